@@ -59,7 +59,7 @@ def _bindings(bench: Bench) -> None:
     root = Path(bench.path("bound"))
     bench.remove(root.name)
     times: dict[bool, list[float]] = {True: [], False: []}
-    options: dict[str, str | int] = {"topic": "t", "partitions": PARTITIONS, "partitioner": "lag_aware", "placement.slots": SLOTS_MAX}
+    options: dict[str, str | int] = {"topic": "t", "partitions": PARTITIONS, "placement": "on_first_write", "placement.slots": SLOTS_MAX}
     bound = bytes_of_a_version = 0
     for number in range(-2, ROUNDS):
         rows = bench.spark.range((number + 2) * NEW_KEYS, (number + 3) * NEW_KEYS).selectExpr(

@@ -1,6 +1,6 @@
 """Shares of partitions in the load that is new, from what was written and read of late, and their commit while a topic is written.
 
-A topic with `partitioner` = `lag_aware` gives a key its partition when the first record of it is written. FORMAT.md section 13.
+A topic with `placement` = `on_first_write` gives a key its partition when the first record of it is written. FORMAT.md section 13.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Placement:
         * refresh_s: how often, 1 second at least. `look` is about the time since it was called last.
 
         ValueError if `refresh_s` is less than 1, or groups are given without a table. SparklogError if the topic does not exist, and
-        CallError OPTION_VALUE if its partitioner is not `lag_aware`.
+        CallError OPTION_VALUE if its placement is not `on_first_write`.
         """
         if not arguments.duration("refresh_s", refresh_s) >= 1:
             raise ValueError(f"`refresh_s` must be at least 1 second, not {refresh_s!r}")
@@ -120,7 +120,7 @@ class Placement:
         state = self._files.newest()
         if not state.binds or not state.routing:
             topic = state.topic
-            reason = f"topic {topic} places a key before it is written: name a topic whose partitioner is lag_aware"
+            reason = f"topic {topic} has the placement modulo: name a topic with placement on_first_write"
             raise SparklogError("OPTION_VALUE", option="topic", value=topic, reason=reason)
         return state, state.routing
 

@@ -39,14 +39,11 @@ class Router:
     ) -> None:
         """`table` has the partition of each slot, if the topic has slots; `shares` say where those go that have none yet, by partition.
 
-        CallError OPTION_VALUE if no topic has these partitions, or keys go where only the topic's own table knows.
+        CallError OPTION_VALUE if no topic has these partitions.
         """
         for option, value in (("partitions", partitions), ("partitioner", partitioner)):
             if problem := topic_option(option).problem(str(value)):
                 raise SparklogError("OPTION_VALUE", option=option, value=value, reason=problem)
-        if partitioner.lower() == "lag_aware" and table is None:
-            reason = "such a topic chooses the partition of a key when it is first written: ask Topic.partition_for(key)"
-            raise SparklogError("OPTION_VALUE", option="partitioner", value=partitioner, reason=reason)
         self._shares = shares
         self._modulo = partitions if table is None else len(table)
         self._table = table
@@ -185,5 +182,4 @@ def _murmur2_of_key(key: bytes) -> int:
 _HASHES: dict[str, tuple[Callable[[bytes], int], Callable[[Iterable[Word], Word, int], Word]]] = {
     "murmur3": (mmh3.hash, _murmur3),
     "murmur2": (_murmur2_of_key, _murmur2),
-    "lag_aware": (mmh3.hash, _murmur3),
 }

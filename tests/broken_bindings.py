@@ -17,7 +17,7 @@ class Bound(Routed):
 
     def __init__(self, topic: Topic) -> None:
         super().__init__(topic)
-        self.topic.config |= {"partitioner": "lag_aware", "placement.slots": str(SLOTS)}
+        self.topic.config |= {"placement": "on_first_write", "placement.slots": str(SLOTS)}
         self.table = [UNBOUND] * SLOTS
         self.first = list(self.table)
         self.features = FEATURES
@@ -73,7 +73,8 @@ BEGINS: dict[str, Change] = {
     "no feature unbound": given("writerFeatures", ["routing.slots"]),
     "no feature slots": given("writerFeatures", ["routing.unbound"]),
     "no features": given("writerFeatures", []),
-    "another partitioner": lambda content: content["config"].update(partitioner="murmur3"),
+    "placement modulo": lambda content: content["config"].update(placement="modulo"),
+    "no placement": lambda content: content["config"].pop("placement"),
     "a re-route": lambda content: (content["routing"].pop("binds"), content["routing"].update(epoch=1, slots=SLOTS, weights=[1, 1])),
     "neither a binding nor a re-route": lambda content: content["routing"].pop("binds"),
     "another checksum": lambda content: of_routing("table", content["routing"]["table"] ^ 1)(content),
@@ -112,7 +113,8 @@ HEADS: dict[str, Change] = {
     "no feature unbound": given("writerFeatures", ["routing.slots"]),
     "no features": given("writerFeatures", []),
     "no routing": lambda head: head.pop("routing"),
-    "another partitioner": lambda head: head["config"].update(partitioner="murmur3"),
+    "placement modulo": lambda head: head["config"].update(placement="modulo"),
+    "no placement": lambda head: head["config"].pop("placement"),
     "a partition that is not there": lambda head: head["routing"]["first"].__setitem__(9, 65_534),
     "a slot that is bound": lambda head: head["routing"]["first"].__setitem__(10, 0),
     "a slot that is unbound": lambda head: head["routing"]["first"].__setitem__(0, UNBOUND),

@@ -160,6 +160,7 @@ BROKEN: dict[str, Change] = {
             ("retention.bytes", str(2**63)),
             ("file.delete.delay.ms", "-1"),
             ("kafka.view", "links"),
+            ("placement", "never"),
             ("placement.slots", "4095"),
             ("placement.slots", "1048577"),
         )

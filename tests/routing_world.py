@@ -153,8 +153,8 @@ class World:
         """Keys of before and new ones; the driver first makes the re-route that waits."""
         self.writes += 1
         records, keys = self.random.randint(1, 40), self.random.choice([0, 3, 10, 30, self.writes * 4])
-        partitioner = "lag_aware" if self.model.binds else "murmur3"
-        config = {"partitioner": partitioner, "partitions": len(self.model.weights)}
+        placement = "on_first_write" if self.model.binds else "modulo"
+        config = {"placement": placement, "partitions": len(self.model.weights)}
         tag = f"w{self.writes}"
         self.tool.run("append", topic=self.name, tag=tag, tasks=1, records=records, keys=keys, **config)
         if self.model.pending:

@@ -21,7 +21,7 @@ from sparklog.ondisk.version import (
     is_hash,
     require_input,
     require_own,
-    require_partitioner,
+    require_placement,
     require_whole,
     starts_and_ends,
 )
@@ -167,9 +167,7 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
         ends=ends,
     )
     if not head.deleted and not features.unknown_to(Binds.KEY_READERS):
-        require_partitioner(config, features)
-        if features.has(Feature.UNBOUND) and not head.routing_if_known:
-            raise Damaged(f"it has the feature {Feature.UNBOUND.text}, and no routing")
+        require_placement(config, features, routed=head.routing_if_known is not None)
     if head.deleted and (queries or any(counts) or starts != ends or head.routing_if_known):
         raise Damaged("it is of a deleted topic, and has records, queries or slots")
     return head, counts

@@ -19,8 +19,6 @@ UNBOUND = 0xFFFF
 """In place of the partition of a slot that has none yet."""
 SLOTS = 65_536
 """How many slots a topic has whose slots get a partition when they are first used, if its configuration does not say."""
-LAG_AWARE = "lag_aware"
-"""The partitioner of a topic whose slots get a partition when they are first used."""
 _NUMBERS_MAX = 2_000_000
 _SLOTS_LEAST = 4096
 

@@ -11,8 +11,8 @@ from sparklog.ondisk.checkpoint import Checkpoint
 from sparklog.ondisk.faults import TooNew, Unreadable
 from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.reroute import Binding, Reroute
-from sparklog.ondisk.routing import LAG_AWARE, SLOTS, Routing
-from sparklog.ondisk.version import PARTITIONS_MAX, Segment, Version, require_partitioner, require_whole
+from sparklog.ondisk.routing import SLOTS, Routing
+from sparklog.ondisk.version import PARTITIONS_MAX, Segment, Version, binds_slots, require_placement, require_whole
 from sparklog.store.store import Damaged
 
 
@@ -129,7 +129,7 @@ class State:
         live: tuple[LiveSegments, ...],
     ) -> State:
         if version.routes:
-            require_partitioner(config, version.features)
+            require_placement(config, version.features, routed=routing is not None)
         return cls(
             topic=topic,
             topic_id=version.topic_id,
@@ -161,7 +161,7 @@ class State:
     @property
     def binds(self) -> bool:
         """Whether slots get a partition when they are first used."""
-        return self.config["partitioner"] == LAG_AWARE
+        return binds_slots(self.config)
 
     @property
     def partitions(self) -> int:

@@ -16,7 +16,6 @@ from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity, is_own_f
 from sparklog.ondisk.rebuilt import Rebuilt
 from sparklog.ondisk.reroute import RoutingChange
 from sparklog.ondisk.reroute import read as read_routing
-from sparklog.ondisk.routing import LAG_AWARE
 from sparklog.store.store import Damaged
 
 FILE_BYTES_MAX = 64 * 1024 * 1024
@@ -32,7 +31,7 @@ _WISH_MAX = 32_768
 # The values that each key of a configuration can have: one of these words, a number in this range, or a text of this form.
 _CONFIG: dict[str, tuple[str, ...] | range | re.Pattern[str]] = {
     "partitions": range(1, PARTITIONS_MAX + 1),
-    "partitioner": ("murmur3", "murmur2", LAG_AWARE),
+    "partitioner": ("murmur3", "murmur2"),
     "compression.type": CODECS,
     "segment.bytes": range(1024, 2**31),
     "segment.ms": range(1, 2**63),
@@ -43,6 +42,7 @@ _CONFIG: dict[str, tuple[str, ...] | range | re.Pattern[str]] = {
     "retention.bytes": range(-1, 2**63),
     "file.delete.delay.ms": range(2**63),
     "kafka.view": ("all", "merged", "none"),
+    "placement": ("modulo", "on_first_write"),
     "placement.slots": range(4096, 2**20 + 1),
     "placement.shares": re.compile(f"none|{_EPOCH}:(0|[1-9][0-9]{{0,17}}):{_NUMBERS}"),
     "routing.pending.weights": re.compile(f"none|{_EPOCH}:{_NUMBERS}"),
@@ -55,6 +55,7 @@ _OPTIONAL = {
     "retention.bytes",
     "file.delete.delay.ms",
     "kafka.view",
+    "placement",
     "placement.slots",
     "placement.shares",
     "routing.pending.weights",
@@ -308,10 +309,16 @@ def require_own(fields: Fields, topic: str, version: int) -> None:
         raise Damaged("`topicId` is not an identity")
 
 
-def require_partitioner(config: Mapping[str, str], features: Features) -> None:
-    """Checks that slots without a partition are those of a topic that binds them later."""
-    if (config["partitioner"] == LAG_AWARE) != (features.has(Feature.UNBOUND)):
-        raise Damaged(f"its partitioner is {config['partitioner']}, and its features are of another one")
+def binds_slots(config: Mapping[str, str]) -> bool:
+    """Whether slots get a partition when they are first used, in a topic of this configuration."""
+    return config.get("placement") == "on_first_write"
+
+
+def require_placement(config: Mapping[str, str], features: Features, *, routed: bool) -> None:
+    """Checks that the topic has slots, and the feature of unbound slots, where its placement is `on_first_write`, and only there."""
+    unbound = features.has(Feature.UNBOUND)
+    if unbound != binds_slots(config) or (unbound and not routed):
+        raise Damaged(f"its placement is {config.get('placement', 'modulo')}, and its features or its routing are of the other one")
 
 
 def require_whole(config: Mapping[str, str], partitions: int) -> None:

@@ -62,8 +62,9 @@ class Writers:
             yield DAMAGE, "VERSION_ODD", f"it begins {version.routing.slots} slots for {before.partitions} partitions"
         yield from _over_cuts(before, version)
         config = {**before.config, **version.config}
-        if config["partitioner"] != before.config["partitioner"]:
-            yield DAMAGE, "VERSION_ODD", "it changes the `partitioner`: keys are no longer where readers look for them"
+        for key in ("partitioner", "placement"):
+            if config.get(key, "modulo") != before.config.get(key, "modulo"):
+                yield DAMAGE, "VERSION_ODD", f"it changes the `{key}`: keys are no longer where readers look for them"
         if decompressed_max(int(config["max.message.bytes"])) < decompressed_max(int(before.config["max.message.bytes"])):
             yield DAMAGE, "VERSION_ODD", "it lowers `max.message.bytes`: larger batches can no longer be read"
 

@@ -133,7 +133,7 @@ def test_what_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(SparklogError, match="TOPIC_NOT_FOUND"):
         Placement(tmp_path, "other")
     Topic(tmp_path, "murmur").append([Record(key=b"k")])
-    with pytest.raises(SparklogError, match="whose partitioner is lag_aware"):
+    with pytest.raises(SparklogError, match="with placement on_first_write"):
         Placement(tmp_path, "murmur")
 
 
@@ -141,7 +141,7 @@ def test_a_topic_of_the_name_that_places_keys_otherwise_is_refused(tmp_path: Pat
     placed = Placed(tmp_path)
     placed.look(0)
     placed.topic.delete()
-    placed.topic.config["partitioner"] = "murmur3"
+    del placed.topic.config["placement"]
     placed.topic.append([Record(key=b"k")])
-    with pytest.raises(SparklogError, match="whose partitioner is lag_aware"):
+    with pytest.raises(SparklogError, match="with placement on_first_write"):
         placed.look(10)

@@ -14,7 +14,7 @@ from verifying import faults
 
 from sparklog import Log
 
-BINDS = {"partitioner": "lag_aware", **LARGE}
+BINDS = {"placement": "on_first_write", **LARGE}
 SLOTS = 65_536
 KEPT = {"pace": 1_000_000}
 """All version files stay, as no checkpoint is ever due."""
@@ -127,7 +127,7 @@ def test_writers_race_for_the_same_slots_while_they_are_killed(tool: LogTool, ro
         for tag in (f"A{life}", f"B{life}"):
             step = draw.choice([step for step in NOT_DONE + DONE if step != "task.write"])
             stop = f"{step}:halt:{draw.randint(2, 12)}"
-            how = {"partitioner": "lag_aware", "goesOn": "true", "pause": draw.randint(0, 20), **KEPT}
+            how = {"placement": "on_first_write", "goesOn": "true", "pause": draw.randint(0, 20), **KEPT}
             writers.append(Writer(tool, tag, load, 12, stop=stop, **how))
             loads[tag] = load
         while any(writer.process.poll() is None for writer in writers):

@@ -140,7 +140,7 @@ def test_a_slot_without_a_partition_cannot_move(
     spark: SparkSession, root: Path, call: Call, fails: Callable[[str, Callable[[], object]], str]
 ) -> None:
     """In a topic that places keys when they are written, the first record decides; a slot moves after that."""
-    write(spark, root, [b"first"], partitions=3, partitioner="lag_aware")
+    write(spark, root, [b"first"], partitions=3, placement="on_first_write")
     told = fails("ARGUMENT_VALUE", lambda: call("move_keys", topic="'t'", key="'k'", partition=0))
     assert "`key` of the procedure move_keys has the value k" in told
     assert "its slot must have a partition, and gets one with the first record of a key in it: move the key after that" in told

@@ -23,7 +23,7 @@ Fails = Callable[[str, Callable[[], object]], str]
 
 def write(spark: SparkSession, root: Path, keys: Iterable[str], value: str = "v") -> None:
     frame = spark.createDataFrame([(key, value) for key in keys], "key STRING, value STRING")
-    new = {} if root.exists() else {"partitions": 4, "partitioner": "lag_aware"}
+    new = {} if root.exists() else {"partitions": 4, "placement": "on_first_write"}
     frame.write.format("partlog").options(topic="t", **new).mode("append").save(str(root))
 
 
@@ -237,8 +237,8 @@ def test_shares_that_have_no_effect_are_refused(spark: SparkSession, tmp_path: P
             config = f"map('placement.shares', '{value}')"
             assert part in fails("OPTION_VALUE", lambda: call("set_config", topic="'t'", config=config)), value  # noqa: B023
     frame = spark.createDataFrame([("key", "value")], "key STRING, value STRING")
-    other = frame.write.format("partlog").options(topic="t", partitioner="murmur3").mode("append")
-    assert "partitioner" in fails("OPTION_CONTRADICTS_TOPIC", lambda: other.save(str(root)))
+    other = frame.write.format("partlog").options(topic="t", placement="modulo").mode("append")
+    assert "placement" in fails("OPTION_CONTRADICTS_TOPIC", lambda: other.save(str(root)))
     assert {file: file.read_bytes() for file in root.rglob("*") if file.is_file()} == files
     frame.write.format("partlog").options(topic="murmur", partitions=2).mode("append").save(str(root))
     shares = "map('placement.shares', '0:9:1,1')"
@@ -247,10 +247,10 @@ def test_shares_that_have_no_effect_are_refused(spark: SparkSession, tmp_path: P
 
 def test_created_in_sql(spark: SparkSession, tmp_path: Path) -> None:
     name = f"partlog.`{tmp_path / 'root'}`.t"
-    spark.sql(f"CREATE TABLE {name} (key STRING, value STRING) TBLPROPERTIES (partitions = 3, partitioner = 'lag_aware')")
+    spark.sql(f"CREATE TABLE {name} (key STRING, value STRING) TBLPROPERTIES (partitions = 3, placement = 'on_first_write')")
     assert Log(tmp_path / "root")["t"].describe()["routing"]["unbound"] == 65_536
     more = f"partlog.`{tmp_path / 'root'}`.more"
-    properties = "partitions = 3, partitioner = 'lag_aware', 'placement.slots' = 1048576"
+    properties = "partitions = 3, placement = 'on_first_write', 'placement.slots' = 1048576"
     spark.sql(f"CREATE TABLE {more} (key STRING, value STRING) TBLPROPERTIES ({properties})")
     spark.sql(f"INSERT INTO {more} (key, value) VALUES ('a', '1')")
     assert Log(tmp_path / "root")["more"].describe()["routing"]["unbound"] == 2**20 - 1

@@ -28,7 +28,7 @@ def write(spark: SparkSession, root: Path, first: int, count: int, **options: ob
     rows.write.format("partlog").options(topic="orders", includeHeaders="true", **options).mode("append").save(str(root))
 
 
-@pytest.mark.parametrize("options", [{}, {"partitioner": "lag_aware"}, {"message.timestamp.type": "LogAppendTime"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"placement": "on_first_write"}, {"message.timestamp.type": "LogAppendTime"}], ids=str)
 def test_a_rebuilt_topic_has_every_record_as_it_was(spark: SparkSession, call: Call, tmp_path: Path, options: dict[str, str]) -> None:
     root = tmp_path / "root"
     write(spark, root, 0, 500, partitions=3, **options)

@@ -8,7 +8,6 @@ from pathlib import Path
 import mmh3
 import pytest
 
-from sparklog.errors import SparklogError
 from sparklog.router import Router, place, race
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "placement.json").read_text())
@@ -48,10 +47,15 @@ def test_a_greater_share_takes_slots_and_gives_none():
 
 def test_a_key_of_an_unbound_slot():
     table = [UNBOUND] * 8
-    router = Router(3, "lag_aware", table, [1, 1, 1])
+    router = Router(3, "murmur3", table, [1, 1, 1])
     slot = router.slot(b"key")
     assert router.of_key(b"key") == place(slot, [1, 1, 1])
     table[slot] = (place(slot, [1, 1, 1]) + 1) % 3
     assert router.of_key(b"key") == table[slot], "it stays where it is bound"
-    with pytest.raises(SparklogError, match="lag_aware"):
-        Router(3, "lag_aware")
+
+
+@pytest.mark.parametrize("each", VECTORS["keys"], ids=lambda each: f"{each['partitioner']} {each['key']}")
+def test_keys_go_where_the_vectors_say(each):
+    router = Router(len(each["shares"]), each["partitioner"], [UNBOUND] * each["slots"], each["shares"])
+    key = bytes.fromhex(each["key"])
+    assert (router.slot(key), router.of_key(key)) == (each["slot"], each["partition"])

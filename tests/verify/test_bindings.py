@@ -54,3 +54,9 @@ def test_only_a_write_binds(tmp_path: Path) -> None:
     free = next(each for each in range(SLOTS) if bound.table[each] > 1)
     bound.take(bound.bind({0: [free]}) | {"operation": "merge"})
     assert "`bindings`" in only(tmp_path).problem
+
+
+def test_a_topic_keeps_its_placement(tmp_path: Path) -> None:
+    bound = written(tmp_path)
+    bound.topic.commit(operation="alter", config={"placement": "modulo"}, writerFeatures=["routing.slots"])
+    assert "it changes the `placement`" in only(tmp_path).problem

@@ -16,14 +16,15 @@ import java.util.TreeMap;
 final class AlterTopic extends AdministrativeChange {
   /** Settings that cannot be changed by their values alone, and what to do instead. */
   private static final Map<String, String> FIXED = Map.of(TopicConfig.PARTITIONS,
-      "it is not changed in this way; take CALL partlog.add_partitions", TopicConfig.PARTITIONER,
-      "it is fixed when a topic is created, as it says where the records of a key are; create another topic with it, and write the"
-          + " records there",
-      TopicConfig.PLACEMENT_SLOTS,
-      "it is fixed when a topic is created, as it says which keys share a slot; create another topic with it, and write the records there");
+      "it is not changed in this way; take CALL partlog.add_partitions", TopicConfig.PARTITIONER, fixed("where the records of a key are"),
+      TopicConfig.PLACEMENT, fixed("when a key gets its partition"), TopicConfig.PLACEMENT_SLOTS, fixed("which keys share a slot"));
 
   private final TopicLog log;
   private final Map<String, String> changes;
+
+  private static String fixed(String meaning) {
+    return "it is fixed when a topic is created, as it says " + meaning + "; create another topic with it, and write the records there";
+  }
 
   private AlterTopic(TopicLog log, State planned, Map<String, String> changes) {
     super(log, planned);

@@ -144,12 +144,10 @@ public final class Checkpoint {
     Damaged.unless(Version.isHash(hash), "field hash is not a SHA-256");
     TopicConfig config = new TopicConfig(Version.config(Json.field(head, "config")));
     JsonNode field = features.haveSlots() ? head.get("routing") : null;
-    boolean binds = features.has(Feature.UNBOUND);
-    Routing routing = field == null ? null : Routing.parse(field, version, ends, binds);
-    Damaged.unless(
-        Version.deleted(head) || !features.areKnownTo(Feature.Binds.KEY_READERS)
-            || binds == config.partitioner().bindsSlots() && (!binds || routing != null),
-        "its partitioner is " + config.partitioner().optionName() + ", and its features or its routing are of another one");
+    Routing routing = field == null ? null : Routing.parse(field, version, ends, features.has(Feature.UNBOUND));
+    if (!Version.deleted(head) && features.areKnownTo(Feature.Binds.KEY_READERS)) {
+      Replay.requirePlacement(config, features, routing);
+    }
     State.Head last = new State.Head(topic, Version.identity(head, "topicId"), version, hash, null, Json.number(head, "time", 0),
         Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), features, config, routing, starts, ends, Version.deleted(head));
     Damaged.unless(

@@ -204,7 +204,7 @@ public final class NextVersion {
   }
 
   private void begin(TopicConfig config) {
-    if (config.partitioner().bindsSlots()) {
+    if (config.bindsSlots()) {
       unbound = Routing.beginning(config.partitions(), config.beginning().table());
       features = features.and(List.of(Feature.SLOTS, Feature.UNBOUND));
       bind(List.of());

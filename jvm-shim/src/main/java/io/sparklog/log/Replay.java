@@ -126,8 +126,9 @@ final class Replay {
         "it lacks a feature that the topic has");
     boolean routes = !version.deleted() && version.features().areKnownTo(Feature.Binds.KEY_READERS);
     Routing routing = !routes ? null : begins ? Routing.beginning(version.routing(), changed) : routing(version, known);
-    Damaged.unless(!routes || changed.partitioner().bindsSlots() == version.features().has(Feature.UNBOUND),
-        "its partitioner is " + changed.partitioner().optionName() + ", and its features are of another one");
+    if (routes) {
+      requirePlacement(changed, version.features(), routing);
+    }
     if (!begins && changed.partitions() > known && routing == null) {
       unroute();
     }
@@ -167,6 +168,12 @@ final class Replay {
     }
     head = new State.Head(version.topic(), version.topicId(), version.version(), Version.sha256(bytes), version.txn(), version.time(),
         version.horizon(), version.boundary(), version.features(), changed, routing, version.starts(), version.ends(), version.deleted());
+  }
+
+  /** Slots without a partition are those of a topic with {@code placement} = {@code on_first_write}, and of no other one. */
+  static void requirePlacement(TopicConfig config, Features features, Routing routing) throws Damaged {
+    Damaged.unless(features.has(Feature.UNBOUND) == config.bindsSlots() && (routing != null || !config.bindsSlots()),
+        "its placement is " + config.get(TopicConfig.PLACEMENT) + ", and its features or its routing are of the other one");
   }
 
   /** The routing after a version that neither begins nor deletes the topic; null while that has no slots. */

@@ -78,8 +78,8 @@ public final class Routing {
     return past;
   }
 
-  Router router(Partitioner partitioner) {
-    return new Router(partitioner, epoch, table, weights);
+  Router router(TopicConfig config) {
+    return new Router(config.partitioner(), config.bindsSlots(), epoch, table, weights);
   }
 
   /** How many of {@link #past} an offset of a partition comes after. */
@@ -179,9 +179,9 @@ public final class Routing {
 
   /** The routing of a topic that begins, by the field of its first version. Null if that has none. */
   static Routing beginning(RoutingChange change, TopicConfig config) throws Damaged {
-    boolean binds = config.partitioner().bindsSlots();
-    Damaged.unless(binds ? change instanceof RoutingChange.Binding : change == null, "it begins a topic, and its partitioner is "
-        + config.partitioner().optionName() + (binds ? ", but it is no binding" : ", but it has a routing"));
+    boolean binds = config.bindsSlots();
+    Damaged.unless(binds ? change instanceof RoutingChange.Binding : change == null,
+        "it begins a topic with placement " + config.get(TopicConfig.PLACEMENT) + (binds ? ", and is no binding" : ", and has a routing"));
     return binds ? beginning(config.partitions(), config.beginning().table()).bound(change) : null;
   }
 

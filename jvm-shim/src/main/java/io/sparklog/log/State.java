@@ -117,7 +117,7 @@ public final class State {
 
   /** Where records go by their keys: what two writers must agree on. */
   public Router router() {
-    return known() == null ? new Router(head.config().partitioner(), partitions()) : known().router(head.config().partitioner());
+    return known() == null ? new Router(head.config().partitioner(), partitions()) : known().router(head.config());
   }
 
   /** The end offset of a partition before the newest re-route; 0 if none has records from before it. */
@@ -162,7 +162,7 @@ public final class State {
   /** The numbers by partition that a value of one of these two keys asks for. Empty if the value has no effect on this state. */
   public Optional<int[]> wanted(String key, String value, long nowMs) {
     Router router = router();
-    int most = key.equals(TopicConfig.PENDING_WEIGHTS) ? Router.PARTITIONS_MAX : config().partitioner().bindsSlots() ? partitions() : 0;
+    int most = key.equals(TopicConfig.PENDING_WEIGHTS) ? Router.PARTITIONS_MAX : config().bindsSlots() ? partitions() : 0;
     return TopicConfig.wanted(value, slots().epoch(), nowMs)
         .filter(wanted -> wanted.length >= partitions() && wanted.length <= most)
         .filter(wanted -> IntStream.range(0, partitions()).allMatch(p -> wanted[p] == 0 || router.isOpen(p)))

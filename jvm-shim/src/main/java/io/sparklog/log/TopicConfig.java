@@ -31,6 +31,7 @@ public final class TopicConfig implements Serializable {
   public static final String RETENTION_BYTES = "retention.bytes";
   public static final String FILE_DELETE_DELAY_MS = "file.delete.delay.ms";
   public static final String KAFKA_VIEW = "kafka.view";
+  public static final String PLACEMENT = "placement";
   public static final String PLACEMENT_SLOTS = "placement.slots";
   public static final String PLACEMENT_SHARES = "placement.shares";
   public static final String PENDING_WEIGHTS = "routing.pending.weights";
@@ -43,8 +44,8 @@ public final class TopicConfig implements Serializable {
   /** The options that declare the known keys. */
   private static final Map<String, Option> KNOWN = Stream
       .of(PARTITIONS, PARTITIONER, COMPRESSION, SEGMENT_BYTES, SEGMENT_MS, MAX_MESSAGE_BYTES, TIMESTAMP_TYPE, INDEX_INTERVAL_BYTES,
-          RETENTION_MS, RETENTION_BYTES, FILE_DELETE_DELAY_MS, KAFKA_VIEW, PLACEMENT_SLOTS, PLACEMENT_SHARES, PENDING_WEIGHTS, KEY_TYPE,
-          VALUE_TYPE)
+          RETENTION_MS, RETENTION_BYTES, FILE_DELETE_DELAY_MS, KAFKA_VIEW, PLACEMENT, PLACEMENT_SLOTS, PLACEMENT_SHARES, PENDING_WEIGHTS,
+          KEY_TYPE, VALUE_TYPE)
       .collect(Collectors.toUnmodifiableMap(key -> key, Option::ofTopic));
 
   private final TreeMap<String, String> entries;
@@ -115,9 +116,14 @@ public final class TopicConfig implements Serializable {
     return partitioner;
   }
 
+  /** Whether a slot has no partition before the first record of its keys is written. */
+  public boolean bindsSlots() {
+    return get(PLACEMENT).equals("on_first_write");
+  }
+
   /** Where keys go in a topic of this configuration that begins. */
   public Router beginning() {
-    return partitioner.bindsSlots()
+    return bindsSlots()
         ? Router.beginning(partitioner, partitions, Integer.parseInt(get(PLACEMENT_SLOTS)))
         : new Router(partitioner, partitions);
   }

@@ -16,7 +16,7 @@ public final class Bindings {
 
   /** The partition of the key in [at, at + length). */
   public int ofKey(byte[] key, int at, int length) {
-    if (!router.partitioner().bindsSlots()) {
+    if (router.isModulo()) {
       return router.ofKey(key, at, length);
     }
     int slot = router.table().slot(router.partitioner(), key, at, length);

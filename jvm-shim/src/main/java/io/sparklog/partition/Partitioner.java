@@ -2,7 +2,7 @@ package io.sparklog.partition;
 
 /** How a topic hashes its keys; fixed when it is created. */
 public enum Partitioner {
-  MURMUR3("murmur3"), MURMUR2("murmur2"), LAG_AWARE("lag_aware");
+  MURMUR3("murmur3"), MURMUR2("murmur2");
 
   private final String optionName;
 
@@ -22,11 +22,6 @@ public enum Partitioner {
       }
     }
     return null;
-  }
-
-  /** Whether a slot has no partition before the first record of its keys is written. */
-  public boolean bindsSlots() {
-    return this == LAG_AWARE;
   }
 
   /** A hash without its sign bit. The sign is not changed: the absolute value of the least int is negative. */

@@ -14,6 +14,7 @@ public final class Router implements Serializable {
 
   private final Partitioner partitioner;
   private final int partitions;
+  private final boolean bindsSlots;
   private final int epoch;
   /** Null for a topic without slots; so is {@link #weights}. */
   private final SlotTable table;
@@ -23,26 +24,28 @@ public final class Router implements Serializable {
 
   /** The router of a topic that has no records yet, and whose slots are bound when they are first used. */
   public static Router beginning(Partitioner partitioner, int partitions, int slots) {
-    return new Router(partitioner, 0, SlotTable.unbound(slots), new Router(partitioner, partitions).weights());
+    return new Router(partitioner, true, 0, SlotTable.unbound(slots), new Router(partitioner, partitions).weights());
   }
 
   /** The router of a topic without slots. @param partitions how many it has, from 1 to {@link #PARTITIONS_MAX} */
   public Router(Partitioner partitioner, int partitions) {
-    this(partitioner, partitions, 0, null, null, null);
+    this(partitioner, partitions, false, 0, null, null, null);
   }
 
   /**
    * The router of a topic with slots in a routing epoch. In one topic, there is one table for each.
    *
+   * @param bindsSlots whether a slot gets its partition with the first record of its keys
    * @param weights by partition; the partitions of weight 0 are closed
    */
-  public Router(Partitioner partitioner, int epoch, SlotTable table, int[] weights) {
-    this(partitioner, weights.length, epoch, table, weights.clone(), weights);
+  public Router(Partitioner partitioner, boolean bindsSlots, int epoch, SlotTable table, int[] weights) {
+    this(partitioner, weights.length, bindsSlots, epoch, table, weights.clone(), weights);
   }
 
-  private Router(Partitioner partitioner, int partitions, int epoch, SlotTable table, int[] weights, int[] shares) {
+  private Router(Partitioner partitioner, int partitions, boolean bindsSlots, int epoch, SlotTable table, int[] weights, int[] shares) {
     this.partitioner = partitioner;
     this.partitions = partitions;
+    this.bindsSlots = bindsSlots;
     this.epoch = epoch;
     this.table = table;
     this.weights = weights;
@@ -51,7 +54,7 @@ public final class Router implements Serializable {
 
   /** The same, but slots without a partition are shared in this way, and not by the weights. @param shares by partition */
   public Router sharing(int[] shares) {
-    return new Router(partitioner, partitions, epoch, table, weights, shares.clone());
+    return new Router(partitioner, partitions, bindsSlots, epoch, table, weights, shares.clone());
   }
 
   public Partitioner partitioner() {
@@ -137,10 +140,10 @@ public final class Router implements Serializable {
   @Override
   public boolean equals(Object other) {
     if (!(other instanceof Router router) || partitioner != router.partitioner || partitions != router.partitions
-        || epoch != router.epoch) {
+        || bindsSlots != router.bindsSlots || epoch != router.epoch) {
       return false;
     }
-    boolean isSame = partitioner.bindsSlots() ? table.slots() == router.table.slots() : epoch == 0 || table.equals(router.table);
+    boolean isSame = bindsSlots ? table.slots() == router.table.slots() : epoch == 0 || table.equals(router.table);
     return isSame && (epoch == 0 || Arrays.equals(weights, router.weights));
   }
 
@@ -149,10 +152,10 @@ public final class Router implements Serializable {
     return 31 * partitions + epoch;
   }
 
-  /** {@code 8 partitions by murmur3}, {@code 9 partitions by lag_aware with 65536 slots in routing epoch 2} */
+  /** {@code 8 partitions by murmur3}, {@code 9 partitions by murmur2 with 65536 slots, placed on first write, in routing epoch 2} */
   @Override
   public String toString() {
-    return partitions + " partitions by " + partitioner.optionName() + (partitioner.bindsSlots() ? " with " + table.slots() + " slots" : "")
-        + (epoch > 0 ? " in routing epoch " + epoch : "");
+    return partitions + " partitions by " + partitioner.optionName()
+        + (bindsSlots ? " with " + table.slots() + " slots, placed on first write," : "") + (epoch > 0 ? " in routing epoch " + epoch : "");
   }
 }

@@ -168,7 +168,7 @@ final class MoveSlotsTest extends CommitsOverFaults {
   @Test
   void slotWithoutAPartitionCannotMove() throws IOException {
     TreeMap<String, String> config = new TreeMap<>(Writes.config());
-    config.put("partitioner", "lag_aware");
+    config.put("placement", "on_first_write");
     config.put("placement.slots", "65536");
     planned(config).run();
     int home = state().partition(key(1)).orElseThrow();

@@ -78,7 +78,7 @@ public final class LogTool {
   private static final int SPLIT_BYTES = 1 << 16;
 
   private static final Set<String> OPTIONAL_CONFIG = Set.of(TopicConfig.FILE_DELETE_DELAY_MS, TopicConfig.SEGMENT_MS,
-      TopicConfig.RETENTION_MS, TopicConfig.RETENTION_BYTES, TopicConfig.KAFKA_VIEW);
+      TopicConfig.RETENTION_MS, TopicConfig.RETENTION_BYTES, TopicConfig.KAFKA_VIEW, TopicConfig.PLACEMENT);
 
   private final Map<String, String> arguments = new HashMap<>();
   private final TreeMap<String, String> settings = new TreeMap<>();

@@ -49,8 +49,8 @@ final class TopicConfigTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"partitioner, MURMUR3", "partitioner, murmur4", "compression.type, uncompressed", "compression.type, Zstd",
-      "message.timestamp.type, createTime", "message.timestamp.type, ''"})
+  @CsvSource({"partitioner, MURMUR3", "partitioner, murmur4", "placement, never", "compression.type, uncompressed",
+      "compression.type, Zstd", "message.timestamp.type, createTime", "message.timestamp.type, ''"})
   void aWordHasOneForm(String key, String text) {
     Damaged e = assertThrows(Damaged.class, () -> new TopicConfig(with(key, text)));
     assertEquals("config " + key + " is " + text + ", not one of " + String.join(", ", Option.ofTopic(key).words()), e.getMessage());

@@ -14,6 +14,7 @@ import java.io.ObjectOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.HexFormat;
 import java.util.Random;
 import java.util.stream.IntStream;
 import java.util.stream.StreamSupport;
@@ -28,7 +29,7 @@ final class PlacementTest {
   private static Router router(int... shares) {
     int[] equal = new int[shares.length];
     Arrays.fill(equal, 1);
-    return new Router(Partitioner.LAG_AWARE, 0, SlotTable.unbound(1 << 16), equal).sharing(shares);
+    return new Router(Partitioner.MURMUR3, true, 0, SlotTable.unbound(1 << 16), equal).sharing(shares);
   }
 
   @Test
@@ -43,6 +44,17 @@ final class PlacementTest {
     for (JsonNode each : Vectors.load("placement.json").get("cases")) {
       Router router = router(numbers(each.get("shares")));
       assertArrayEquals(numbers(each.get("partitions")), Arrays.stream(numbers(each.get("slots"))).map(router::place).toArray());
+    }
+  }
+
+  @Test
+  void keysGoWhereTheVectorsSay() {
+    for (JsonNode each : Vectors.load("placement.json").get("keys")) {
+      int[] shares = numbers(each.get("shares"));
+      byte[] key = HexFormat.of().parseHex(each.get("key").textValue());
+      Router router = Router.beginning(Partitioner.named(each.get("partitioner").textValue()), shares.length, each.get("slots").intValue());
+      assertEquals(each.get("slot").intValue(), router.table().slot(router.partitioner(), key), each.toString());
+      assertEquals(each.get("partition").intValue(), router.sharing(shares).ofKey(key, 0, key.length), each.toString());
     }
   }
 
@@ -86,13 +98,13 @@ final class PlacementTest {
     Bindings bindings = new Bindings(router(1, 1));
     byte[] one = "one".getBytes(StandardCharsets.UTF_8);
     byte[] two = "two".getBytes(StandardCharsets.UTF_8);
-    int slot = router(1, 1).table().slot(Partitioner.LAG_AWARE, one);
+    int slot = router(1, 1).table().slot(Partitioner.MURMUR3, one);
     assertEquals(router(1, 1).place(slot), bindings.ofKey(one, 0, one.length));
     bindings.ofKey(two, 0, two.length);
     bindings.ofKey(one, 0, one.length);
     BitSet expected = new BitSet();
     expected.set(slot);
-    expected.set(router(1, 1).table().slot(Partitioner.LAG_AWARE, two));
+    expected.set(router(1, 1).table().slot(Partitioner.MURMUR3, two));
     BitSet found = new BitSet();
     bindings.used().addTo(found);
     assertEquals(expected, found);

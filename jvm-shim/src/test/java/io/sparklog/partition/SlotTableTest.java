@@ -161,7 +161,7 @@ class SlotTableTest {
       SlotTable table = SlotTable.modulo(partitions);
       assertTrue(table.slots() >= 4096 && table.slots() % partitions == 0 && table.slots() < 4096 + partitions);
       for (Partitioner partitioner : List.of(Partitioner.MURMUR3, Partitioner.MURMUR2)) {
-        Router slots = new Router(partitioner, 0, table, equal);
+        Router slots = new Router(partitioner, false, 0, table, equal);
         Router modulo = new Router(partitioner, partitions);
         assertEquals(modulo, slots);
         for (int i = 0; i < 1_000; i++) {
@@ -190,11 +190,11 @@ class SlotTableTest {
   @Test
   void routersOfDifferentEpochsDiffer() {
     SlotTable table = SlotTable.modulo(2);
-    Router first = new Router(Partitioner.MURMUR3, 1, table, new int[] {1, 1});
-    assertEquals(first, new Router(Partitioner.MURMUR3, 1, table, new int[] {1, 1}));
-    assertNotEquals(first, new Router(Partitioner.MURMUR3, 2, table, new int[] {1, 1}));
+    Router first = new Router(Partitioner.MURMUR3, false, 1, table, new int[] {1, 1});
+    assertEquals(first, new Router(Partitioner.MURMUR3, false, 1, table, new int[] {1, 1}));
+    assertNotEquals(first, new Router(Partitioner.MURMUR3, false, 2, table, new int[] {1, 1}));
     assertNotEquals(first, new Router(Partitioner.MURMUR3, 2));
-    Router closed = new Router(Partitioner.MURMUR3, 2, table.after(table.replan(new int[] {1, 0})), new int[] {1, 0});
+    Router closed = new Router(Partitioner.MURMUR3, false, 2, table.after(table.replan(new int[] {1, 0})), new int[] {1, 0});
     assertTrue(closed.isOpen(0));
     assertFalse(closed.isOpen(1));
     assertEquals("2 partitions by murmur3 in routing epoch 2", closed.toString());

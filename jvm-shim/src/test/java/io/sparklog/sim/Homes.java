@@ -64,7 +64,7 @@ final class Homes {
     List<String> keyed = records.stream().filter(Homes::isKeyed).toList();
     TreeMap<Integer, List<Move>> moves = keyed.isEmpty() ? new TreeMap<>() : moves(versions, version);
     for (String record : keyed) {
-      int home = last(moves.getOrDefault(SLOTS.slot(Partitioner.LAG_AWARE, key(record)), List.of()), Long.MAX_VALUE);
+      int home = last(moves.getOrDefault(SLOTS.slot(Partitioner.MURMUR3, key(record)), List.of()), Long.MAX_VALUE);
       if (home != partition) {
         throw new Broken(
             "I5: version " + version.version() + " adds " + record + " to partition " + partition + ", and its home is " + home);
@@ -74,7 +74,7 @@ final class Homes {
 
   /** A state knows where each slot was before and after each of its re-routes. */
   static void requireKnown(List<Known> versions, State state, Known version) {
-    if (!state.config().partitioner().bindsSlots()) {
+    if (!state.config().bindsSlots()) {
       return;
     }
     TreeMap<Integer, List<Move>> moves = moves(versions, version);

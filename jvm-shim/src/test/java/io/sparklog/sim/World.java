@@ -76,9 +76,12 @@ final class World {
     partitions = 1 + random.nextInt(2);
     mergedSegments = 2 + random.nextInt(3);
     oneIn = List.of(40, 120, 120, 400, Integer.MAX_VALUE).get(random.nextInt(5));
-    config.putAll(Map.of("partitions", String.valueOf(partitions), "partitioner", bindsSlots() ? "lag_aware" : "murmur3",
-        "compression.type", "none", "segment.bytes", chance(3) ? "1024" : "1048576", "max.message.bytes", "1000", "message.timestamp.type",
-        "CreateTime", "index.interval.bytes", "200"));
+    config.putAll(Map.of("partitions", String.valueOf(partitions), "partitioner", "murmur3", "compression.type", "none", "segment.bytes",
+        chance(3) ? "1024" : "1048576", "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes",
+        "200"));
+    if (bindsSlots()) {
+      config.put("placement", "on_first_write");
+    }
     if (chance(5)) {
       config.put("retention.bytes", "2000");
     }

@@ -55,7 +55,7 @@ final class BindingTest extends CommitsOverFaults {
 
   private static TreeMap<String, String> config() {
     TreeMap<String, String> config = Writes.config();
-    config.put("partitioner", "lag_aware");
+    config.put("placement", "on_first_write");
     return config;
   }
 
@@ -116,7 +116,7 @@ final class BindingTest extends CommitsOverFaults {
   private int[] homes(int keys) {
     SlotTable table = routing().table();
     return IntStream.range(0, keys)
-        .map(i -> table.partition(table.slot(Partitioner.LAG_AWARE, ("k" + i).getBytes(StandardCharsets.UTF_8))))
+        .map(i -> table.partition(table.slot(Partitioner.MURMUR3, ("k" + i).getBytes(StandardCharsets.UTF_8))))
         .toArray();
   }
 
@@ -327,9 +327,22 @@ final class BindingTest extends CommitsOverFaults {
   }
 
   @Test
-  void aTopicOfAnotherPartitionerHasNoShares() throws IOException {
+  void aTopicOfPlacementModuloHasNoShares() throws IOException {
     commit(10, null);
     assertRefused("OPTION_VALUE", () -> administration().configure(Map.of(SHARES, "0:9:1,1")));
-    assertNotEquals("lag_aware", state().config().partitioner().optionName());
+    assertRefused("OPTION_VALUE", () -> administration().configure(Map.of("placement", "on_first_write")));
+  }
+
+  @Test
+  void slotsAreThoseOfTheHashOfTheTopic() throws IOException {
+    TreeMap<String, String> config = config();
+    config.put("partitioner", "murmur2");
+    planned(KEYS, 0, config).run();
+    assertEquals(KEYS, bound(state()));
+    SlotTable table = routing().table();
+    for (int i = 0; i < KEYS; i++) {
+      byte[] key = ("k" + i).getBytes(StandardCharsets.UTF_8);
+      assertNotEquals(SlotTable.UNBOUND, table.partition(table.slot(Partitioner.MURMUR2, key)), "k" + i);
+    }
   }
 }
