@@ -69,9 +69,7 @@ class Routed:
     def put(self, content: dict[str, Any]) -> None:
         """Writes it, and takes it for the newest version."""
         cut = self.topic.versions[-1]["ends"] + [0] * (len(content["ends"]) - len(self.topic.versions[-1]["ends"]))
-        live = self.topic.live
         self.topic.put(content)
-        self.topic.live = live  # what is routed stays so
         for partition, *slots in content["routing"]["moved"]:
             for slot in slots:
                 self.table[slot] = partition
@@ -130,6 +128,16 @@ FIRST: dict[str, Change] = {
     "routing is an array": given("routing", []),
     "routing epoch 0": of_routing("epoch", 0),
     "routing epoch 2 first": of_routing("epoch", 2),
+    "no feature": given("features", []),
+    "no feature and no routing": lambda content: (given("features", [])(content), content.pop("routing")),
+    "partitions without a re-route": lambda content: content.pop("routing"),
+    "no starts of an added partition": given("starts", [0, 0]),
+    "no starts and ends of an added partition": lambda content: content.update(starts=[0, 0], ends=[5, 5]),
+    "an end of an added partition without records": given("ends", [5, 5, 1]),
+    "a start of an added partition above its end": given("starts", [0, 0, 1]),
+    "a start and an end of an added partition without records": lambda content: content.update(starts=[0, 0, 1], ends=[5, 5, 1]),
+    "no configuration": given("config", {}),
+    "fewer partitions than before": lambda content: content.update(config={"partitions": "1"}, starts=[0], ends=[5]),
     "no slots": of_routing("slots", 0),
     "slots that the partitions do not divide": of_routing("slots", 4097),
     "more slots than can be": of_routing("slots", 65_538),

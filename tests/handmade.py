@@ -127,6 +127,7 @@ class Topic:
     hash: str | None = None
     starts: list[int] = field(default_factory=list)
     """The first offset of each partition; 0 for all if this is empty."""
+    features: list[str] = field(default_factory=list)
 
     @property
     def folder(self) -> Path:
@@ -195,7 +196,7 @@ class Topic:
         return {
             "format": 1,
             "readerFeatures": [],
-            "writerFeatures": [],
+            "writerFeatures": self.features,
             "topic": self.name,
             "topicId": before["topicId"],
             "version": version,
@@ -213,6 +214,21 @@ class Topic:
             "removed": [{key: segment[key] for key in ("partition", "file", "position")} for segment in removed or []],
             "added": list(added),
         } | fields
+
+    def grow(self, partitions: int) -> None:
+        """Adds partitions by a first re-route that moves no slot."""
+        before, count = self.versions[-1], len(self.versions[-1]["ends"])
+        slots, new = count * -(-4096 // count), [0] * (partitions - count)
+        table = struct.pack(f"<{slots}H", *(slot % count for slot in range(slots)))
+        self.features = ["routing.slots"]
+        self.commit(
+            operation="reroute",
+            config={"partitions": str(partitions)},
+            starts=before["starts"] + new,
+            ends=before["ends"] + new,
+            routing={"epoch": 1, "slots": slots, "weights": [1] * partitions, "moved": [], "table": google_crc32c.value(table)},
+        )
+        self.partitions = partitions
 
     def deletion(self, **fields: Any) -> dict[str, Any]:
         """The content of a version that deletes the topic."""
@@ -259,8 +275,6 @@ class Topic:
             ]
         if "deleted" in content:
             self.live = {}
-        if "partitions" in content["config"]:
-            self.live = {partition: [{**each, "routed": False} for each in segments] for partition, segments in self.live.items()}
         for segment in content["added"]:
             self.live.setdefault(segment["partition"], []).append(segment)
         if content["removed"]:

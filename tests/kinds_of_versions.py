@@ -73,11 +73,6 @@ def _deleted_records(topic: Topic) -> dict[str, Any]:
     return topic.next(operation="delete-records", starts=[6, 1], removed=[first])
 
 
-def _added_partitions(topic: Topic) -> dict[str, Any]:
-    _segments(topic)
-    return topic.next(operation="alter", config={"partitions": "4"}, starts=[0] * 4, ends=[10, 4, 0, 0])
-
-
 def _more(*changes: Change) -> Change:
     def change(content: dict[str, Any]) -> None:
         for each in changes:
@@ -260,24 +255,6 @@ KINDS = {
             "up to a segment": given("starts", [5, 1]),
             "everything": _more(given("starts", [10, 4]), _removed(0, 1, 2)),
             "everything, but not removed": given("starts", [10, 4]),
-        },
-    ),
-    "added partitions": Kind(
-        _added_partitions,
-        {
-            "no starts of them": given("starts", [0, 0]),
-            "starts and ends of too few": _more(given("starts", [0] * 3), given("ends", [10, 4, 0])),
-            "an end without records": given("ends", [10, 4, 0, 1]),
-            "a start beyond": given("starts", [0, 0, 1, 0]),
-            "a start and an end without records": _more(given("starts", [0, 0, 0, 1]), given("ends", [10, 4, 0, 1])),
-            "no configuration": given("config", {}),
-            "another number": given("config", {"partitions": "5"}),
-            "fewer than before": _more(given("config", {"partitions": "1"}), given("starts", [0]), given("ends", [10])),
-        },
-        {
-            "a record in one of them": _more(
-                given("added", [{**SEGMENT, "partition": 3, "base": 0, "end": 1}]), given("ends", [10, 4, 0, 1])
-            ),
         },
     ),
 }

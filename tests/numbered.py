@@ -8,9 +8,9 @@ from broken_bindings import UNBOUND, Bound
 from broken_reroutes import Routed
 from handmade import Record, Topic, batch
 from mmh3 import hash as murmur3
+from slot_tables import replan
 
 from sparklog import Consumer
-from sparklog.slots import replan
 
 KEYS = [f"key-{number}".encode() for number in range(25)]
 

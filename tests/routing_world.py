@@ -9,12 +9,12 @@ from pathlib import Path
 
 import mmh3
 from logtool import LogTool
+from slot_tables import modulo, replan
 from verifying import faults
 
 from sparklog import Consumer, Log, Placement
 from sparklog.offsets import OffsetTable
 from sparklog.router import place
-from sparklog.slots import modulo, replan
 
 UNBOUND = -1
 Row = tuple[int, str | None, str]

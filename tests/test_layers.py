@@ -23,7 +23,6 @@ MAY_IMPORT = {
     "arguments": {"errors", "ondisk"},
     "router": {"arguments", "errors", "options"},
     "barrier": {"ondisk", "router"},
-    "slots": {"errors"},
     "assignors": {"arguments", "errors"},
     "show": {"errors"},
     "spark": {"arguments", "errors", "router", "show"},

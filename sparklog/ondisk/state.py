@@ -22,21 +22,14 @@ class LiveSegments:
     The lines of the checkpoint are read when they are first needed. Unreadable if that fails.
     """
 
-    def __init__(self, partition: int, checkpoint: Checkpoint | None, later: Iterable[Segment] = (), moved: bool = False) -> None:
+    def __init__(self, partition: int, checkpoint: Checkpoint | None, later: Iterable[Segment] = ()) -> None:
         self._partition = partition
         self._checkpoint = checkpoint
         self._later = list(later)
-        self._moved = moved
-        """Whether partitions were added since the checkpoint, so that keys are elsewhere now."""
 
     def followed_by(self, added: Iterable[Segment]) -> LiveSegments:
         """These segments, then the ones that a version added."""
-        return LiveSegments(self._partition, self._checkpoint, [*self._later, *added], self._moved)
-
-    def unrouted(self) -> LiveSegments:
-        """These segments, when it is no longer known that the partitioner would put each key here."""
-        later = [segment._replace(routed=False) for segment in self._later]
-        return LiveSegments(self._partition, self._checkpoint, later, moved=True)
+        return LiveSegments(self._partition, self._checkpoint, [*self._later, *added])
 
     @functools.cached_property
     def _lines(self) -> Sequence[bytes]:
@@ -50,8 +43,7 @@ class LiveSegments:
         if number >= len(lines):
             return self._later[number - len(lines)]
         assert self._checkpoint
-        segment = self._checkpoint.segment(lines[number], self._partition)
-        return segment._replace(routed=False) if self._moved else segment
+        return self._checkpoint.segment(lines[number], self._partition)
 
     def all(self) -> list[Segment]:
         """All of them. Unreadable if those of the checkpoint do not hold the offsets that it gives the partition."""
@@ -254,8 +246,7 @@ class State:
         # Partitions that are added to a topic begin at offset 0.
         new = range(self.partitions, version.partitions)
         routing = self._routing_after(version) if version.routes else None
-        before = [each.unrouted() for each in self.live] if new and not routing else self.live
-        live = (*before, *(LiveSegments(partition, None) for partition in new))
+        live = (*self.live, *(LiveSegments(partition, None) for partition in new))
         return self._at(self.topic, version, config, routing, self.checkpoint, _live_after(live, (*self.ends, *[0] * len(new)), version))
 
     def _routing_after(self, version: Version) -> Routing | None:
@@ -266,7 +257,7 @@ class State:
                 raise Damaged(f"its slots are no multiple of {self.partitions} partitions")
             routing = routing or Routing.modulo(self.partitions, change.slots)
             routing = routing.followed_by(change, version.version, (*self.ends, *[0] * (version.partitions - self.partitions)))
-        elif (routing or change) and version.partitions != self.partitions:
+        elif version.partitions != self.partitions:
             raise Damaged("it adds partitions, and is no re-route")
         elif change:
             if not routing:

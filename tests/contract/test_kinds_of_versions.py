@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from broken_rules import Change, changed
-from handmade import Topic, batches, records, summed
+from handmade import Topic, records, summed
 from kinds_of_versions import KINDS
 from logtool import LogTool
 
@@ -87,24 +87,6 @@ def topic_config(topic: Topic) -> dict[str, str]:
     for version in topic.versions:
         config |= version["config"]
     return config
-
-
-def test_keys_move_when_partitions_are_added(tool: LogTool) -> None:
-    """Also if the segments are in a checkpoint, and if a later one of these follows."""
-    topic = Topic(tool.root, partitions=2)
-    for number in range(3):
-        topic.append(records(4), number % 2)
-    topic.checkpoint()
-    topic.append(records(2))
-    topic.commit(operation="alter", config={"partitions": "3"}, starts=[0] * 3, ends=[10, 4, 0])
-    topic.commit(topic.data(batches(records(2)), 2), topic.data(batches(records(2)), 0))
-    lines = python(tool.root, "t")
-    assert [line.split(" ")[5] for line in lines if line.startswith("data/")] == ["false"] * 3 + ["true", "false", "true"]
-    assert java(tool)["t"] == lines
-    topic.commit(operation="alter", config={"partitions": "4"}, starts=[0] * 4, ends=[12, 4, 2, 0])
-    lines = python(tool.root, "t")
-    assert {line.split(" ")[5] for line in lines if line.startswith("data/")} == {"false"}
-    assert java(tool)["t"] == lines
 
 
 def test_what_java_does_python_sees_at_once(tool: LogTool) -> None:

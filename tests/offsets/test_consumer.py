@@ -117,7 +117,8 @@ def test_latest_is_what_is_committed_from_now_on(topic):
     # It counts when the consumer subscribed, not when it polls.
     assert offsets(other.poll()) == {T0: [25, 26]}
     # A partition that is new has nothing that was there before.
-    topic.commit(topic.data(batch(records(3)), 1), config={"partitions": "3"}, starts=[0, 0, 0], ends=[27, 13, 0])
+    topic.append(records(3), 1)
+    topic.grow(3)
     topic.commit(topic.data(batch(records(4)), 2))
     assert offsets(consumer.poll()) == {T0: [25, 26], T1: [10, 11, 12], ("t", 2): [0, 1, 2, 3]}
     assert consumer.assignment() == {T0, T1, ("t", 2)}

@@ -92,8 +92,7 @@ def test_a_topic_that_is_created_again_between_two_looks_is_read_once(four: Grou
 def test_partitions_that_are_added_are_read_from_their_start(four: Group):
     """By members that read what is new only; also by one that joins after them."""
     one, two = four.members(2, auto_offset_reset="latest")
-    four.topic.commit(operation="alter", config={"partitions": "6"}, starts=[0] * 6, ends=[20] * 4 + [0] * 2)
-    four.topic.partitions = 6
+    four.topic.grow(6)
     for number in (4, 5):
         four.topic.append(records(4), number)
     three = four.member(auto_offset_reset="latest")

@@ -16,8 +16,7 @@ from sparklog.offsets import rows
 def test_latest_reads_a_partition_that_comes_between_the_call_and_the_first_poll(world: World) -> None:
     consumer = world.consumer("t", auto_offset_reset="latest")
     topic = world.topics["t"]
-    topic.commit(operation="alter", config={"partitions": "3"}, starts=[0] * 3, ends=[20, 20, 0])
-    topic.partitions = 3
+    topic.grow(3)
     topic.append(records(10), 2)
     assert read(consumer) == {"t-2": list(range(10))}
 

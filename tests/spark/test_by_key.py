@@ -64,7 +64,7 @@ def fill(spark: SparkSession, root: Path) -> None:
         elif kind == "explicit":
             write(topic, partitions, partitioner, place="IF(id % 3 = 0, id % 8, NULL)")
         elif kind == "added":
-            spark.sql(f"CALL partlog.add_partitions('{root}', '{topic}', 8, rehash => true)")
+            spark.sql(f"CALL partlog.add_partitions('{root}', '{topic}', 8)")
             write(topic, 8, partitioner)
         elif kind.startswith("re-routed"):
             reroute(spark, root, topic, kind)

@@ -207,7 +207,6 @@ REFUSED: list[tuple[str, dict[str, object], str, str]] = [
     ("add_partitions", {"partitions": 3}, "ARGUMENT_VALUE", "has 4 partitions"),
     ("add_partitions", {"partitions": 10_001}, "ARGUMENT_VALUE", "from 1 to 10000"),
     ("add_partitions", {"partitions": 4_098}, "ARGUMENT_VALUE", "has 4096 slots for its keys"),
-    ("add_partitions", {"partitions": 6, "rehash": "true"}, "ARGUMENT_VALUE", "in slots since its first re-route"),
     ("move_keys", {"key": "'a'", "partition": 3}, "PARTITION_CLOSED", "A row or a move asks for partition 3 of topic t"),
     ("move_keys", {"key": "'a'", "partition": 4}, "PARTITION_NOT_FOUND", "`partition` names partition 4 of topic t"),
     ("move_keys", {"key": "'a'", "partition": -1}, "ARGUMENT_VALUE", "from 0 to"),

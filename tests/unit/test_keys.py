@@ -11,20 +11,10 @@ KEYS = [f"k{number}".encode() for number in range(8)]
 
 
 def history(root, rng: random.Random) -> Topic:
-    """Records that were routed, records of a chosen partition and without a key, partitions that were added, checkpoints in between."""
+    """Records that were routed, records of a chosen partition and without a key, checkpoints in between."""
     topic = Topic(root, "t", partitions=rng.randint(1, 4))
     for number in range(rng.randint(2, 12)):
         act = rng.random()
-        if number and act < 0.2:
-            now = topic.partitions + rng.randint(1, 3)
-            before = topic.versions[-1]
-            topic.commit(
-                operation="config",
-                config={"partitions": str(now)},
-                starts=[*before["starts"], *[0] * (now - topic.partitions)],
-                ends=[*before["ends"], *[0] * (now - topic.partitions)],
-            )
-            topic.partitions = now
         partition = rng.randrange(topic.partitions)
         own = [key for key in KEYS if partition_for(key, topic.partitions) == partition]
         routed = bool(own) and act < 0.7

@@ -272,9 +272,7 @@ def test_what_has_expired_may_go(topic):
 
 def test_partitions_can_be_added(topic):
     topic.append(records(2, "a"))
-    topic.partitions = 3
-    topic.versions[-1] |= {"starts": [0, 0, 0], "ends": [2, 0, 0]}
-    topic.commit(config={"partitions": "3"})
+    topic.grow(3)
     topic.append(records(1, "b"), partition=2)
     assert newest(topic).ends == (2, 0, 1)
     assert values(topic) == [b"a-0", b"a-1", b"b-0"]

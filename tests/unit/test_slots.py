@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from slot_tables import modulo, replan
 
 from sparklog import partition_for
 from sparklog.errors import SparklogError
 from sparklog.ondisk.routing import Past, Routing
 from sparklog.router import Router
-from sparklog.slots import modulo, replan
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "slots.json").read_text())
 PLANS = 2_000

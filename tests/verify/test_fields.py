@@ -38,13 +38,6 @@ def test_a_null_key_is_not_routed(tmp_path: Path) -> None:
     assert (finding.condition, finding.offset) == ("ROUTE_WRONG", 1)
 
 
-def test_partitions_that_were_added_unroute(tmp_path: Path) -> None:
-    topic = Topic(tmp_path)
-    topic.append(records(50))
-    topic.commit(operation="alter", config={"partitions": "3"}, starts=[0] * 3, ends=[50, 0, 0])
-    assert found(tmp_path) == []
-
-
 @pytest.mark.parametrize(
     ("times", "fields", "expected"),
     [

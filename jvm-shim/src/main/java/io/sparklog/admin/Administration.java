@@ -56,18 +56,19 @@ public final class Administration {
   }
 
   /**
-   * Adds partitions. Keys move, so writes that were planned before are refused, and streaming queries plan again.
+   * Adds partitions, and moves as few slots as can be to them. Writes that were planned before are refused, and streaming queries plan
+   * again.
    *
    * @param partitions how many there shall be
-   * @param rehash whether all keys may move, and their order is lost; otherwise as few slots as can be go to the new partitions
    * @param when whether now or by the driver of the next write, so that a lone writer is not refused; never takes a re-route that waits
    *     back, whatever the other arguments are
    * @param dryRun whether to tell only what would be; both also in the methods below
    * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE if there are more already, FOREIGN_SEGMENTS, TOPIC_RECREATED,
    *     REROUTED, REROUTES_TOO_MANY; those of a commit
    */
-  public Changed addPartitions(int partitions, boolean rehash, RerouteTime when, boolean dryRun) {
-    return reroute(when, dryRun, topic -> AlterTopic.partitions(log, topic, partitions, rehash, when == RerouteTime.NEXT_WRITE));
+  public Changed addPartitions(int partitions, RerouteTime when, boolean dryRun) {
+    Map<String, String> config = Map.of(TopicConfig.PARTITIONS, Integer.toString(partitions));
+    return reroute(when, dryRun, topic -> RerouteTopic.grown(log, topic, config).asking(when == RerouteTime.NEXT_WRITE));
   }
 
   /**

@@ -4,6 +4,7 @@ import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
+import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.upkeep.Repeatable;
 import java.io.IOException;
@@ -88,5 +89,13 @@ abstract class AdministrativeChange implements Repeatable {
 
   static PartlogException recreated(TopicLog log, String expected, String found) {
     return PartlogException.of("TOPIC_RECREATED", "topic", log.topic(), "root", log.store().root(), "found", found, "expected", expected);
+  }
+
+  /** @throws PartlogException OPTION_VALUE for a value that no topic has */
+  static void requireAllowed(String key, String value) {
+    Option option = Option.ofTopic(key);
+    if (!option.isCanonical(value)) {
+      throw Option.invalidValue(key, value, "it must be " + option.expected());
+    }
   }
 }

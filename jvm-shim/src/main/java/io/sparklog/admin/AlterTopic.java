@@ -1,18 +1,16 @@
 package io.sparklog.admin;
 
-import io.sparklog.log.ForeignSegments;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
-import java.io.IOException;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Changes the configuration of a topic; and the number of its partitions, where all keys may move. */
+/** Changes the configuration of a topic. */
 final class AlterTopic extends AdministrativeChange {
   /** Settings that cannot be changed by their values alone, and what to do instead. */
   private static final Map<String, String> FIXED = Map.of(TopicConfig.PARTITIONS,
@@ -30,35 +28,6 @@ final class AlterTopic extends AdministrativeChange {
     super(log, planned);
     this.log = log;
     this.changes = changes;
-  }
-
-  /**
-   * More partitions.
-   *
-   * @param rehash whether keys go where their hashes modulo the new number say, and not as few of them as can be to the new partitions
-   * @param later whether it is only asked for, and the driver of the next write does it
-   * @throws PartlogException OPTION_VALUE if there are more partitions already, or there cannot be as many
-   */
-  static AdministrativeChange partitions(TopicLog log, State planned, int partitions, boolean rehash, boolean later) {
-    Map<String, String> changes = Map.of(TopicConfig.PARTITIONS, Integer.toString(partitions));
-    requireMore(log, planned, changes);
-    if (rehash && planned.routing().isPresent()) {
-      throw Option.invalidValue("rehash", "true", "the keys of topic " + log.topic() + " are in slots since its first re-route, and stay"
-          + " there: leave it out, or write the records to a new topic");
-    }
-    if (rehash && later) {
-      throw Option.invalidValue("when", "next_write", "it must be now with rehash => true");
-    }
-    return rehash ? new AlterTopic(log, planned, changes) : RerouteTopic.grown(log, planned, changes).asking(later);
-  }
-
-  private static void requireMore(TopicLog log, State planned, Map<String, String> changes) {
-    String value = changes.get(TopicConfig.PARTITIONS);
-    requireAllowed(TopicConfig.PARTITIONS, value);
-    if (Integer.parseInt(value) < planned.partitions()) {
-      throw Option.invalidValue(TopicConfig.PARTITIONS, value,
-          "topic " + log.topic() + " has " + planned.partitions() + " partitions, and partitions can only be added: it must not be less");
-    }
   }
 
   /** @throws PartlogException OPTION_VALUE for what is fixed, or is not allowed */
@@ -85,25 +54,14 @@ final class AlterTopic extends AdministrativeChange {
     return new AlterTopic(log, planned, Map.copyOf(changes));
   }
 
-  /** As both of the others, in one version and without {@code rehash}; what {@code planned} says already is left out. */
+  /** Configuration and more partitions, in one version; what {@code planned} says already is left out. */
   static AdministrativeChange table(TopicLog log, State planned, Map<String, String> asked) {
     Map<String, String> changes = new TreeMap<>(asked);
     changes.entrySet().removeIf(change -> change.getValue().equals(planned.config().get(change.getKey())));
     Map<String, String> others = new TreeMap<>(changes);
     boolean grows = others.remove(TopicConfig.PARTITIONS) != null;
     AdministrativeChange alone = configuration(log, planned, others);
-    if (!grows) {
-      return alone;
-    }
-    requireMore(log, planned, changes);
-    return RerouteTopic.grown(log, planned, Map.copyOf(changes));
-  }
-
-  private static void requireAllowed(String key, String value) {
-    Option option = Option.ofTopic(key);
-    if (!option.isCanonical(value)) {
-      throw Option.invalidValue(key, value, "it must be " + option.expected());
-    }
+    return grows ? RerouteTopic.grown(log, planned, Map.copyOf(changes)) : alone;
   }
 
   @Override
@@ -112,11 +70,7 @@ final class AlterTopic extends AdministrativeChange {
   }
 
   @Override
-  NextVersion change(State newest) throws IOException {
-    String partitions = changes.get(TopicConfig.PARTITIONS);
-    if (partitions != null) {
-      ForeignSegments.requireNone(log, newest.partitions(), Integer.parseInt(partitions));
-    }
+  NextVersion change(State newest) {
     return new NextVersion(newest, "alter").configure(changes);
   }
 

@@ -46,15 +46,26 @@ final class RerouteTopic extends AdministrativeChange {
     return this;
   }
 
-  /** Adds partitions. @param config to change, of which {@code partitions} is one key, and not less than there are */
+  /**
+   * Adds partitions.
+   *
+   * @param config to change, of which {@code partitions} is one key
+   * @throws PartlogException OPTION_VALUE if there are more partitions already, or there cannot be as many
+   */
   static RerouteTopic grown(TopicLog log, State planned, Map<String, String> config) {
-    int partitions = Integer.parseInt(config.get(TopicConfig.PARTITIONS));
+    String value = config.get(TopicConfig.PARTITIONS);
+    requireAllowed(TopicConfig.PARTITIONS, value);
+    int partitions = Integer.parseInt(value);
+    if (partitions < planned.partitions()) {
+      throw Option.invalidValue(TopicConfig.PARTITIONS, value,
+          "topic " + log.topic() + " has " + planned.partitions() + " partitions, and partitions can only be added: it must not be less");
+    }
     int[] before = planned.slots().weights();
     int slots = planned.slots().table().slots();
     long open = Arrays.stream(before).filter(weight -> weight > 0).count() + partitions - before.length;
     if (open > slots) {
-      throw Option.invalidValue(TopicConfig.PARTITIONS, config.get(TopicConfig.PARTITIONS), "topic " + log.topic() + " has " + slots
-          + " slots for its keys, and " + open + " partitions would be open: take rehash => true, or a new topic, for more");
+      throw Option.invalidValue(TopicConfig.PARTITIONS, value, "topic " + log.topic() + " has " + slots + " slots for its keys, and " + open
+          + " partitions would be open: take a new topic for more");
     }
     return new RerouteTopic(log, planned, config, false, was -> grown(was, partitions));
   }

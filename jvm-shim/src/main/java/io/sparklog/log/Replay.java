@@ -129,9 +129,6 @@ final class Replay {
     if (routes) {
       requirePlacement(changed, version.features(), routing);
     }
-    if (!begins && changed.partitions() > known && routing == null) {
-      unroute();
-    }
     for (int p = known; p < changed.partitions(); p++) {
       segments.add(new ArrayList<>());
       shared.add(false);
@@ -182,18 +179,9 @@ final class Replay {
     if (version.routing() != null) {
       before = Routing.after(before, version.routing(), version.version(), Arrays.copyOf(head.ends(), version.ends().length), partitions);
     } else {
-      Damaged.unless(before == null || version.ends().length == partitions, "it adds partitions, and is no re-route");
+      Damaged.unless(version.ends().length == partitions, "it adds partitions, and is no re-route");
     }
     return before == null ? null : before.since(version.starts());
-  }
-
-  /** Keys move when partitions are added: that a segment's are where the partitioner puts them is no longer known. */
-  private void unroute() throws Damaged {
-    for (int p = 0; p < segments.size(); p++) {
-      if (segments.get(p).stream().anyMatch(Segment::routed)) {
-        own(p).replaceAll(Segment::unrouted);
-      }
-    }
   }
 
   /** Removes segments in one walk through each partition: a merge may remove very many. @param changed is told these partitions */

@@ -49,11 +49,6 @@ public record Segment(int partition, String file, long position, long bytes, lon
         this.routed && routed, this.ordered && ordered, headerCrc, indexBytes);
   }
 
-  /** The same segment, of which it is no longer known that the partitioner would put each key here. */
-  Segment unrouted() {
-    return limited(false, true);
-  }
-
   /** Whether each of its offsets has a record. */
   public boolean dense() {
     return offsets == Offsets.DENSE;

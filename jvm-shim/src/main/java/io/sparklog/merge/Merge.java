@@ -45,7 +45,7 @@ final class Merge implements Change {
     NextVersion next = new NextVersion(newest.get(), "merge");
     for (Merged one : kept) {
       List<Segment> live = one.liveIn(newest.get());
-      // Changes of them by other commits count: keys move when partitions are added.
+      // A segment is routed and ordered only if all are that it takes the place of.
       boolean routed = live.stream().allMatch(Segment::routed);
       boolean ordered = live.stream().allMatch(Segment::ordered);
       next.replace(live, one.added().stream().map(segment -> segment.limited(routed, ordered)).toList());

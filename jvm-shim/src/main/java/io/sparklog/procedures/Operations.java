@@ -88,16 +88,11 @@ final class Operations {
 
   static void addPartitions(Call call) {
     int partitions = (int) call.arguments().number("partitions");
-    boolean rehash = call.arguments().bool("rehash");
     Changed changed = call.arguments()
-        .asArgument("partitions",
-            () -> administration(call).addPartitions(partitions, rehash, when(call), call.arguments().bool("dry_run")));
+        .asArgument("partitions", () -> administration(call).addPartitions(partitions, when(call), call.arguments().bool("dry_run")));
     for (Changed.Slots slots : changed.slots()) {
-      Integer before = rehash ? null : Integer.valueOf(slots.before());
-      Integer after = rehash ? null : Integer.valueOf(slots.after());
-      Integer moved = rehash ? null : Integer.valueOf(slots.moved());
-      call.row(changed.was().partitions(), Math.max(changed.is().partitions(), changed.weights().length), slots.partition(), before, after,
-          moved);
+      call.row(changed.was().partitions(), Math.max(changed.is().partitions(), changed.weights().length), slots.partition(), slots.before(),
+          slots.after(), slots.moved());
     }
   }
 

@@ -56,23 +56,23 @@ final class PendingRerouteTest extends CommitsOverFaults {
   @Test
   void aRerouteThatWaitsChangesNothingButIsKnown() throws IOException {
     commit(100, null);
-    Changed told = administration().addPartitions(6, false, RerouteTime.NEXT_WRITE, true);
+    Changed told = administration().addPartitions(6, RerouteTime.NEXT_WRITE, true);
     assertEquals(0, state().version());
-    assertEquals(told.slots(), administration().addPartitions(6, false, RerouteTime.NEXT_WRITE, false).slots());
+    assertEquals(told.slots(), administration().addPartitions(6, RerouteTime.NEXT_WRITE, false).slots());
     assertEquals(List.of(1L, 4L, true), List.of(state().version(), (long) state().partitions(), state().routing().isEmpty()));
-    administration().addPartitions(6, false, RerouteTime.NEXT_WRITE, false);
+    administration().addPartitions(6, RerouteTime.NEXT_WRITE, false);
     assertEquals(1, state().version(), "to repeat it changes nothing more");
     Checkpoint.write(store.store(), state(), Names.identity(random));
     assertEquals("[1, 1, 1, 1, 1, 1]", waiting(state()));
-    assertFails("OPTION_VALUE", () -> administration().addPartitions(8, true, RerouteTime.NEXT_WRITE, false));
+    assertFails("OPTION_VALUE", () -> administration().addPartitions(8, RerouteTime.NEXT_WRITE, false));
   }
 
   /** Whichever calls it is about, the newest one counts, and it is about the partitions that there are. */
   @Test
   void aLaterCallTakesThePlaceOfARerouteThatWaits() throws IOException {
     commit(100, null);
-    administration().addPartitions(800, false, RerouteTime.NEXT_WRITE, false);
-    administration().addPartitions(5, false, RerouteTime.NEXT_WRITE, false);
+    administration().addPartitions(800, RerouteTime.NEXT_WRITE, false);
+    administration().addPartitions(5, RerouteTime.NEXT_WRITE, false);
     assertEquals("[1, 1, 1, 1, 1]", waiting(state()));
     assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(4), RerouteTime.NEXT_WRITE, false));
     administration().reroute(weights(3, 3), RerouteTime.NEXT_WRITE, false);
@@ -83,24 +83,24 @@ final class PendingRerouteTest extends CommitsOverFaults {
     administration().closePartitions(List.of(0), RerouteTime.NOW, false);
     assertEquals(List.of("none", 1), List.of(waiting(state()), routing().epoch()));
     assertArrayEquals(new int[] {0, 1, 1, 1}, routing().weights());
-    administration().addPartitions(6, false, RerouteTime.NEXT_WRITE, false);
-    administration().addPartitions(4, false, RerouteTime.NOW, false);
+    administration().addPartitions(6, RerouteTime.NEXT_WRITE, false);
+    administration().addPartitions(4, RerouteTime.NOW, false);
     assertEquals(List.of("none", 1, 4), List.of(waiting(state()), routing().epoch(), state().partitions()), "there are 4 already");
   }
 
   @Test
   void aRerouteThatWaitsIsTakenBack() throws IOException {
     commit(100, null);
-    administration().addPartitions(6, false, RerouteTime.NEXT_WRITE, false);
+    administration().addPartitions(6, RerouteTime.NEXT_WRITE, false);
     Changed told = administration().reroute(weights(), RerouteTime.NEVER, true);
     assertEquals("[1, 1, 1, 1, 1, 1]", waiting(state()));
     assertTrue(told.slots().stream().allMatch(slots -> slots.moved() == 0), told.slots().toString());
     administration().reroute(weights(), RerouteTime.NEVER, false);
     assertEquals(List.of("none", 2L), List.of(waiting(state()), state().version()));
     administration().closePartitions(List.of(), RerouteTime.NEVER, false);
-    administration().addPartitions(1, false, RerouteTime.NEVER, false);
+    administration().addPartitions(1, RerouteTime.NEVER, false);
     assertEquals(2, state().version(), "to repeat it changes nothing more");
-    administration().addPartitions(6, false, RerouteTime.NEXT_WRITE, false);
+    administration().addPartitions(6, RerouteTime.NEXT_WRITE, false);
     administration().reroute(weights(0, 1), RerouteTime.NEXT_WRITE, false);
     assertEquals("none", waiting(state()), "one to the weights that there are");
   }

@@ -223,7 +223,7 @@ final class RebuildTest {
     List<Integer> open = IntStream.range(0, weights.length).filter(p -> weights[p] > 0).boxed().toList();
     int any = open.get(random.nextInt(open.size()));
     switch (random.nextInt(8)) {
-      case 0, 1 -> administration().addPartitions(state.partitions() + 1 + random.nextInt(3), false, RerouteTime.NOW, false);
+      case 0, 1 -> administration().addPartitions(state.partitions() + 1 + random.nextInt(3), RerouteTime.NOW, false);
       case 2 -> {
         if (open.size() > 1) {
           administration().closePartitions(List.of(any), RerouteTime.NOW, false);

@@ -119,7 +119,7 @@ final class RerouteTest extends CommitsOverFaults {
     assertEquals("[]", file(0).get("writerFeatures").toString());
     State first = state();
 
-    Changed grown = administration().addPartitions(6, false, RerouteTime.NOW, false);
+    Changed grown = administration().addPartitions(6, RerouteTime.NOW, false);
     assertEquals(List.of(new Changed.Slots(0, 1024, 683), new Changed.Slots(1, 1024, 683), new Changed.Slots(2, 1024, 683),
         new Changed.Slots(3, 1024, 683), new Changed.Slots(4, 0, 682), new Changed.Slots(5, 0, 682)), grown.slots());
     assertEquals(List.of(1, 6), List.of(routing().epoch(), state().partitions()));
@@ -131,7 +131,7 @@ final class RerouteTest extends CommitsOverFaults {
     }
     assertTrue(state().end(4) > 0 && state().end(5) > 0);
 
-    administration().addPartitions(9, false, RerouteTime.NOW, false);
+    administration().addPartitions(9, RerouteTime.NOW, false);
     write(300);
     State nine = state();
     Changed closed = administration().closePartitions(List.of(1, 4, 6, 8), RerouteTime.NOW, false);
@@ -183,7 +183,7 @@ final class RerouteTest extends CommitsOverFaults {
 
   private Changed change(int step, boolean dryRun) {
     return switch (step) {
-      case 0 -> administration().addPartitions(6, false, RerouteTime.NOW, dryRun);
+      case 0 -> administration().addPartitions(6, RerouteTime.NOW, dryRun);
       case 1 -> administration().closePartitions(List.of(2, 5), RerouteTime.NOW, dryRun);
       default -> administration().reroute(weights(0, 2, 1, 7), RerouteTime.NOW, dryRun);
     };
@@ -211,7 +211,7 @@ final class RerouteTest extends CommitsOverFaults {
     write(100);
     Administration other = administration(Stores.open(root.toString()));
     before("putIfAbsent " + version(1), 1, () -> other.reroute(weights(0, 5), RerouteTime.NOW, false));
-    PartlogException refused = assertFails("REROUTED", () -> administration().addPartitions(6, false, RerouteTime.NOW, false));
+    PartlogException refused = assertFails("REROUTED", () -> administration().addPartitions(6, RerouteTime.NOW, false));
     assertTrue(refused.getMessage().contains("4 partitions by murmur3 in routing epoch 1"), refused.getMessage());
     assertEquals(List.of(1, 4), List.of(routing().epoch(), state().partitions()));
   }
@@ -220,8 +220,8 @@ final class RerouteTest extends CommitsOverFaults {
   void aRerouteThatAnotherProgramMadeFirstIsDone() throws IOException {
     write(100);
     Administration other = administration(Stores.open(root.toString()));
-    before("putIfAbsent " + version(1), 1, () -> other.addPartitions(8, false, RerouteTime.NOW, false));
-    Changed changed = administration().addPartitions(6, false, RerouteTime.NOW, false);
+    before("putIfAbsent " + version(1), 1, () -> other.addPartitions(8, RerouteTime.NOW, false));
+    Changed changed = administration().addPartitions(6, RerouteTime.NOW, false);
     assertEquals(List.of(8, 1), List.of(changed.is().partitions(), routing().epoch()));
   }
 
@@ -229,7 +229,7 @@ final class RerouteTest extends CommitsOverFaults {
   void aWriteInBetweenMovesTheCut() throws IOException {
     write(100);
     before("putIfAbsent " + version(1), 1, () -> write(50));
-    State before = administration().addPartitions(5, false, RerouteTime.NOW, false).was();
+    State before = administration().addPartitions(5, RerouteTime.NOW, false).was();
     assertEquals(1, before.version());
     assertArrayEquals(Arrays.copyOf(before.ends(), 5), routing().past().get(0).cut());
   }
@@ -247,16 +247,15 @@ final class RerouteTest extends CommitsOverFaults {
     assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(-1), RerouteTime.NOW, false));
     assertFails("OPTION_VALUE", () -> administration().closePartitions(List.of(), RerouteTime.NOW, false));
     assertFails("OPTION_VALUE", () -> administration().closePartitions(List.of(0, 1, 2), RerouteTime.NOW, false));
-    assertFails("OPTION_VALUE", () -> administration().addPartitions(3, false, RerouteTime.NOW, false));
-    assertFails("OPTION_VALUE", () -> administration().addPartitions(10_001, false, RerouteTime.NOW, false));
-    assertFails("OPTION_VALUE", () -> administration().addPartitions(6, true, RerouteTime.NOW, false));
-    PartlogException slots = assertFails("OPTION_VALUE", () -> administration().addPartitions(4098, false, RerouteTime.NOW, false));
+    assertFails("OPTION_VALUE", () -> administration().addPartitions(3, RerouteTime.NOW, false));
+    assertFails("OPTION_VALUE", () -> administration().addPartitions(10_001, RerouteTime.NOW, false));
+    PartlogException slots = assertFails("OPTION_VALUE", () -> administration().addPartitions(4098, RerouteTime.NOW, false));
     assertTrue(slots.getMessage().contains("has 4096 slots for its keys, and 4097 partitions would be open"), slots.getMessage());
     assertEquals(version, state().version());
 
     before("putIfAbsent " + version(version + 1), 1, () -> administration(Stores.open(root.toString())).delete(false));
-    assertFails("TOPIC_RECREATED", () -> administration().addPartitions(6, false, RerouteTime.NOW, false));
-    assertFails("TOPIC_NOT_FOUND", () -> administration().addPartitions(6, false, RerouteTime.NOW, false));
+    assertFails("TOPIC_RECREATED", () -> administration().addPartitions(6, RerouteTime.NOW, false));
+    assertFails("TOPIC_NOT_FOUND", () -> administration().addPartitions(6, RerouteTime.NOW, false));
   }
 
   @Test
@@ -279,7 +278,7 @@ final class RerouteTest extends CommitsOverFaults {
     for (int i = 0; i < 10; i++) {
       planned(keyless).run();
     }
-    administration().addPartitions(5, false, RerouteTime.NOW, false);
+    administration().addPartitions(5, RerouteTime.NOW, false);
     administration().closePartitions(List.of(0), RerouteTime.NOW, false);
     administration().reroute(weights(1, 3), RerouteTime.NOW, false);
     long[] before = state().ends();
@@ -298,9 +297,9 @@ final class RerouteTest extends CommitsOverFaults {
   @Test
   void reroutesWithoutRecordsFromBeforeAreForgotten() throws IOException {
     write(100);
-    administration().addPartitions(5, false, RerouteTime.NOW, false);
+    administration().addPartitions(5, RerouteTime.NOW, false);
     write(100);
-    administration().addPartitions(6, false, RerouteTime.NOW, false);
+    administration().addPartitions(6, RerouteTime.NOW, false);
     assertEquals(2, routing().past().size());
     int crc = routing().table().crc();
     TreeMap<Integer, Long> toFirst = new TreeMap<>();
@@ -311,7 +310,7 @@ final class RerouteTest extends CommitsOverFaults {
     IntStream.range(0, 6).forEach(p -> toFirst.put(p, -1L));
     administration().deleteRecords(toFirst, new TreeMap<>(), false);
     assertEquals(List.of(0, 2, crc), List.of(routing().past().size(), routing().epoch(), routing().table().crc()));
-    administration().addPartitions(7, false, RerouteTime.NOW, false);
+    administration().addPartitions(7, RerouteTime.NOW, false);
     assertEquals(List.of(), routing().past(), "nothing is before it");
     assertEquals(3, routing().epoch());
     String replayed = told(state());
@@ -324,7 +323,7 @@ final class RerouteTest extends CommitsOverFaults {
     for (int i = 0; i < 6; i++) {
       write(40);
     }
-    administration().addPartitions(5, false, RerouteTime.NOW, false);
+    administration().addPartitions(5, RerouteTime.NOW, false);
     for (int i = 0; i < 6; i++) {
       write(40);
     }
@@ -351,10 +350,9 @@ final class RerouteTest extends CommitsOverFaults {
   @Test
   void aVersionThatLosesTheSlotsIsCorrupt() throws IOException {
     write(100);
-    administration().addPartitions(5, false, RerouteTime.NOW, false);
+    administration().addPartitions(5, RerouteTime.NOW, false);
     Path newest = root.resolve(version(1));
-    NextVersion next = new NextVersion(state(), "alter").configure(Map.of("partitions", "6"));
-    assertThrows(IllegalStateException.class, next::preview);
+    assertThrows(IllegalStateException.class, new NextVersion(state(), "alter").configure(Map.of("partitions", "6"))::preview);
     assertTrue(Files.readString(newest).contains("\"routing\":{\"epoch\":1,\"slots\":4096,\"weights\":[1,1,1,1,1],\"moved\":[[4,"));
   }
 }

@@ -82,7 +82,7 @@ final class TimeTravelTest {
     Merging merging = new Merging(new Committers(root.topic("t"), Clock.systemUTC(), random));
     assertTrue(merging.all().replaced() > 0);
     assertAsThen("a merge");
-    administration().addPartitions(5, false, RerouteTime.NOW, false);
+    administration().addPartitions(5, RerouteTime.NOW, false);
     topic.segment(4, 7).commit();
     assertAsThen("more partitions");
     assertTrue(merging.rebatch(1 << 20).replaced() > 0);

@@ -47,7 +47,7 @@ record Operator(Root root, TopicLog log, Clock clock, Map<String, String> argume
     RerouteTime when = RerouteTime.valueOf(text("when", "NOW"));
     switch (text("what", null)) {
       case "records" -> administration.deleteRecords(byPartition("offsets"), new TreeMap<>(), false);
-      case "partitions" -> administration.addPartitions(number("to", 0), false, when, false);
+      case "partitions" -> administration.addPartitions(number("to", 0), when, false);
       case "close" -> administration.closePartitions(byPartition("partitions").keySet(), when, false);
       case "rebuild" -> Rebuild.planned(root, log.topic(), text("into", null), number("to", 0)).run(1 << 14, 1 << 20, clock, new Random());
       case "weights" -> administration.reroute(byPartition("weights"), when, false);

@@ -188,10 +188,13 @@ public final class WrittenTopic {
     return this;
   }
 
-  /** Adds partitions, so that there are {@code count}. */
+  /** Adds partitions, so that there are {@code count}, by a re-route that moves no slot. */
   public void partitions(int count) {
+    int[] weights = new int[count];
+    Arrays.fill(weights, 1);
     new Committer(root.topic(topic), Names.identity(random), Clock.systemUTC(), random)
-        .commit(newest -> Optional.of(new NextVersion(newest.get(), "alter").configure(Map.of("partitions", Integer.toString(count)))));
+        .commit(newest -> Optional.of(new NextVersion(newest.get(), "reroute").configure(Map.of("partitions", Integer.toString(count)))
+            .move(root.topic(topic), newest.get().slots(), weights, List.of())));
   }
 
   /** Changes where keys go, as an operator does. */

@@ -97,15 +97,6 @@ final class MergeConflictsTest extends MergedTopics {
     assertEquals(files, dataFiles());
   }
 
-  @Test
-  void partitionsThatWereAddedMeanwhileCount() throws IOException {
-    write(6, 30);
-    before("putIfAbsent " + version(6), 1, () -> committer(Stores.open(root.toString()))
-        .commit(newest -> Optional.of(new NextVersion(newest.get(), "alter").configure(Map.of("partitions", "5")))));
-    assertEquals(4, merging().all().by());
-    assertTrue(live().stream().noneMatch(Segment::routed), "keys move");
-  }
-
   /** The put took effect, and its answer did not say so: its files are live. */
   @Test
   void afterAnUnclearPutNothingIsDeleted() throws IOException {

@@ -167,7 +167,7 @@ final class Operators {
     if (one >= process.world.partitions && state.router().isOpen(one)) {
       of(process).closePartitions(Set.of(one), RerouteTime.NOW, false);
     } else if (random.nextBoolean() && state.partitions() < 5) {
-      of(process).addPartitions(state.partitions() + 1, false, RerouteTime.NOW, false);
+      of(process).addPartitions(state.partitions() + 1, RerouteTime.NOW, false);
     } else {
       of(process).reroute(new TreeMap<>(Map.of(random.nextInt(process.world.partitions), 1L + random.nextInt(4))), RerouteTime.NOW, false);
     }
@@ -177,7 +177,7 @@ final class Operators {
     if (process.world.chance(2)) {
       of(process).configure(Map.of("file.delete.delay.ms", "100"));
     } else if (process.latest().isPresent()) {
-      of(process).addPartitions(3, false, RerouteTime.NOW, false);
+      of(process).addPartitions(3, RerouteTime.NOW, false);
     }
   }
 }

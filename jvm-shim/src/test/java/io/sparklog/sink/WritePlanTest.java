@@ -48,7 +48,7 @@ final class WritePlanTest {
     TopicPlan before = WritePlan
         .of(root, Options.of(Map.of("topic", "t"), Options.Side.WRITE), columns, Clock.systemUTC(), random, Existence.ANY, root::names)
         .topicPlan("t");
-    operator.addPartitions(4, false, RerouteTime.NEXT_WRITE, false);
+    operator.addPartitions(4, RerouteTime.NEXT_WRITE, false);
     assertEquals(List.of(2, 0), List.of(root.state("t").partitions(), root.state("t").slots().epoch()));
     commit(root, before);
     assertEquals(2, root.state("t").partitions());

@@ -67,8 +67,7 @@ final class GroupedReads {
             "partitioner", topic.equals("b") ? "murmur2" : "murmur3");
         reads.log.write(topic, config, 100, KeyedLog.routed(reads.random.nextInt(60) + 1));
         if (seed % 2 != 0) {
-          reads.log.of(topic)
-              .addPartitions(reads.log.state(topic).partitions() + 1 + reads.random.nextInt(2), false, RerouteTime.NOW, false);
+          reads.log.of(topic).addPartitions(reads.log.state(topic).partitions() + 1 + reads.random.nextInt(2), RerouteTime.NOW, false);
           reads.log.write(topic, Map.of(), 100, KeyedLog.routed(reads.random.nextInt(60) + 1));
         }
       }

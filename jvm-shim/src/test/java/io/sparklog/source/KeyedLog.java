@@ -81,19 +81,13 @@ final class KeyedLog {
     return new Administration(new TopicWork(root().topic(topic), Clock.systemUTC(), ids));
   }
 
-  /** Adds partitions as Kafka does: it is not known any more where earlier keys are. */
-  void rehash(String topic, int partitions) {
-    of(topic).addPartitions(partitions, true, RerouteTime.NOW, false);
-  }
-
-  /** Changes where keys go: adds partitions with slots or without, or gives the partitions other weights, or closes one. */
+  /** Changes where keys go: adds partitions, or gives the partitions other weights, or closes one. */
   private void reroute(String topic, Random random) {
     State state = state(topic);
     List<Integer> open = open(state);
     int one = open.get(random.nextInt(open.size()));
     switch (random.nextInt(4)) {
-      case 0 -> of(topic).addPartitions(state.partitions() + 1, state.routing().isEmpty() && random.nextBoolean(), RerouteTime.NOW, false);
-      case 1 -> of(topic).addPartitions(state.partitions() + 1 + random.nextInt(2), false, RerouteTime.NOW, false);
+      case 0, 1 -> of(topic).addPartitions(state.partitions() + 1 + random.nextInt(2), RerouteTime.NOW, false);
       case 2 -> of(topic).reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(5))), RerouteTime.NOW, false);
       default -> {
         if (open.size() > 1) {
@@ -132,8 +126,6 @@ final class KeyedLog {
       case 0 -> {
         if (reroutes) {
           reroute(topic, random);
-        } else {
-          rehash(topic, open.size() + 1);
         }
       }
       case 1, 2 -> merge(topic);

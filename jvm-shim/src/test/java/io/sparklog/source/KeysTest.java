@@ -181,7 +181,7 @@ final class KeysTest {
   void aKeyIsReadWhereItsSlotWasInEachRoutingEpoch() throws IOException {
     log.write("t", Map.of("partitions", "2"), 1000, KeyedLog.routed(100));
     List<Integer> homes = new ArrayList<>(List.of(KeyedLog.home(log.state("t"), "k7")));
-    log.of("t").addPartitions(8, false, RerouteTime.NOW, false);
+    log.of("t").addPartitions(8, RerouteTime.NOW, false);
     log.write("t", Map.of(), 1000, KeyedLog.routed(100));
     homes.add(KeyedLog.home(log.state("t"), "k7"));
     log.of("t").closePartitions(List.of(homes.get(1)), RerouteTime.NOW, false);
@@ -201,23 +201,6 @@ final class KeysTest {
       }
       assertEquals(expected.stream().sorted().toList(), read.stream().map(Segment::toString).sorted().toList());
       assertTrue(state.segments().stream().flatMap(List::stream).allMatch(Segment::routed));
-      log.merge("t");
-    }
-  }
-
-  @Test
-  void segmentsOfBeforeARehashAreAllReadAndLaterOnesAreNot() throws IOException {
-    log.write("t", Map.of("partitions", "2"), 1000, KeyedLog.routed(100));
-    log.rehash("t", 8);
-    log.write("t", Map.of(), 1000, KeyedLog.routed(100));
-    for (int round = 0; round < 2; round++) {
-      State state = log.state("t");
-      List<Split> splits = splits(keyIs("k7"));
-      List<Segment> read = splits.stream().flatMap(split -> split.extents().stream()).map(extent -> extent.segment()).toList();
-      long old = state.segments().stream().flatMap(List::stream).filter(segment -> !segment.routed()).count();
-      assertEquals(2, old, "segments of before");
-      boolean later = state.segments(KeyedLog.home(state, "k7")).stream().anyMatch(Segment::routed);
-      assertEquals(old + (later ? 1 : 0), read.size());
       log.merge("t");
     }
   }

@@ -24,7 +24,7 @@ final class BarrierTest extends StreamRuns {
     topic.segment(0, 10).segment(1, 20).segment(2, 5).commit();
     TopicStream stream = run("startingOffsets", "earliest");
     StreamOffsets from = stream.initial();
-    topic.operator().addPartitions(5, false, RerouteTime.NOW, false);
+    topic.operator().addPartitions(5, RerouteTime.NOW, false);
     topic.segment(0, 3).segment(3, 4).commit();
     topic.operator().closePartitions(List.of(1), RerouteTime.NOW, false);
     topic.segment(0, 1).segment(4, 6).commit();
@@ -45,7 +45,7 @@ final class BarrierTest extends StreamRuns {
     TriggerLimits limits = TriggerLimits.of(options("minOffsetsPerTrigger", "8", "maxTriggerDelay", "1m"));
     StreamOffsets first = stream.next(stream.initial(), limits);
     topic.segment(0, 1).commit();
-    topic.operator().addPartitions(5, false, RerouteTime.NOW, false);
+    topic.operator().addPartitions(5, RerouteTime.NOW, false);
     assertEquals(first, stream.next(first, limits));
     topic.segment(0, 7).commit();
     assertEquals(topic.json(11, 0, 0), stream.next(first, limits).json());
@@ -55,7 +55,7 @@ final class BarrierTest extends StreamRuns {
   @Test
   void partitionsThatAreNotReadAreNotWaitedFor() throws IOException {
     topic.segment(0, 10).segment(1, 20).commit();
-    topic.operator().addPartitions(5, false, RerouteTime.NOW, false);
+    topic.operator().addPartitions(5, RerouteTime.NOW, false);
     topic.segment(3, 4).commit();
     TopicStream assigned = run("assign", "{\"t\":[0,3]}", "startingOffsets", "latest");
     StreamOffsets from = assigned.initial();

@@ -129,7 +129,7 @@ final class ReroutedHistory {
         }
         topic.operator().move(state, moves, false);
       }
-      case 1 -> topic.operator().addPartitions(state.partitions() + 1 + random.nextInt(3), false, RerouteTime.NOW, false);
+      case 1 -> topic.operator().addPartitions(state.partitions() + 1 + random.nextInt(3), RerouteTime.NOW, false);
       case 2 -> topic.operator().reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(4))), RerouteTime.NOW, false);
       default -> {
         if (open.size() > 1) {

@@ -140,7 +140,7 @@ final class KafkaViewTest extends Drivers {
     }
     assertTrue(given[0] >= names);
     assertEquals(List.of("t-0"), viewFolders());
-    administration(Stores.open(folder.toString())).addPartitions(4, false, RerouteTime.NOW, false);
+    administration(Stores.open(folder.toString())).addPartitions(4, RerouteTime.NOW, false);
     assertViewIsRight();
   }
 

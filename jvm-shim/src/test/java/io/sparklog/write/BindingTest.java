@@ -288,7 +288,7 @@ final class BindingTest extends CommitsOverFaults {
     write(KEYS);
     share(FOR_EVER, 1, 0, 0, 0);
     Planned old = planned(KEYS + 5, 0);
-    administration().addPartitions(5, false, RerouteTime.NOW, false);
+    administration().addPartitions(5, RerouteTime.NOW, false);
     assertEquals(Optional.empty(), state().shares(0));
     assertEquals(KEYS, bound(state()));
     assertEquals(List.of(8, 8, 8, 8, 8), Arrays.stream(routing().table().counts(5)).boxed().toList());

@@ -101,7 +101,7 @@ final class RefusedWritesTest extends Drivers {
   @ValueSource(booleans = {false, true})
   void aRefusedWriteLeavesNothing(boolean big) throws IOException {
     nowMs = System.currentTimeMillis();
-    assertRefused("ROUTING_CHANGED", big, true, () -> operator().addPartitions(5, false, RerouteTime.NOW, false));
+    assertRefused("ROUTING_CHANGED", big, true, () -> operator().addPartitions(5, RerouteTime.NOW, false));
     deleted();
     assertRefused("TOPIC_RECREATED", big, true, this::deleted);
     assertRefused("TOPIC_RECREATED", big, true, () -> {
