@@ -52,7 +52,7 @@ def errors() -> Iterator[None]:
 def call(session: SparkSession, procedure: str, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of a procedure.
 
-    An argument is a text, a number, a truth value, a timedelta, a dict of texts or of numbers, or a list of numbers or of bytes.
+    An argument is a text, a number, a truth value, a timedelta, a list of numbers, or a dict of texts, of numbers, or of numbers by bytes.
     """
     given: dict[str, Any] = {}
     words = []

@@ -25,7 +25,6 @@ _EXAMPLES = {
     "suggest_moves": ["ROOT orders", "ROOT orders --max-moves 20 --execute"],
     "reroute": ["ROOT orders --weights 0:2,3:1 --dry-run", 'ROOT orders --weights \'{"0":2,"3":1}\''],
     "move_slots": ["ROOT orders --moves 17:3,99:3 --dry-run"],
-    "move_keys": ["ROOT orders --key customer-7 --partition 3", "ROOT orders --key a --key b --partition 3 --dry-run"],
     "rebuild": ["ROOT orders --to orders16 --partitions 16 --dry-run", "ROOT orders --to orders16 --partitions 16"],
     "delete_records": ["ROOT orders --offsets 0:100,1:-1", 'ROOT orders --offsets \'{"0":100,"1":-1}\' --execute'],
     "delete_topic": ["ROOT orders", "ROOT orders --execute"],
@@ -121,8 +120,6 @@ def _option(parameter: Parameter) -> Any:
         return Annotated[str, typer.Option(flag, metavar={"string": "PATH", "name": "TOPIC"}[parameter.type], **words)]
     if parameter.type == "when":
         return Annotated[str, typer.Option(flag, metavar="now|next_write|never", **words | {"show_default": "now"})]
-    if parameter.type == "keys":
-        return Annotated[list[str], typer.Option(flag, metavar="KEY", **words)]
     if parameter.type == "boolean":
         return Annotated[bool, typer.Option(flag, **words)]
     if interval := re.fullmatch(r"INTERVAL '(\d+)' (\w)\w*", parameter.default or ""):
@@ -167,16 +164,8 @@ def _command(procedure: Procedure) -> Callable[..., None]:
                 raise typer.BadParameter("--dry-run and --execute contradict each other")
             given["dry_run"] = not execute
         arguments = {name: value for name, value in given.items() if value is not None}
-        # Spark takes texts of UTF-8 alone, and a key may be any bytes.
-        arguments |= {each.name: list(map(os.fsencode, given[each.name])) for each in procedure.parameters if each.type == "keys"}
         rows = _called(procedure.name, root, topic, arguments)
-        if as_json:
-            write_json({"executed": not given["dry_run"], "rows": rows} if "dry_run" in given else rows)
-            return
-        title = procedure.name.replace("_", " ") + ": " + counted(len(rows), "row")
-        if given.get("dry_run"):
-            title += " of a dry run; nothing was changed (" + ("add --execute to do it)" if careful else "leave out --dry-run to do it)")
-        _show(title, procedure.columns, rows)
+        _answer(procedure, rows, given.get("dry_run"), "add --execute" if careful else "leave out --dry-run", as_json=as_json)
 
     words = procedure.command()
     examples = [f"{'Examples' if len(_EXAMPLES[procedure.name]) > 1 else 'Example'}:  "] + [" " * 11] * len(_EXAMPLES[procedure.name])
@@ -192,6 +181,39 @@ def _command(procedure: Procedure) -> Callable[..., None]:
         ]
     )
     return command
+
+
+def _answer(procedure: Procedure, rows: list[dict[str, Any]], dry_run: bool | None, to_do_it: str, *, as_json: bool) -> None:
+    """Writes the rows of a procedure; `dry_run` is None for one without a dry run."""
+    if as_json:
+        write_json(rows if dry_run is None else {"executed": not dry_run, "rows": rows})
+        return
+    title = procedure.name.replace("_", " ") + ": " + counted(len(rows), "row")
+    if dry_run:
+        title += f" of a dry run; nothing was changed ({to_do_it} to do it)"
+    _show(title, procedure.columns, rows)
+
+
+def move_keys(
+    root: Root,
+    topic: TopicName,
+    key: Annotated[list[str], typer.Option("--key", metavar="KEY", help="The key, as UTF-8. May be repeated.", show_default=False)],
+    partition: Annotated[int, typer.Option("--partition", help="Where they go. It must be open.", show_default=False)],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be, and change nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Move keys, with their slots, to a partition.
+
+    A busy key gets a partition of its own, or nearly so: the other keys of its slot go along, and the rows say how many these are. Many
+    keys in one call are one change. It starts Spark, and does what `sparklog move-slots` does for slots that are given as numbers.
+
+    Examples:  sparklog move-keys ROOT orders --key customer-7 --partition 3
+               sparklog move-keys ROOT orders --key a --key b --partition 3 --dry-run
+    """
+    # Spark takes texts of UTF-8 alone, and a key may be any bytes.
+    moves = {os.fsencode(each): partition for each in key}
+    rows = _called("move_slots", root, topic, {"moves": moves, "dry_run": dry_run})
+    _answer(declared()["move_slots"], rows, dry_run, "leave out --dry-run", as_json=as_json)
 
 
 def _called(procedure: str, root: str, topic: str | None, arguments: dict[str, Any]) -> list[dict[str, Any]]:
@@ -327,4 +349,4 @@ def _configure(root: str, topic: str, changes: dict[str, str], only: Sequence[st
     _show(f"Topic {topic}: configuration", columns, rows)
 
 
-COMMANDS = (create, config, retention, *(_command(declared()[name]) for name in _EXAMPLES))
+COMMANDS = (create, config, retention, move_keys, *(_command(declared()[name]) for name in _EXAMPLES))

@@ -40,11 +40,11 @@ def root(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "keys"),
     [
-        ("'a'", [b"a"]),
-        ("X'00ff'", [b"\x00\xff"]),
-        ("array('b', 'a', 'b')", [b"a", b"b"]),
-        ("array(X'00', X'')", [b"", b"\x00"]),
-        ("cast('a' AS BINARY)", [b"a"]),
+        ("'a', 2", [b"a"]),
+        ("X'00ff', 2", [b"\x00\xff"]),
+        ("'b', 2, 'a', 2", [b"a", b"b"]),
+        ("X'00', 2, X'', 2", [b"", b"\x00"]),
+        ("cast('a' AS BINARY), 2", [b"a"]),
     ],
 )
 def test_a_key_is_text_or_bytes_or_several(spark: SparkSession, root: Path, call: Call, words: str, keys: list[bytes]) -> None:
@@ -53,18 +53,20 @@ def test_a_key_is_text_or_bytes_or_several(spark: SparkSession, root: Path, call
     homes = [topic.partition_for(key) for key in keys]
     slots = [Router(3, "murmur3", [0] * 4098).slot(key) for key in keys]
     shown = [f"X'{key.hex()}'" if key in (b"\x00", b"\x00\xff") else key.decode() for key in keys]
-    told = call("move_keys", topic="'t'", key=words, partition=2, dry_run="true")
-    expected = [("t", name, slot, home, 2, 1, 0, 0) for name, slot, home in zip(shown, slots, homes, strict=True)]
+    told = call("move_slots", topic="'t'", moves=f"map({words})", dry_run="true")
+    expected = [("t", slot, name, home, 2, 1, 0, 0) for name, slot, home in zip(shown, slots, homes, strict=True)]
     assert [tuple(row.values()) for row in told] == expected
     assert topic.describe()["routing"] is None
-    assert call("move_keys", topic="'t'", key=words, partition=2) == told
+    assert call("move_slots", topic="'t'", moves=f"map({words})") == told
     write(spark, root, keys)
     for key, home in zip(keys, homes, strict=True):
         assert topic.partition_for(key) == 2
         assert partitions_of(spark, root, key) == sorted([home, 2])
     back = ", ".join(f"{slot}, {home}" for slot, home in dict(zip(slots, homes, strict=True)).items())
     moved = call("move_slots", topic="'t'", moves=f"map({back})")
-    assert sorted(tuple(row.values()) for row in moved) == sorted(("t", slot, 2, home) for slot, home in zip(slots, homes, strict=True))
+    assert sorted(tuple(row.values()) for row in moved) == sorted(
+        ("t", slot, None, 2, home, None, 1, 2 if home == 2 else 1) for slot, home in zip(slots, homes, strict=True)
+    )
     assert [topic.partition_for(key) for key in keys] == homes
     assert faults(root) == []
 
@@ -77,12 +79,12 @@ def test_the_keys_that_go_along_are_told(spark: SparkSession, root: Path, call: 
     others = [key for key in keys if slot(key) == slot(busy) and key != busy][:3]
     assert len(others) == 3
     write(spark, root, [busy] * 50 + others * 2 + keys[:9], partitions=2)
-    [row] = call("move_keys", topic="'t'", key=f"'{busy.decode()}'", partition=1)
-    known = (busy.decode(), slot(busy), 0, 1, 50 + keys[:9].count(busy), 3, 6)
+    [row] = call("move_slots", topic="'t'", moves=f"map('{busy.decode()}', 1)")
+    known = (slot(busy), busy.decode(), 0, 1, 50 + keys[:9].count(busy), 3, 6)
     assert tuple(row.values()) == ("t", *known)
     write(spark, root, [busy] * 5 + others)
-    both = f"array('{busy.decode()}', '{others[0].decode()}')"
-    rows = call("move_keys", topic="'t'", key=both, partition=0, dry_run="true")
+    both = f"map('{busy.decode()}', 0, '{others[0].decode()}', 0)"
+    rows = call("move_slots", topic="'t'", moves=both, dry_run="true")
     assert {row["key"]: (row["records"], row["other_keys"], row["other_records"]) for row in rows} == {
         busy.decode(): (5, 2, 2),
         others[0].decode(): (1, 2, 2),
@@ -90,9 +92,21 @@ def test_the_keys_that_go_along_are_told(spark: SparkSession, root: Path, call: 
     # The partition of the other key is read too, and has older records of the busy one.
     idle = next(key for key in keys if slot(key) % 2 == 0 and slot(key) != slot(busy))
     write(spark, root, [idle] * 4)
-    rows = call("move_keys", topic="'t'", key=f"array('{busy.decode()}', '{idle.decode()}')", partition=0, dry_run="true")
+    rows = call("move_slots", topic="'t'", moves=f"map('{busy.decode()}', 0, '{idle.decode()}', 0)", dry_run="true")
     told = {row["key"]: (row["partition_before"], row["records"], row["other_keys"], row["other_records"]) for row in rows}
     assert told == {busy.decode(): (1, 5, 3, 3), idle.decode(): (0, 4 + keys[:9].count(idle), 0, 0)}
+
+
+def test_two_keys_of_a_slot_move_to_one_partition(
+    spark: SparkSession, root: Path, call: Call, fails: Callable[[str, Callable[[], object]], str]
+) -> None:
+    slot = Router(2, "murmur3", [0] * 4096).slot
+    one, *others = (f"key-{number}" for number in range(40_000))
+    other = next(key for key in others if slot(key.encode()) == slot(one.encode()))
+    write(spark, root, [one.encode()], partitions=2)
+    told = fails("ARGUMENT_VALUE", lambda: call("move_slots", topic="'t'", moves=f"map('{one}', 0, '{other}', 1)"))
+    assert f"another key of slot {slot(one.encode())} moves to partition 0: name one partition for both" in told
+    assert [row["key"] for row in call("move_slots", topic="'t'", moves=f"map('{one}', 1, '{other}', 1)")] == sorted([one, other])
 
 
 def test_a_move_that_cannot_be_is_refused_before_records_are_read(
@@ -104,9 +118,9 @@ def test_a_move_that_cannot_be_is_refused_before_records_are_read(
     call("close_partitions", topic="'t'", partitions=f"array({closed})")
     [data] = [file for file in (root / "_partlog" / "t" / "data").rglob("*") if file.is_file()]
     data.write_bytes(b"")
-    fails("PARTITION_CLOSED", lambda: call("move_keys", topic="'t'", key="'a'", partition=closed))
-    fails("PARTITION_NOT_FOUND", lambda: call("move_keys", topic="'t'", key="'a'", partition=3))
-    fails("SEGMENT_CORRUPT", lambda: call("move_keys", topic="'t'", key="'a'", partition=(home + 2) % 3))
+    fails("PARTITION_CLOSED", lambda: call("move_slots", topic="'t'", moves=f"map('a', {closed})"))
+    fails("PARTITION_NOT_FOUND", lambda: call("move_slots", topic="'t'", moves="map('a', 3)"))
+    fails("SEGMENT_CORRUPT", lambda: call("move_slots", topic="'t'", moves=f"map('a', {(home + 2) % 3})"))
     assert Log(root)["t"].partition_for("a") == home
 
 
@@ -125,11 +139,7 @@ def test_the_command_line_takes_any_key(spark: SparkSession, root: Path) -> None
 
 def test_spark_refuses_what_is_no_key_and_no_slot(spark: SparkSession, root: Path, call: Call) -> None:
     write(spark, root, [b"a"], partitions=3)
-    for words in ("7", "array(7)", "map('a', 1)", "array(array('a'))"):
-        with pytest.raises(PySparkException) as error:
-            call("move_keys", topic="'t'", key=words, partition=2)
-        assert "DATATYPE_MISMATCH" in str(error.value), words
-    for words in ("7", "array(7)", "'7:1'"):
+    for words in ("7", "array(7)", "'7:1'", "array('a')", "map('a', 'b')", "map(array('a'), 1)"):
         with pytest.raises(PySparkException) as error:
             call("move_slots", topic="'t'", moves=words)
         assert "DATATYPE_MISMATCH" in str(error.value), words
@@ -141,12 +151,11 @@ def test_a_slot_without_a_partition_cannot_move(
 ) -> None:
     """In a topic that places keys when they are written, the first record decides; a slot moves after that."""
     write(spark, root, [b"first"], partitions=3, placement="on_first_write")
-    told = fails("ARGUMENT_VALUE", lambda: call("move_keys", topic="'t'", key="'k'", partition=0))
-    assert "`key` of the procedure move_keys has the value k" in told
-    assert "its slot must have a partition, and gets one with the first record of a key in it: move the key after that" in told
+    told = fails("ARGUMENT_VALUE", lambda: call("move_slots", topic="'t'", moves="map('k', 0)"))
+    assert "has no partition yet, and gets one with the first record of its keys: write that first" in told
     write(spark, root, [b"k"] * 2)
     for partition in (0, 2, 1):
-        assert call("move_keys", topic="'t'", key="'k'", partition=partition)[0]["partition_after"] == partition
+        assert call("move_slots", topic="'t'", moves=f"map('k', {partition})")[0]["partition_after"] == partition
         write(spark, root, [b"k"])
     assert sorted(set(partitions_of(spark, root, b"k"))) == [0, 1, 2]
     assert faults(root) == []
@@ -159,7 +168,7 @@ def test_grouping_and_joins_are_exact(spark: SparkSession, root: Path, call: Cal
     log = spark.read.format("partlog").option("subscribe", "t")
     counted = log.load(str(root)).groupBy("key").count()
     assert "Exchange" not in counted._jdf.queryExecution().executedPlan().toString()
-    call("move_keys", topic="'t'", key="array('k1', 'k2', 'k3')", partition=1)
+    call("move_slots", topic="'t'", moves="map('k1', 1, 'k2', 1, 'k3', 1)")
     assert "Exchange" in log.load(str(root)).groupBy("key").count()._jdf.queryExecution().executedPlan().toString()
     write(spark, root, keys * 2)
     rows = log.load(str(root))
@@ -172,7 +181,7 @@ def test_grouping_and_joins_are_exact(spark: SparkSession, root: Path, call: Cal
 def test_ten_thousand_keys_in_one_call(spark: SparkSession, root: Path, call: Call) -> None:
     write(spark, root, [b"a"], partitions=3)
     names = [f"key-{number}" for number in range(1, 10_001)]
-    rows = call("move_keys", topic="'t'", key=f"split('{','.join(names)}', ',')", partition=1)
+    rows = call("move_slots", topic="'t'", moves=f"map_from_arrays(split('{','.join(names)}', ','), array_repeat(1, 10000))")
     assert len(rows) == 10_000
     assert {row["partition_after"] for row in rows} == {1}
     topic = Log(root)["t"]

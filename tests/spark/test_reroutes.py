@@ -23,11 +23,11 @@ Call = Callable[..., list[dict[str, Any]]]
 KEYS = [f"key-{number}" for number in range(40)]
 CHANGES: list[tuple[str, dict[str, object]]] = [
     ("add_partitions", {"partitions": 6}),
-    ("move_keys", {"key": "array('key-1', 'key-2', 'key-3')", "partition": 5}),
+    ("move_slots", {"moves": "map('key-1', 5, 'key-2', 5, 'key-3', 5)"}),
     ("add_partitions", {"partitions": 9}),
-    ("move_keys", {"key": "array('key-1', 'key-3')", "partition": 8}),
+    ("move_slots", {"moves": "map('key-1', 8, 'key-3', 8)"}),
     ("close_partitions", {"partitions": "array(1, 4, 6, 7)"}),
-    ("move_keys", {"key": "'key-2'", "partition": 0}),
+    ("move_slots", {"moves": "map('key-2', 0)"}),
 ]
 """4 → 6 → 9 → 5 open partitions, and slots of keys that move between."""
 
@@ -207,12 +207,10 @@ REFUSED: list[tuple[str, dict[str, object], str, str]] = [
     ("add_partitions", {"partitions": 3}, "ARGUMENT_VALUE", "has 4 partitions"),
     ("add_partitions", {"partitions": 10_001}, "ARGUMENT_VALUE", "from 1 to 10000"),
     ("add_partitions", {"partitions": 4_098}, "ARGUMENT_VALUE", "has 4096 slots for its keys"),
-    ("move_keys", {"key": "'a'", "partition": 3}, "PARTITION_CLOSED", "A row or a move asks for partition 3 of topic t"),
-    ("move_keys", {"key": "'a'", "partition": 4}, "PARTITION_NOT_FOUND", "`partition` names partition 4 of topic t"),
-    ("move_keys", {"key": "'a'", "partition": -1}, "ARGUMENT_VALUE", "from 0 to"),
-    ("move_keys", {"key": "NULL", "partition": 0}, "ARGUMENT_VALUE", "it must have a value"),
-    ("move_keys", {"key": "array('a', CAST(NULL AS STRING))", "partition": 0}, "ARGUMENT_VALUE", "a key must have a value"),
-    ("move_keys", {"key": "array()", "partition": 0}, "ARGUMENT_VALUE", "it must name a key"),
+    ("move_slots", {"moves": "map('a', 3)"}, "PARTITION_CLOSED", "A row or a move asks for partition 3 of topic t"),
+    ("move_slots", {"moves": "map('a', 4)"}, "PARTITION_NOT_FOUND", "`moves` names partition 4 of topic t"),
+    ("move_slots", {"moves": "NULL"}, "ARGUMENT_VALUE", "it must have a value"),
+    ("move_slots", {"moves": "map('a', CAST(NULL AS INT))"}, "ARGUMENT_VALUE", "a slot must move to a partition"),
     ("move_slots", {"moves": "map(0, 3)"}, "PARTITION_CLOSED", "partition 3 of topic t"),
     ("move_slots", {"moves": "map(0, 4)"}, "PARTITION_NOT_FOUND", "partition 4 of topic t"),
     ("move_slots", {"moves": "map(0, -1)"}, "PARTITION_NOT_FOUND", "partition -1 of topic t"),

@@ -24,11 +24,12 @@ import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.IntervalUtils;
 import org.apache.spark.sql.catalyst.util.MapData;
-import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DayTimeIntervalType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.unsafe.types.CalendarInterval;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -72,7 +73,6 @@ final class Arguments {
       case "long" -> DataTypes.LongType;
       case "config" -> DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType, true);
       case "interval" -> DataTypes.createDayTimeIntervalType();
-      case "keys" -> DataTypes.createArrayType(DataTypes.BinaryType, true);
       case "moves" -> DataTypes.createMapType(DataTypes.IntegerType, DataTypes.IntegerType, true);
       default -> throw new IllegalStateException("procedures.json has a parameter of type " + type);
     };
@@ -82,7 +82,7 @@ final class Arguments {
   static boolean isTaken(String declared, DataType type) {
     return switch (declared) {
       case "interval" -> type instanceof DayTimeIntervalType || type instanceof StringType;
-      case "keys" -> isKey(type) || type instanceof ArrayType keys && isKey(keys.elementType());
+      case "moves" -> type instanceof MapType moves && isKey(moves.keyType()) && moves.valueType() instanceof IntegerType;
       default -> false;
     };
   }
@@ -101,7 +101,6 @@ final class Arguments {
       case "topic", "name" -> topic(input.getString(i));
       case "offsets", "weights" -> offsets(parameter, input.getString(i));
       case "partitions" -> partitions(parameter, input.getArray(i));
-      case "keys" -> keys(parameter, input, i);
       case "moves" -> moves(parameter, input.getMap(i));
       case "keep" -> keep(parameter, input.getString(i));
       case "when" -> when(parameter, input.getString(i));
@@ -171,39 +170,26 @@ final class Arguments {
     return List.copyOf(partitions);
   }
 
-  private List<byte[]> keys(Signature.Parameter parameter, InternalRow input, int i) {
-    DataType type = types.getOrDefault("keys", sqlType("keys"));
-    if (!(type instanceof ArrayType array)) {
-      return List.of(key(input, i, type));
-    }
-    List<byte[]> keys = new ArrayList<>();
-    ArrayData given = input.getArray(i);
-    for (int k = 0; k < given.numElements(); k++) {
-      if (given.isNullAt(k)) {
-        throw signature.invalid(parameter.name(), "NULL", "a key must have a value: records without a key go where there is room");
+  /** Each move names a slot, or a key if the map is of keys. */
+  private List<NamedMove> moves(Signature.Parameter parameter, MapData given) {
+    DataType type = types.getOrDefault("moves", sqlType("moves"));
+    DataType named = ((MapType) type).keyType();
+    List<NamedMove> moves = new ArrayList<>();
+    for (int i = 0; i < given.numElements(); i++) {
+      byte[] key = isKey(named) ? key(given.keyArray(), i, named) : null;
+      int slot = key == null ? given.keyArray().getInt(i) : 0;
+      if (given.valueArray().isNullAt(i)) {
+        String shown = key == null ? Integer.toString(slot) : new NamedMove(key, 0, 0).shownKey();
+        throw signature.invalid(parameter.name(), shown + " => NULL", "a slot must move to a partition");
       }
-      keys.add(key(given, k, array.elementType()));
+      moves.add(new NamedMove(key, slot, given.valueArray().getInt(i)));
     }
-    if (keys.isEmpty()) {
-      throw signature.invalid(parameter.name(), "[]", "it must name a key");
-    }
-    return keys;
+    Collections.sort(moves);
+    return List.copyOf(moves);
   }
 
   private static byte[] key(SpecializedGetters row, int i, DataType type) {
     return type instanceof StringType ? row.getUTF8String(i).getBytes() : row.getBinary(i);
-  }
-
-  private SortedMap<Integer, Integer> moves(Signature.Parameter parameter, MapData given) {
-    SortedMap<Integer, Integer> moves = new TreeMap<>();
-    for (int i = 0; i < given.numElements(); i++) {
-      int slot = given.keyArray().getInt(i);
-      if (given.valueArray().isNullAt(i)) {
-        throw signature.invalid(parameter.name(), slot + " => NULL", "a slot must move to a partition");
-      }
-      moves.put(slot, given.valueArray().getInt(i));
-    }
-    return moves;
   }
 
   private SortedMap<String, SortedMap<Integer, Long>> keep(Signature.Parameter parameter, String given) {
@@ -278,15 +264,10 @@ final class Arguments {
     return (List<Integer>) values.get(parameter);
   }
 
-  /** By slot, the partition that it moves to. */
+  /** In the order of their keys, or of their slots. */
   @SuppressWarnings("unchecked")
-  SortedMap<Integer, Integer> moves(String parameter) {
-    return (SortedMap<Integer, Integer>) values.get(parameter);
-  }
-
-  @SuppressWarnings("unchecked")
-  List<byte[]> keys(String parameter) {
-    return (List<byte[]>) values.get(parameter);
+  List<NamedMove> moves(String parameter) {
+    return (List<NamedMove>) values.get(parameter);
   }
 
   /** The offsets from which on the call keeps records, by topic and partition; empty if it says nothing. */

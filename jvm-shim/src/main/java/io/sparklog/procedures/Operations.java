@@ -26,12 +26,9 @@ import io.sparklog.upkeep.Uninterrupted;
 import io.sparklog.admin.Vacuum;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
-import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.time.Clock;
-import java.util.Arrays;
-import java.util.HexFormat;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -127,63 +124,43 @@ final class Operations {
     }
   }
 
-  static void moveSlots(Call call) {
-    SortedMap<Integer, Integer> moves = call.arguments().moves("moves");
-    Changed changed = moved(call, "moves", call.state(), moves, call.arguments().bool("dry_run"));
-    for (int slot : moves.keySet()) {
-      call.row(slot, changed.was().slots().table().partition(slot), changed.is().slots().table().partition(slot));
-    }
-  }
-
-  /** Moves the slots of keys. The sample of newest records is read before the move: a call that cannot read it changes nothing. */
-  static void moveKeys(Call call) throws IOException {
+  /** Moves slots. The sample of newest records is read before the move: a call that cannot read it changes nothing. */
+  static void moveSlots(Call call) throws IOException {
     State state = call.state();
-    int to = (int) call.arguments().number("partition");
-    state.requirePartition("partition", call.root().store().root(), to);
-    SortedMap<byte[], Integer> slots = call.arguments().asArgument("key", () -> slots(state, call.arguments().keys("key")));
-    TreeMap<Integer, Integer> moves = new TreeMap<>();
-    slots.values().forEach(slot -> moves.put(slot, to));
-    Changed told = moved(call, "key", state, moves, true);
+    List<NamedMove> named = call.arguments().moves("moves");
+    TreeMap<Integer, Integer> moves = call.arguments().asArgument("moves", () -> bySlot(named, state));
+    Changed told = moved(call, state, moves, true);
     Map<Integer, Map<ByteBuffer, Long>> newest = SlotLoads.keys(call.root(), state, moves.navigableKeySet(), SAMPLE_BYTES);
-    Changed changed = call.arguments().bool("dry_run") ? told : moved(call, "key", state, moves, false);
-    TreeMap<byte[], Long> own = new TreeMap<>(Arrays::compareUnsigned);
-    slots.forEach((key, slot) -> own.put(key, Optional.ofNullable(newest.get(slot).remove(ByteBuffer.wrap(key))).orElse(0L)));
-    slots.forEach((key, slot) -> call.row(shown(key), slot, changed.was().slots().table().partition(slot),
-        changed.is().slots().table().partition(slot), own.get(key), (long) newest.get(slot).size(),
-        newest.get(slot).values().stream().mapToLong(count -> count).sum()));
-  }
-
-  /** The slot of each key. @throws PartlogException OPTION_VALUE for a key whose slot has no partition yet */
-  private static SortedMap<byte[], Integer> slots(State state, List<byte[]> keys) {
-    SlotTable table = state.slots().table();
-    TreeMap<byte[], Integer> slots = new TreeMap<>(Arrays::compareUnsigned);
-    for (byte[] key : keys) {
-      int slot = table.slot(state.config().partitioner(), key);
-      if (table.partition(slot) == SlotTable.UNBOUND) {
-        throw Option.invalidValue("key", shown(key),
-            "its slot must have a partition, and gets one with the first record of a key in it: move the key after that");
+    Changed changed = call.arguments().bool("dry_run") ? told : moved(call, state, moves, false);
+    Map<NamedMove, Long> own = new HashMap<>();
+    for (NamedMove move : named) {
+      if (move.key() != null) {
+        own.put(move, Optional.ofNullable(newest.get(move.slot(state)).remove(ByteBuffer.wrap(move.key()))).orElse(0L));
       }
-      slots.put(key, slot);
     }
-    return slots;
-  }
-
-  private static Changed moved(Call call, String argument, State state, SortedMap<Integer, Integer> moves, boolean dryRun) {
-    return call.arguments().asArgument(argument, () -> administration(call).move(state, moves, dryRun));
-  }
-
-  /** A key as an answer shows it: as text where it is some, and else as bytes. */
-  private static String shown(byte[] key) {
-    try {
-      String text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(key)).toString();
-      return text.chars().anyMatch(Character::isISOControl) ? hex(key) : text;
-    } catch (CharacterCodingException bytes) {
-      return hex(key);
+    for (NamedMove move : named) {
+      int slot = move.slot(state);
+      Map<ByteBuffer, Long> others = newest.get(slot);
+      call.row(slot, move.shownKey(), changed.was().slots().table().partition(slot), changed.is().slots().table().partition(slot),
+          own.get(move), (long) others.size(), others.values().stream().mapToLong(count -> count).sum());
     }
   }
 
-  private static String hex(byte[] key) {
-    return "X'" + HexFormat.of().formatHex(key) + "'";
+  /** By slot, the partition that it moves to. @throws PartlogException OPTION_VALUE for a slot that moves to two partitions */
+  private static TreeMap<Integer, Integer> bySlot(List<NamedMove> named, State state) {
+    TreeMap<Integer, Integer> moves = new TreeMap<>();
+    for (NamedMove move : named) {
+      Integer other = moves.put(move.slot(state), move.to());
+      if (other != null && other != move.to()) {
+        throw Option.invalidValue("moves", move.shownKey() + " => " + move.to(),
+            "another key of slot " + move.slot(state) + " moves to partition " + other + ": name one partition for both");
+      }
+    }
+    return moves;
+  }
+
+  private static Changed moved(Call call, State state, SortedMap<Integer, Integer> moves, boolean dryRun) {
+    return call.arguments().asArgument("moves", () -> administration(call).move(state, moves, dryRun));
   }
 
   static void rebuild(Call call) throws IOException {

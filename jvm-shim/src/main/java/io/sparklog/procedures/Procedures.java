@@ -14,7 +14,7 @@ public final class Procedures {
       entry("segments", Listings::segments), entry("delete_records", Operations::deleteRecords),
       entry("add_partitions", Operations::addPartitions), entry("close_partitions", Operations::closePartitions),
       entry("reroute", Operations::reroute), entry("suggest_moves", Operations::suggestMoves), entry("rebuild", Operations::rebuild),
-      entry("move_slots", Operations::moveSlots), entry("move_keys", Operations::moveKeys), entry("set_config", Operations::setConfig),
+      entry("move_slots", Operations::moveSlots), entry("set_config", Operations::setConfig),
       entry("delete_topic", Operations::deleteTopic), entry("merge", Operations::merge), entry("expire", Operations::expire),
       entry("vacuum", Operations::vacuum), entry("publish", Operations::publish), entry("export", Operations::export),
       entry("check_store", Operations::checkStore));

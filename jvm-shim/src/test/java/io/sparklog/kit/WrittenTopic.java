@@ -194,7 +194,7 @@ public final class WrittenTopic {
     Arrays.fill(weights, 1);
     new Committer(root.topic(topic), Names.identity(random), Clock.systemUTC(), random)
         .commit(newest -> Optional.of(new NextVersion(newest.get(), "reroute").configure(Map.of("partitions", Integer.toString(count)))
-            .move(root.topic(topic), newest.get().slots(), weights, List.of())));
+            .move(root.topic(topic), weights, List.of())));
   }
 
   /** Changes where keys go, as an operator does. */
