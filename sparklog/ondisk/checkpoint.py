@@ -13,6 +13,7 @@ from sparklog.ondisk.faults import Unreadable
 from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.fields import Fields, integer, parse
 from sparklog.ondisk.names import INT64_MAX, topic_file
+from sparklog.ondisk.producers import Producers, read_producers
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.routing import Routing
 from sparklog.ondisk.version import (
@@ -45,6 +46,7 @@ class Head(NamedTuple):
     boundary: int
     deleted: bool
     features: Features
+    producers: Producers
     config: dict[str, str]
     routing_if_known: Routing | None
     starts: tuple[int, ...]
@@ -159,6 +161,7 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
         boundary=fields.integer("boundary"),
         deleted=fields.mark("deleted"),
         features=features,
+        producers=read_producers(fields, ends) if features.has(Feature.PRODUCERS) else {},
         config=config,
         routing_if_known=Routing.read(Fields(fields.value("routing")), version, ends, unbound=features.has(Feature.UNBOUND))
         if features.have_slots and "routing" in fields
@@ -168,6 +171,6 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
     )
     if not head.deleted and not features.unknown_to(Binds.KEY_READERS):
         require_placement(config, features, routed=head.routing_if_known is not None)
-    if head.deleted and (queries or any(counts) or starts != ends or head.routing_if_known):
-        raise Damaged("it is of a deleted topic, and has records, queries or slots")
+    if head.deleted and (queries or any(counts) or starts != ends or head.routing_if_known or head.producers):
+        raise Damaged("it is of a deleted topic, and has records, queries, slots or producers")
     return head, counts

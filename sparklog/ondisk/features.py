@@ -35,6 +35,8 @@ class Feature(enum.Enum):
     """Keys have slots, which re-routes move."""
     UNBOUND = ("routing.unbound", Binds.KEY_READERS, "routing.slots")
     """Slots get their partition when a record first uses them."""
+    PRODUCERS = ("producers", Binds.WRITERS)
+    """The topic knows the newest batches of producers, so that a batch that is sent again is not added again."""
 
     def __init__(self, text: str, binds: Binds, *requires: str) -> None:
         self.text = text

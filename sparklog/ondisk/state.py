@@ -10,6 +10,8 @@ from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint
 from sparklog.ondisk.faults import TooNew, Unreadable
 from sparklog.ondisk.features import Binds, Feature, Features
+from sparklog.ondisk.producers import Producers
+from sparklog.ondisk.producers import after as producers_after
 from sparklog.ondisk.reroute import Binding, Reroute
 from sparklog.ondisk.routing import SLOTS, Routing
 from sparklog.ondisk.version import PARTITIONS_MAX, Segment, Version, binds_slots, require_placement, require_whole
@@ -81,6 +83,7 @@ class State:
     deleted: bool
     """Whether its version deleted the topic: then nothing counts but what the next version must follow."""
     features: Features
+    producers: Producers
     config: Mapping[str, str]
     routing_if_known: Routing | None
     """None while the topic has no slots, or if a feature that decides where keys go is unknown."""
@@ -108,7 +111,8 @@ class State:
             routing = Routing.unbound(version.partitions, slots).bound(version.routing)
         elif (version.routing or version.features.has(Feature.UNBOUND)) and version.routes:
             raise Damaged("it begins a topic, and is a re-route, or lacks the routing of slots without partitions")
-        return cls._at(topic, version, version.config, routing, checkpoint, _live_after(none, version.starts, version))
+        producers = _producers_after({}, version, version.starts, version.config)
+        return cls._at(topic, version, version.config, producers, routing, checkpoint, _live_after(none, version.starts, version))
 
     @classmethod
     def _at(
@@ -116,6 +120,7 @@ class State:
         topic: str,
         version: Version,
         config: Mapping[str, str],
+        producers: Producers,
         routing: Routing | None,
         checkpoint: str | None,
         live: tuple[LiveSegments, ...],
@@ -132,6 +137,7 @@ class State:
             boundary=version.boundary,
             deleted=version.deleted,
             features=version.features,
+            producers=producers,
             config=config,
             routing_if_known=routing if version.routes else None,
             starts=version.starts,
@@ -247,7 +253,9 @@ class State:
         new = range(self.partitions, version.partitions)
         routing = self._routing_after(version) if version.routes else None
         live = (*self.live, *(LiveSegments(partition, None) for partition in new))
-        return self._at(self.topic, version, config, routing, self.checkpoint, _live_after(live, (*self.ends, *[0] * len(new)), version))
+        ends = (*self.ends, *[0] * len(new))
+        producers = _producers_after(self.producers, version, ends, config)
+        return self._at(self.topic, version, config, producers, routing, self.checkpoint, _live_after(live, ends, version))
 
     def _routing_after(self, version: Version) -> Routing | None:
         """The routing after the next version, which does not end the topic."""
@@ -273,6 +281,13 @@ class State:
 def unread(position: int, start: int, end: int) -> int:
     """How many offsets of a partition, from its log start offset to its end offset, are at a position or after it."""
     return max(0, end - max(position, start))
+
+
+def _producers_after(before: Producers, version: Version, ends: Sequence[int], config: Mapping[str, str]) -> Producers:
+    """The producers after a version. Before it, the partitions have these end offsets."""
+    if version.deleted or not version.features.has(Feature.PRODUCERS):
+        return {}
+    return producers_after(before, version.producers, ends, version.time, config)
 
 
 def _falls(before: tuple[int, ...], after: tuple[int, ...]) -> bool:

@@ -13,6 +13,7 @@ from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.fields import Fields, boolean, integer, parse, string
 from sparklog.ondisk.header import CODECS, HEADER_BYTES
 from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity, is_own_file
+from sparklog.ondisk.producers import Sent, sent_of
 from sparklog.ondisk.rebuilt import Rebuilt
 from sparklog.ondisk.reroute import RoutingChange
 from sparklog.ondisk.reroute import read as read_routing
@@ -221,6 +222,8 @@ class Version(NamedTuple):
     routing: RoutingChange | None
     rebuilt: Rebuilt | None
     """The topic whose records it begins a topic with."""
+    producers: Sequence[Sent]
+    """The batches of producers among those that it adds."""
     config: dict[str, str]
     starts: tuple[int, ...]
     ends: tuple[int, ...]
@@ -263,6 +266,7 @@ class Version(NamedTuple):
             require_whole(config, len(ends))
         topic_id = fields.string("topicId")
         routing = Fields(fields.value("routing")) if features.have_slots and "routing" in fields else None
+        added = [Segment.of_version(Fields(entry), len(ends)) for entry in fields.array("added", ENTRIES_MAX)]
         read = cls(
             hash=hashlib.sha256(data).hexdigest(),
             topic_id=topic_id,
@@ -279,11 +283,14 @@ class Version(NamedTuple):
             features=features,
             routing=read_routing(routing, len(ends)) if routing else None,
             rebuilt=Rebuilt.read(Fields(fields.value("rebuilt")), topic_id, starts, ends) if "rebuilt" in fields else None,
+            producers=sent_of(fields, len(ends), ((each.partition, each.base, each.end) for each in added))
+            if features.has(Feature.PRODUCERS)
+            else [],
             config=config,
             starts=starts,
             ends=ends,
             removed=[_removed(Fields(entry), len(ends)) for entry in fields.array("removed", ENTRIES_MAX)],
-            added=[Segment.of_version(Fields(entry), len(ends)) for entry in fields.array("added", ENTRIES_MAX)],
+            added=added,
         )
         if read.deleted and not read._only_deletes():
             raise Damaged("it deletes the topic, and does something else too")

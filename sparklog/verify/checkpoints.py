@@ -98,6 +98,7 @@ def difference(sound: Sound, state: State, queries: Queries) -> str | None:
         "starts",
         "ends",
         "features",
+        "producers",
         "routing_if_known",
         *(() if state.deleted else ("config",)),
     ):

@@ -232,6 +232,7 @@ def _expected(chain: Chain, has_view: bool) -> list[Expected]:
             _table(state, segment, tables),
             int(state.config["max.message.bytes"]),
             tuple(sorted(chain.intervals)),
+            chain.sent.get((segment.partition, segment.file, segment.position)),
             has_view and segment.in_view(state.config),
             _file_end(chain, segment.file) if segment.end_of_index == ends[segment.file] else None,
         )

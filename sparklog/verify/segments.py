@@ -133,6 +133,7 @@ class SegmentCheck:
             header_crc = google_crc32c.extend(header_crc, bytes(batch.data[LENGTH_FROM * segment.tiles : HEADER_BYTES]))
             view.batch(batch.position - segment.position, batch.base, header, batch.data)
             self._index.batch(batch.position - segment.position, batch.base + header.last_offset_delta, header.max_timestamp)
+            self._sent_by(batch)
             self._decode(batch)
         self._decode_chunk()
         walked = self._position == segment.position + segment.bytes
@@ -157,6 +158,19 @@ class SegmentCheck:
         self._stamp()
         if segment.index_bytes and segment.tiles and not faults:
             self._require_index(file)
+
+    def _sent_by(self, batch: Walked) -> None:
+        """Compares the producer in the header of a batch with the version that added the segment."""
+        if self._expected.sent is None:
+            return
+        header, base = batch.header, batch.base
+        its = (header.producer_id, header.producer_epoch, header.base_sequence, base + header.last_offset_delta + 1)
+        said = [(each.id, each.epoch, each.batch.first, each.batch.end) for each in self._expected.sent if each.batch.base == base]
+        if said != ([its] if header.producer_id >= 0 else []):
+            names = [f"producer {id}, epoch {epoch}, sequence {first} and end offset {end}" for id, epoch, first, end in [its, *said]]
+            problem = f"the header of the batch has {names[0]}, and its version has {names[1] if said else 'no producer of it'}"
+            impact = "no record; a producer that sends a batch again may add the records twice"
+            self._add(DAMAGE, "PRODUCER_WRONG", problem, impact, _RESTORE, batch.position, base)
 
     def _require_index(self, file: File) -> None:
         end = self._segment.position + self._segment.bytes

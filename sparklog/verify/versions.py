@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sparklog.ondisk.faults import TooNew
-from sparklog.ondisk.features import Binds, Features
+from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_file, version_of
+from sparklog.ondisk.producers import Sent
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version
@@ -37,6 +38,7 @@ class Chain:
     * state: the newest state; if that cannot be made, the last one that could be, and `broken` is the version that stopped it.
     * segments: those whose bytes readers need.
     * extents: for every data file that a version or a checkpoint names, its segments as (position, end), where `added` are of versions.
+    * sent: the batches of producers in segments, by partition, file and position, as the versions say that added the segments.
     * removed: the data files that a version removed.
     * fresh: the places in the Kafka view, as (partition, base offset), where a version of a `recent` time (ms since 1970) adds or removes
       a segment. Its writer may still be publishing.
@@ -56,6 +58,7 @@ class Chain:
     intervals: set[int] = field(default_factory=set)
     extents: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
     added: set[str] = field(default_factory=set)
+    sent: dict[tuple[int, str, int], tuple[Sent, ...]] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
     findings: list[Finding] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
@@ -135,6 +138,11 @@ class Chain:
         for segment in version.added:
             self._name(segment)
             self.added.add(segment.file)
+            # The batches of a merge are those of other versions.
+            if version.features.has(Feature.PRODUCERS) and not version.removed:
+                its = (each for each in version.producers if each.partition == segment.partition)
+                within = tuple(each for each in its if segment.base <= each.batch.base < segment.end)
+                self.sent[segment.partition, segment.file, segment.position] = within
         self._replay(version)
 
     def _require_known(self, number: int, features: Features) -> None:

@@ -76,6 +76,9 @@ public final class Checkpoint {
       head.put("deleted", true);
     }
     state.routing().ifPresent(routing -> head.set("routing", routing.toJson()));
+    if (state.features().has(Feature.PRODUCERS)) {
+      head.set("producers", state.producers().toJson());
+    }
     ObjectNode config = head.putObject("config");
     state.config().entries().forEach(config::put);
     ArrayNode starts = head.putArray("starts");
@@ -149,10 +152,12 @@ public final class Checkpoint {
       Replay.requirePlacement(config, features, routing);
     }
     State.Head last = new State.Head(topic, Version.identity(head, "topicId"), version, hash, null, Json.number(head, "time", 0),
-        Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), features, config, routing, starts, ends, Version.deleted(head));
-    Damaged.unless(
-        !last.deleted() || queries.isEmpty() && routing == null && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
-        "it is of a deleted topic, and has records, queries or slots");
+        Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), features,
+        features.has(Feature.PRODUCERS) ? Producers.parse(head, ends) : Producers.NONE, config, routing, starts, ends,
+        Version.deleted(head));
+    Damaged.unless(!last.deleted() || queries.isEmpty() && routing == null && last.producers().last().isEmpty()
+        && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
+        "it is of a deleted topic, and has records, queries, slots or producers");
     return new Replay(last, queries, live);
   }
 

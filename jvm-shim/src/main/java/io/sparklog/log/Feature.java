@@ -10,7 +10,10 @@ enum Feature {
   SLOTS("routing.slots", Binds.KEY_READERS),
 
   /** Slots get their partition when a record first uses them. */
-  UNBOUND("routing.unbound", Binds.KEY_READERS, SLOTS);
+  UNBOUND("routing.unbound", Binds.KEY_READERS, SLOTS),
+
+  /** The topic knows the newest batches of producers, so that a batch that is sent again is not added again. */
+  PRODUCERS("producers", Binds.WRITERS);
 
   /** The programs that must know a feature. Each kind binds the kinds after it, too. */
   enum Binds {

@@ -252,7 +252,7 @@ public final class NextVersion {
   Version version(String txn, long timeMs) {
     requireNext();
     return new Version(topic, topicId, number, txn, previous, timeMs, operation, query, horizon, boundary, deleted, features, routing,
-        rebuilt, config, starts, ends, removed, added);
+        rebuilt, List.of(), config, starts, ends, removed, added);
   }
 
   /** Nothing falls that may only rise, and no log start offset is above its end. */

@@ -137,6 +137,9 @@ final class Replay {
     remove(version.removed(), changedWithin);
     // A topic may begin at any offsets; partitions that are added to one begin at 0.
     long[] ends = begins ? version.starts().clone() : Arrays.copyOf(head.ends(), changed.partitions());
+    boolean knowsProducers = !version.deleted() && version.features().has(Feature.PRODUCERS);
+    Producers producers = begins ? Producers.NONE : head.producers();
+    producers = knowsProducers ? producers.after(version.producers(), ends, version.time(), settings) : Producers.NONE;
     for (Segment segment : version.added()) {
       if (add(segment, ends)) {
         changedWithin.set(segment.partition());
@@ -164,7 +167,8 @@ final class Replay {
       queries.merge(version.query().id(), version.query(), (before, applied) -> applied.epoch() >= before.epoch() ? applied : before);
     }
     head = new State.Head(version.topic(), version.topicId(), version.version(), Version.sha256(bytes), version.txn(), version.time(),
-        version.horizon(), version.boundary(), version.features(), changed, routing, version.starts(), version.ends(), version.deleted());
+        version.horizon(), version.boundary(), version.features(), producers, changed, routing, version.starts(), version.ends(),
+        version.deleted());
   }
 
   /** Slots without a partition are those of a topic with {@code placement} = {@code on_first_write}, and of no other one. */

@@ -35,7 +35,7 @@ public final class State {
    * @param deleted whether the version ended the topic
    */
   record Head(String topic, String topicId, long version, String hash, String txn, long time, long horizon, long boundary,
-      Features features, TopicConfig config, Routing routing, long[] starts, long[] ends, boolean deleted) {}
+      Features features, Producers producers, TopicConfig config, Routing routing, long[] starts, long[] ends, boolean deleted) {}
 
   State(Head head, long checkpointVersion, SortedMap<String, Query> queries, List<List<Segment>> segments, String tag, long tagged) {
     this.head = head;
@@ -84,6 +84,11 @@ public final class State {
   /** The features of the topic. */
   Features features() {
     return head.features();
+  }
+
+  /** The newest batches of producers; none without the feature. */
+  public Producers producers() {
+    return head.producers();
   }
 
   /** This state, for a program that writes to the topic. @throws PartlogException FORMAT_TOO_NEW */

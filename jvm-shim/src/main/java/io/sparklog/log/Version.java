@@ -24,12 +24,13 @@ import java.util.TreeMap;
  * @param features of the topic after this version
  * @param routing how it changes the routing, or null
  * @param rebuilt the topic whose records the topic begins with, or null
+ * @param producers the batches of producers among those that it adds
  * @param starts log start offsets by partition
  * @param ends end offsets (exclusive) by partition
  */
 public record Version(String topic, String topicId, long version, String txn, String previous, long time, String operation, Query query,
-    long horizon, long boundary, boolean deleted, Features features, RoutingChange routing, Rebuilt rebuilt, Map<String, String> config,
-    long[] starts, long[] ends, List<Removed> removed, List<Segment> added) {
+    long horizon, long boundary, boolean deleted, Features features, RoutingChange routing, Rebuilt rebuilt, List<Producers.Sent> producers,
+    Map<String, String> config, long[] starts, long[] ends, List<Removed> removed, List<Segment> added) {
 
   static final int BYTES_MAX = 64 << 20;
 
@@ -66,6 +67,9 @@ public record Version(String topic, String topicId, long version, String txn, St
     }
     if (rebuilt != null) {
       json.set("rebuilt", rebuilt.toJson());
+    }
+    if (!producers.isEmpty()) {
+      json.set("producers", Producers.toJson(producers));
     }
     ObjectNode settings = json.putObject("config");
     config.forEach(settings::put);
@@ -123,8 +127,9 @@ public record Version(String topic, String topicId, long version, String txn, St
     JsonNode rebuilt = json.get("rebuilt");
     Version parsed = new Version(topic, topicId, version, txn, previous, Json.number(json, "time", 0), operation,
         query(Json.field(json, "query")), Json.number(json, "horizon", 0), Json.number(json, "boundary", 0), deleted(json), features,
-        routing, rebuilt == null ? null : Rebuilt.parse(rebuilt, topicId, starts, ends), config(Json.field(json, "config")), starts, ends,
-        removed, added);
+        routing, rebuilt == null ? null : Rebuilt.parse(rebuilt, topicId, starts, ends),
+        features.has(Feature.PRODUCERS) ? Producers.parse(json, ends.length, added) : List.of(), config(Json.field(json, "config")), starts,
+        ends, removed, added);
     Damaged.unless(!parsed.deleted || parsed.isDeletion(), "it deletes the topic, and does something else too");
     return parsed;
   }

@@ -39,7 +39,7 @@ final class CheckpointTest {
     Map<String, String> config = Map.of("partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576",
         "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
     State.Head head = new State.Head("t", Names.identity(new Random(1)), 100, Version.sha256(versionFile()), null, 0, 0, 0, Features.NONE,
-        new TopicConfig(config), null, new long[] {0}, new long[] {0}, false);
+        Producers.NONE, new TopicConfig(config), null, new long[] {0}, new long[] {0}, false);
     Map<String, Query> newest = new TreeMap<>();
     for (int i = 0; i < queries; i++) {
       String id = i + String.valueOf(padding).repeat(idLength - Integer.toString(i).length());
@@ -51,7 +51,7 @@ final class CheckpointTest {
   /** The file of the version that the checkpoint is of. */
   private static byte[] versionFile() {
     return new Version("t", Names.identity(new Random(1)), 100, TXN, "0".repeat(64), 0, "write", null, 0, 0, false, Features.NONE, null,
-        null, Map.of(), new long[] {0}, new long[] {0}, List.of(), List.of()).toBytes();
+        null, List.of(), Map.of(), new long[] {0}, new long[] {0}, List.of(), List.of()).toBytes();
   }
 
   private List<String> written() throws IOException {

@@ -45,7 +45,7 @@ final class StateMemoryTest {
       }
       String previous = bytes == null ? null : Version.sha256(bytes);
       Version version = new Version("t", topicId, epoch, txn, previous, 0, "write", new Query("q", epoch, null), 0, 0, false, Features.NONE,
-          null, null, epoch == 0 ? config : Map.of(), new long[PARTITIONS], ends, List.of(), added);
+          null, null, List.of(), epoch == 0 ? config : Map.of(), new long[PARTITIONS], ends, List.of(), added);
       bytes = version.toBytes();
       builder.apply(version, bytes);
     }

@@ -203,7 +203,7 @@ final class EpochTest extends CommitsOverFaults {
       State state = state();
       boundary = 3;
       Version raised = new Version("t", state.topicId(), 5, Names.identity(random), state.hash(), 0, "alter", null, 0, boundary, false,
-          Features.NONE, null, null, Map.of(), state.starts(), state.ends(), List.of(), List.of());
+          Features.NONE, null, null, List.of(), Map.of(), state.starts(), state.ends(), List.of(), List.of());
       Files.write(file(5), raised.toBytes());
     } else {
       Checkpoint.write(store.store(), state(), Names.identity(random));

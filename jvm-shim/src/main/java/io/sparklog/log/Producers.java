@@ -1,0 +1,163 @@
+package io.sparklog.log;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/**
+ * The newest batches of each producer, by which a writer knows a batch that is sent again. FORMAT.md section 5.9. Never changes.
+ *
+ * @param last by partition and producer
+ */
+public record Producers(SortedMap<Key, Last> last) {
+  static final Producers NONE = new Producers(new TreeMap<>());
+
+  /** Sequences are below this number, and the sequence after the last one is 0. */
+  private static final long SEQUENCES = 1L << 31;
+
+  private static final int BATCHES_KEPT = 5;
+  private static final int BATCHES_MAX = 1_000_000;
+  private static final String EXPIRATION = "producer.id.expiration.ms";
+  private static final String EXPIRATION_MS = "86400000";
+
+  /** A producer in a partition. */
+  record Key(int partition, long id) implements Comparable<Key> {
+    @Override
+    public int compareTo(Key other) {
+      return partition == other.partition ? Long.compare(id, other.id) : Integer.compare(partition, other.partition);
+    }
+  }
+
+  /** A batch. @param first the sequence of its first record @param base its first offset @param end the offset after its last */
+  record Batch(long first, long base, long end) {
+    /** The sequence of the first record of the batch after this one. */
+    private long next() {
+      return (first + end - base) % SEQUENCES;
+    }
+
+    private static Batch parse(JsonNode first, JsonNode base, JsonNode end) throws Damaged {
+      long at = Json.number(base, "base", 0, Long.MAX_VALUE - 1);
+      long most = Math.min(Long.MAX_VALUE - at, SEQUENCES - 1) + at;
+      return new Batch(Json.number(first, "first", 0, SEQUENCES - 1), at, Json.number(end, "end", at + 1, most));
+    }
+  }
+
+  /** The last batches of a producer in a partition, from old to new. @param time of the version with the newest, in ms since 1970 */
+  record Last(int epoch, long time, List<Batch> batches) {}
+
+  /** A batch of a producer that a version adds. */
+  record Sent(Key producer, int epoch, Batch batch) {
+    private ObjectNode toJson() {
+      return Json.MAPPER.createObjectNode()
+          .put("partition", producer.partition)
+          .put("id", producer.id)
+          .put("epoch", epoch)
+          .put("first", batch.first)
+          .put("base", batch.base)
+          .put("end", batch.end);
+    }
+  }
+
+  static ArrayNode toJson(List<Sent> sent) {
+    ArrayNode json = Json.MAPPER.createArrayNode();
+    sent.forEach(one -> json.add(one.toJson()));
+    return json;
+  }
+
+  /** The field of a version that adds these segments. */
+  static List<Sent> parse(JsonNode json, int partitions, List<Segment> added) throws Damaged {
+    Map<Integer, TreeMap<Long, Segment>> segments = new HashMap<>();
+    added.forEach(segment -> segments.computeIfAbsent(segment.partition(), any -> new TreeMap<>()).put(segment.base(), segment));
+    Map<Integer, Long> ends = new HashMap<>();
+    List<Sent> found = new ArrayList<>();
+    for (JsonNode entry : json.has("producers") ? Json.array(json, "producers", BATCHES_MAX) : Json.MAPPER.createArrayNode()) {
+      Key producer = key(entry, partitions);
+      Batch batch = Batch.parse(Json.field(entry, "first"), Json.field(entry, "base"), Json.field(entry, "end"));
+      String where = "a batch of partition " + producer.partition + " at offset " + batch.base;
+      Damaged.unless(batch.base >= ends.getOrDefault(producer.partition, 0L),
+          "field producers has " + where + " that overlaps the one before it");
+      ends.put(producer.partition, batch.end);
+      Map.Entry<Long, Segment> segment = segments.getOrDefault(producer.partition, new TreeMap<>()).floorEntry(batch.base);
+      Damaged.unless(segment != null && segment.getValue().end() >= batch.end,
+          "field producers has " + where + " that is in no segment it adds");
+      found.add(new Sent(producer, epoch(entry), batch));
+    }
+    return found;
+  }
+
+  private static Key key(JsonNode json, int partitions) throws Damaged {
+    return new Key((int) Json.number(Json.field(json, "partition"), "partition", 0, partitions - 1), Json.number(json, "id", 0));
+  }
+
+  private static int epoch(JsonNode json) throws Damaged {
+    return (int) Json.number(Json.field(json, "epoch"), "epoch", 0, Short.MAX_VALUE);
+  }
+
+  /** As the head of a checkpoint has them. */
+  ArrayNode toJson() {
+    ArrayNode json = Json.MAPPER.createArrayNode();
+    last.forEach((producer, its) -> {
+      ObjectNode entry = json.addObject().put("partition", producer.partition).put("id", producer.id).put("epoch", its.epoch);
+      ArrayNode batches = entry.put("time", its.time).putArray("batches");
+      its.batches.forEach(batch -> batches.addArray().add(batch.first).add(batch.base).add(batch.end));
+    });
+    return json;
+  }
+
+  /** The producers in the head of a checkpoint. @param ends of the state */
+  static Producers parse(JsonNode head, long[] ends) throws Damaged {
+    TreeMap<Key, Last> found = new TreeMap<>();
+    for (JsonNode entry : head.has("producers") ? Json.array(head, "producers", BATCHES_MAX) : Json.MAPPER.createArrayNode()) {
+      Key producer = key(entry, ends.length);
+      List<Batch> batches = new ArrayList<>();
+      for (JsonNode values : Json.array(entry, "batches", BATCHES_KEPT)) {
+        Damaged.unless(values.isArray() && values.size() == 3, "field producers has something other than a batch");
+        Batch batch = Batch.parse(values.get(0), values.get(1), values.get(2));
+        Batch before = batches.isEmpty() ? null : batches.get(batches.size() - 1);
+        Damaged.unless(before == null || batch.base >= before.end && batch.first == before.next(),
+            "field producers has batches of producer " + producer.id + " that do not follow one another");
+        batches.add(batch);
+      }
+      Damaged.unless(!batches.isEmpty() && batches.get(batches.size() - 1).end <= ends[producer.partition],
+          "field producers has no batch of producer " + producer.id + ", or one that ends after its partition");
+      Last other = found.put(producer, new Last(epoch(entry), Json.number(entry, "time", 0), batches));
+      Damaged.unless(other == null, "field producers names one twice");
+    }
+    return new Producers(found);
+  }
+
+  /**
+   * The producers after a version.
+   *
+   * @param ends of the partitions before it
+   * @param time of the version
+   * @param config of the topic after it
+   */
+  Producers after(List<Sent> sent, long[] ends, long time, Map<String, String> config) throws Damaged {
+    String text = config.getOrDefault(EXPIRATION, EXPIRATION_MS);
+    Damaged.unless(text.matches("[1-9][0-9]{0,18}") && (text.length() < 19 || text.compareTo(Long.toString(Long.MAX_VALUE)) <= 0),
+        EXPIRATION + " is " + text);
+    TreeMap<Key, Last> found = new TreeMap<>(last);
+    for (Sent one : sent) {
+      Batch batch = one.batch;
+      String what = "the batch of producer " + one.producer.id + " at offset " + batch.base + " of partition " + one.producer.partition;
+      Damaged.unless(batch.base >= ends[one.producer.partition], what + " is below the end before the version");
+      Last known = found.get(one.producer);
+      boolean isSame = known != null && known.epoch == one.epoch;
+      long first = known == null ? batch.first : isSame ? known.batches.get(known.batches.size() - 1).next() : 0;
+      Damaged.unless((known == null || one.epoch >= known.epoch) && batch.first == first, what + " does not follow the one before it");
+      List<Batch> batches = new ArrayList<>(isSame ? known.batches : List.of());
+      batches.add(batch);
+      found.put(one.producer, new Last(one.epoch, time, batches.subList(Math.max(0, batches.size() - BATCHES_KEPT), batches.size())));
+    }
+    long expiration = Long.parseLong(text);
+    found.values().removeIf(its -> time - its.time >= expiration);
+    return new Producers(found);
+  }
+}

@@ -1,0 +1,126 @@
+"""The newest batches of each producer, by which a writer knows a batch that is sent again. FORMAT.md section 5.9."""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from sparklog.ondisk.fields import Fields, integer
+from sparklog.ondisk.names import INT64_MAX
+from sparklog.store.store import Damaged
+
+SEQUENCES = 2**31
+"""Sequences are below this number, and the sequence after the last one is 0."""
+EPOCH_MAX = 2**15 - 1
+BATCHES_KEPT = 5
+_BATCHES_MAX = 1_000_000
+_EXPIRATION = "producer.id.expiration.ms"
+_EXPIRATION_MS = "86400000"
+
+
+class Batch(NamedTuple):
+    """A batch of a producer: the sequence of its first record, and its offsets from `base` to before `end`."""
+
+    first: int
+    base: int
+    end: int
+
+    @property
+    def next(self) -> int:
+        """The sequence of the first record of the batch after this one."""
+        return (self.first + self.end - self.base) % SEQUENCES
+
+    @classmethod
+    def of(cls, first: object, base: object, end: object) -> Batch:
+        """The batch with these values of fields. Damaged if one is out of its range."""
+        at = integer(base, "base", 0, INT64_MAX)
+        return cls(integer(first, "first", 0, SEQUENCES - 1), at, integer(end, "end", at + 1, min(INT64_MAX, at + SEQUENCES - 1)))
+
+
+class Sent(NamedTuple):
+    """A batch of a producer that a version adds."""
+
+    partition: int
+    id: int
+    epoch: int
+    batch: Batch
+
+
+class Producer(NamedTuple):
+    """The last batches of a producer in a partition, from old to new. `time` is that of the version with the newest, in ms since 1970."""
+
+    epoch: int
+    time: int
+    batches: tuple[Batch, ...]
+
+
+Producers = Mapping[tuple[int, int], Producer]
+"""By partition and producer id."""
+
+
+def sent_of(fields: Fields, partitions: int, added: Iterable[tuple[int, int, int]]) -> list[Sent]:
+    """The batches of producers in a version file, which adds segments of these partitions, base offsets and end offsets.
+
+    Damaged if the field breaks a rule.
+    """
+    segments: dict[int, list[tuple[int, int]]] = {}
+    for partition, *offsets in sorted(added):
+        segments.setdefault(partition, []).append((offsets[0], offsets[1]))
+    ends: dict[int, int] = {}
+    found = []
+    for entry in fields.array("producers", _BATCHES_MAX) if "producers" in fields else []:
+        its = Fields(entry)
+        batch = Batch.of(*map(its.value, ("first", "base", "end")))
+        sent = Sent(its.integer("partition", most=partitions - 1), its.integer("id"), its.integer("epoch", most=EPOCH_MAX), batch)
+        if batch.base < ends.get(sent.partition, 0):
+            raise Damaged(f"`producers` has batches of partition {sent.partition} that overlap, or not in order of offsets")
+        ends[sent.partition] = batch.end
+        among = segments.get(sent.partition, [])
+        at = bisect_right(among, (batch.base, INT64_MAX)) - 1
+        if at < 0 or among[at][1] < batch.end:
+            raise Damaged(f"`producers` has a batch of partition {sent.partition} at offset {batch.base} that is in no segment it adds")
+        found.append(sent)
+    return found
+
+
+def read_producers(fields: Fields, ends: Sequence[int]) -> Producers:
+    """The producers in the head of a checkpoint of a state with these ends. Damaged if they break a rule."""
+    found: dict[tuple[int, int], Producer] = {}
+    for entry in fields.array("producers", _BATCHES_MAX) if "producers" in fields else []:
+        its = Fields(entry)
+        key = its.integer("partition", most=len(ends) - 1), its.integer("id")
+        batches = [_batch(each) for each in its.array("batches", BATCHES_KEPT)]
+        if key in found or not batches:
+            raise Damaged("`producers` names one twice, or one without a batch")
+        for before, after in itertools.pairwise(batches):
+            if after.base < before.end or after.first != before.next:
+                raise Damaged(f"`producers` has batches of producer {key[1]} that do not follow one another")
+        if batches[-1].end > ends[key[0]]:
+            raise Damaged(f"`producers` has a batch that ends after partition {key[0]}")
+        found[key] = Producer(its.integer("epoch", most=EPOCH_MAX), its.integer("time"), tuple(batches))
+    return found
+
+
+def _batch(values: object) -> Batch:
+    if type(values) is not list or len(values) != 3:
+        raise Damaged("`producers` has something other than a batch")
+    return Batch.of(*values)
+
+
+def after(before: Producers, sent: Sequence[Sent], ends: Sequence[int], time: int, config: Mapping[str, str]) -> Producers:
+    """The producers after a version of this time, which adds these batches to partitions with these ends. Damaged if it breaks a rule."""
+    text = config.get(_EXPIRATION, _EXPIRATION_MS)
+    if not (text.isascii() and text.isdigit() and str(int(text)) == text and 0 < int(text) <= INT64_MAX):
+        raise Damaged(f"`{_EXPIRATION}` is {text!r}")
+    found = dict(before)
+    for partition, id, epoch, batch in sent:
+        if batch.base < ends[partition]:
+            raise Damaged(f"`producers` has a batch of partition {partition} at offset {batch.base}, below its end {ends[partition]}")
+        known = found.get((partition, id))
+        if known and (epoch < known.epoch or batch.first != (known.batches[-1].next if epoch == known.epoch else 0)):
+            raise Damaged(f"the batch of producer {id} at offset {batch.base} of partition {partition} does not follow the one before it")
+        kept = known.batches if known and epoch == known.epoch else ()
+        found[partition, id] = Producer(epoch, time, (*kept, batch)[-BATCHES_KEPT:])
+    return {key: its for key, its in found.items() if time - its.time < int(text)}
