@@ -68,7 +68,12 @@ class Routed:
 
     def put(self, content: dict[str, Any]) -> None:
         """Writes it, and takes it for the newest version."""
-        cut = self.topic.versions[-1]["ends"] + [0] * (len(content["ends"]) - len(self.topic.versions[-1]["ends"]))
+        ends = self.topic.versions[-1]["ends"] + [0] * (len(content["ends"]) - len(self.topic.versions[-1]["ends"]))
+        before = self.past[-1]["cut"] if self.past else []
+        cut = before + [0] * (len(ends) - len(before))
+        for partition, *slots in content["routing"]["moved"]:
+            for each in {partition, *(self.table[slot] for slot in slots)}:
+                cut[each] = ends[each]
         self.topic.put(content)
         for partition, *slots in content["routing"]["moved"]:
             for slot in slots:

@@ -98,7 +98,7 @@ class Topic(Displayed):
     def hot_slots(self, n: int = 3, records: int = 1_000) -> HotSlots:
         """The n busiest slots of each partition, by a sample of its newest records. Without slots yet, those that it would have.
 
-        The sample has about `records` of the newest records of a partition since the topic was re-routed last, and of these about 1 MiB of
+        The sample has about `records` of the newest records of a partition since a re-route last cut it, and of these about 1 MiB of
         stored batches; of at most 32 partitions, those with the most records since then. Records without a key, and those that a caller put
         into another partition, do not count. `CALL partlog.suggest_moves` reads about 32 MiB of each partition instead, and
         `CALL partlog.move_slots` moves a busy slot.

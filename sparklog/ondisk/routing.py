@@ -24,7 +24,11 @@ _SLOTS_LEAST = 4096
 
 
 class Past(NamedTuple):
-    """A re-route that has records from before it. `cut` has the end offset of each partition before it, 0 of those that it added."""
+    """A re-route that has records from before it.
+
+    `cut` has the end offset before it of each partition that gave or got slots, 0 of one that it added. Any other partition keeps its cut
+    of the re-route before, 0 if there is none.
+    """
 
     version: int
     cut: tuple[int, ...]
@@ -115,17 +119,25 @@ class Routing:
         routing._require(fields.integer("table", most=2**32 - 1))
         return routing
 
-    def followed_by(self, reroute: Reroute, version: int, cut: tuple[int, ...]) -> Routing:
-        """The routing after a re-route, whose version begins at this cut. Damaged if it cannot come next."""
+    def followed_by(self, reroute: Reroute, version: int, ends: tuple[int, ...]) -> Routing:
+        """The routing after a re-route, before whose version the partitions end there. Damaged if it cannot come next."""
         if (reroute.epoch, reroute.slots) != (self.epoch + 1, len(self.table)):
             raise Damaged("its routing epoch or its number of slots does not follow those of the version before it")
         for partition, weight in enumerate(self.weights):
             if not weight and reroute.weights[partition]:
                 raise Damaged(f"it opens partition {partition}, which is closed")
-        one = Past(version, cut, reroute.moved)
+        one = Past(version, self._cut(reroute.moved, ends), reroute.moved)
         routing = Routing(reroute.epoch, reroute.weights, self.first, _after(self.table, [one]), (*self.past, one))
         routing._require(reroute.table)
         return routing
+
+    def _cut(self, moved: Moved, ends: Sequence[int]) -> tuple[int, ...]:
+        """The cut of the next re-route. A partition that neither gives nor gets slots keeps the cut that it had."""
+        cut = [self.past[-1].cut_of(partition) if self.past else 0 for partition in range(len(ends))]
+        for to, slots in moved:
+            for partition in {to, *(self.table[slot] for slot in slots)} - {UNBOUND}:
+                cut[partition] = ends[partition]
+        return tuple(cut)
 
     def since(self, starts: Sequence[int]) -> Routing:
         """The same without the oldest re-routes that no record is from before; `starts` has the log start offset of each partition."""

@@ -29,7 +29,7 @@ def test_describe(tmp_path: Path, run: Callable[..., str]) -> None:
         "unbound": 0,
         "shares": None,
         "shares_until": None,
-        "reroutes": [{"version": 2, "cut": [5, 5, 0]}, {"version": 4, "cut": [7, 7, 2]}],
+        "reroutes": [{"version": 2, "cut": [5, 5, 0]}, {"version": 4, "cut": [7, 7, 0]}],
     }
     assert about["pending_weights"] is None
     assert [(each["slots"], each["weight"]) for each in about["partitions"]] == [(2731, 2), (0, 0), (1365, 1)]
@@ -43,7 +43,7 @@ def test_describe_with_the_busiest_slots(tmp_path: Path, run: Callable[..., str]
     content = [Record(key=key)] * 6 + [Record(key=other)] * 2 + [Record(key=None)]
     routed.topic.commit(routed.topic.data(batch(content), 2), writerFeatures=["routing.slots"])
     shown = run("describe", tmp_path, "t", "--slots")
-    assert "A sample: 8 records with keys, the newest of each partition since its last re-route" in shown
+    assert "A sample: 8 records with keys, the newest of each partition since its last cut" in shown
     slot = (murmur3(key) & 0x7FFFFFFF) % 4096
     assert re.search(rf"^ *2 +{slot:,} +6 +75\.0% +1 +{key.decode()} \(6\)$", shown, re.MULTILINE)
     about = json.loads(run("describe", tmp_path, "t", "--slots", "--json"))

@@ -98,8 +98,8 @@ class History:
 
     def _put(self, content: dict) -> None:
         content["routing"]["slots"] = len(self.routed.table)
-        self.cuts.append(self._bounds()[1] + [0] * (len(content["ends"]) - len(self._bounds()[1])))
         self.routed.put(content)
+        self.cuts.append(self.routed.past[-1]["cut"])
         self.copies.keep()
 
     def _write(self) -> None:

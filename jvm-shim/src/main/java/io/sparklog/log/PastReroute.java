@@ -6,7 +6,8 @@ import java.util.List;
 /**
  * A re-route that has records from before it.
  *
- * @param cut the end offset of each partition before it; 0 of those that it added
+ * @param cut the end offset before it of each partition that gave or got slots, 0 of one that it added; of any other partition, its cut of
+ *     the re-route before, 0 if there is none
  */
 public record PastReroute(long version, long[] cut, List<SlotMoves> moved) {
   /** The cut in a partition, which later re-routes may have added. */

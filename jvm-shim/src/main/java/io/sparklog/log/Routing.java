@@ -10,7 +10,13 @@ import io.sparklog.partition.SlotTable;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 
 /** How a topic with slots routes at one version, and how it did for the records that it still has. FORMAT.md section 13. */
@@ -26,6 +32,7 @@ public final class Routing {
   private final List<PastReroute> past;
   private final long numbers;
   private KeyHistory history;
+  private List<Map<Integer, Set<Integer>>> givers;
 
   /** @param numbers of all of {@code past} */
   private Routing(int epoch, int[] weights, SlotTable first, SlotTable table, List<PastReroute> past, long numbers) {
@@ -169,12 +176,64 @@ public final class Routing {
     for (int p = 0; p < weights.length; p++) {
       Damaged.unless(weights[p] > 0 || reroute.weights()[p] == 0, "it opens partition " + p + ", which is closed");
     }
-    PastReroute last = new PastReroute(version, ends, reroute.moved());
+    PastReroute last = new PastReroute(version, cut(reroute.moved(), ends), reroute.moved());
     SlotTable moved = moved(table, List.of(last));
     requireTable(moved, reroute.weights(), reroute.table());
     List<PastReroute> all = new ArrayList<>(past);
     all.add(last);
     return new Routing(reroute.epoch(), reroute.weights(), first, moved, all, fitting(numbers + last.numbers()));
+  }
+
+  /** A partition that neither gives nor gets slots keeps the cut that it had. @param ends of the partitions before the re-route */
+  private long[] cut(List<SlotMoves> moved, long[] ends) {
+    long[] cut = new long[ends.length];
+    for (int p = 0; p < ends.length && !past.isEmpty(); p++) {
+      cut[p] = past.get(past.size() - 1).cut(p);
+    }
+    givers(table::partition, moved).forEach((to, givers) -> {
+      cut[to] = ends[to];
+      givers.forEach(from -> cut[from] = ends[from]);
+    });
+    return cut;
+  }
+
+  /** By partition that takes slots of a table, the partitions that give them. Slots without a partition are left out. */
+  private static Map<Integer, Set<Integer>> givers(IntUnaryOperator before, List<SlotMoves> moved) {
+    Map<Integer, Set<Integer>> givers = new HashMap<>();
+    for (SlotMoves moves : moved) {
+      Set<Integer> found = givers.computeIfAbsent(moves.to(), first -> new HashSet<>());
+      Arrays.stream(moves.slots()).map(before).filter(from -> from != SlotTable.UNBOUND).forEach(found::add);
+    }
+    return givers;
+  }
+
+  /** The newest re-route that gave slots to, or took slots from, every open partition. */
+  Optional<PastReroute> lastOfAll() {
+    for (int i = past.size() - 1; i >= 0; i--) {
+      Set<Integer> concerned = new HashSet<>();
+      givers().get(i).forEach((to, from) -> {
+        concerned.add(to);
+        concerned.addAll(from);
+      });
+      if (IntStream.range(0, weights.length).allMatch(p -> weights[p] == 0 || concerned.contains(p))) {
+        return Optional.of(past.get(i));
+      }
+    }
+    return Optional.empty();
+  }
+
+  /** For each of {@link #past}, the partitions that gave slots, by the partition that took them. */
+  public synchronized List<Map<Integer, Set<Integer>>> givers() {
+    if (givers == null) {
+      List<Map<Integer, Set<Integer>>> all = new ArrayList<>();
+      int[] homes = IntStream.range(0, first.slots()).map(first::partition).toArray();
+      for (PastReroute reroute : past) {
+        all.add(givers(slot -> homes[slot], reroute.moved()));
+        reroute.moved().forEach(moves -> Arrays.stream(moves.slots()).forEach(slot -> homes[slot] = moves.to()));
+      }
+      givers = all;
+    }
+    return givers;
   }
 
   /** The routing of a topic that begins, by the field of its first version. Null if that has none. */

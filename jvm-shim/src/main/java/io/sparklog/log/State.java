@@ -125,10 +125,15 @@ public final class State {
     return known() == null ? new Router(head.config().partitioner(), partitions()) : known().router(head.config());
   }
 
-  /** The end offset of a partition before the newest re-route; 0 if none has records from before it. */
-  public long lastCut(int partition) {
-    List<PastReroute> past = known() == null ? List.of() : known().past();
-    return past.isEmpty() ? 0 : past.get(past.size() - 1).cut(partition);
+  /**
+   * The offset of each partition from which on records without a key are levelled: its log start offset, or its cut of the newest re-route
+   * that gave slots to, or took slots from, every open partition, if that is higher.
+   */
+  public long[] levelledSince() {
+    long[] since = starts();
+    Optional<PastReroute> last = routing().flatMap(routing -> routing.lastOfAll());
+    last.ifPresent(past -> Arrays.setAll(since, p -> Math.max(since[p], past.cut(p))));
+    return since;
   }
 
   /** The re-routes that an offset of a partition comes after, of those that have records from before them. */

@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.SortedSet;
 import java.util.function.IntPredicate;
-import java.util.function.IntToLongFunction;
 
 /** How busy the slots of a topic are, by the keys of its newest records. */
 public final class SlotLoads {
@@ -28,14 +27,14 @@ public final class SlotLoads {
   private SlotLoads() {}
 
   /**
-   * By slot, how many records of the newest segments have keys in it, since the topic was re-routed last.
+   * By slot, how many records of the newest segments have keys in it, in whichever partition they are.
    *
    * @param bytes to read of each partition, about; also below
    * @throws io.sparklog.spec.PartlogException the errors of {@link SplitReader#next}
    */
   public static long[] of(ReadableTopics topics, State state, long bytes) throws IOException {
     long[] loads = new long[state.slots().table().slots()];
-    read(topics, state, any -> true, state::lastCut, bytes, (partition, slot, data, at, length) -> loads[slot]++);
+    read(topics, state, any -> true, bytes, (partition, slot, data, at, length) -> loads[slot]++);
     return loads;
   }
 
@@ -50,7 +49,7 @@ public final class SlotLoads {
     SlotTable table = state.slots().table();
     Map<Integer, Map<ByteBuffer, Long>> found = new HashMap<>();
     slots.forEach(slot -> found.put(slot, new HashMap<>()));
-    read(topics, state, partition -> slots.stream().anyMatch(slot -> table.partition(slot) == partition), any -> 0, bytes,
+    read(topics, state, partition -> slots.stream().anyMatch(slot -> table.partition(slot) == partition), bytes,
         (partition, slot, data, at, length) -> {
           if (found.containsKey(slot) && table.partition(slot) == partition) {
             found.get(slot).merge(ByteBuffer.wrap(Arrays.copyOfRange(data, at, at + length)), 1L, Long::sum);
@@ -59,12 +58,10 @@ public final class SlotLoads {
     return found;
   }
 
-  /** @param least by partition, an offset below which no record is read */
-  private static void read(ReadableTopics topics, State state, IntPredicate partitions, IntToLongFunction least, long bytes, KeyTaker taker)
-      throws IOException {
+  private static void read(ReadableTopics topics, State state, IntPredicate partitions, long bytes, KeyTaker taker) throws IOException {
     List<Selection> newest = new ArrayList<>();
     for (int partition = 0; partition < state.partitions(); partition++) {
-      long first = Math.max(first(state, partition, bytes), least.applyAsLong(partition));
+      long first = first(state, partition, bytes);
       if (partitions.test(partition) && first < state.end(partition)) {
         newest.add(new Selection(state, partition, Intervals.of(first, state.end(partition) - 1), RecordFilter.ALL_RECORDS));
       }

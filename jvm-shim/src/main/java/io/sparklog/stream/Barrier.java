@@ -5,34 +5,52 @@ import io.sparklog.log.Routing;
 import io.sparklog.log.State;
 import io.sparklog.read.OffsetBounds;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
- * Keeps a micro-batch from reading over a re-route, so that a stream sees the records of each key in the order in which they were written.
- * FORMAT.md section 13.9.
+ * Keeps a micro-batch from reading records of a partition before those of the partitions that its slots came from, so that a stream sees the
+ * records of each key in the order in which they were written. FORMAT.md section 13.9.
  */
 final class Barrier {
-  private Barrier() {}
+  /** By partition, where the next micro-batch begins. */
+  private final Map<Integer, Long> positions = new HashMap<>();
+  /** By partition that may not pass a re-route yet, its cut of the first such one. */
+  private final Map<Integer, Long> ends = new HashMap<>();
 
-  /** The part of each range that one micro-batch may read: up to the cut of the first re-route that is ahead in its topic. */
+  /** The part of each range that one micro-batch may read: up to the first re-route that its partition does not pass. */
   static List<OffsetBounds.Range> before(List<OffsetBounds.Range> waiting) {
-    Map<State, Integer> passed = new HashMap<>();
+    Map<State, Barrier> barriers = new HashMap<>();
     for (OffsetBounds.Range range : waiting) {
-      if (range.start() < range.end()) {
-        passed.merge(range.state(), range.state().reroutesBefore(range.partition(), range.start()), Math::min);
-      }
+      barriers.computeIfAbsent(range.state(), topic -> new Barrier()).positions.put(range.partition(), range.start());
     }
-    return waiting.stream().map(range -> before(range, passed.getOrDefault(range.state(), 0))).toList();
+    barriers.forEach((state, barrier) -> state.routing().ifPresent(barrier::find));
+    return waiting.stream().map(range -> barriers.get(range.state()).before(range)).toList();
   }
 
-  /** @param passed how many re-routes every partition with something to read has passed */
-  private static OffsetBounds.Range before(OffsetBounds.Range range, int passed) {
-    List<PastReroute> past = range.state().routing().map(Routing::past).orElse(List.of());
-    if (passed == past.size()) {
-      return range;
+  private OffsetBounds.Range before(OffsetBounds.Range range) {
+    long end = Math.min(range.end(), ends.getOrDefault(range.partition(), Long.MAX_VALUE));
+    return new OffsetBounds.Range(range.state(), range.partition(), range.start(), Math.max(range.start(), end));
+  }
+
+  private void find(Routing routing) {
+    List<Map<Integer, Set<Integer>>> givers = routing.givers();
+    for (int i = 0; i < givers.size(); i++) {
+      PastReroute past = routing.past().get(i);
+      Set<Integer> held = new HashSet<>();
+      givers.get(i).forEach((to, from) -> {
+        if (!from.stream().allMatch(giver -> passes(giver, past.cut(giver)))) {
+          held.add(to);
+        }
+      });
+      held.forEach(partition -> ends.putIfAbsent(partition, past.cut(partition)));
     }
-    long end = Math.max(range.start(), Math.min(range.end(), past.get(passed).cut(range.partition())));
-    return new OffsetBounds.Range(range.state(), range.partition(), range.start(), end);
+  }
+
+  /** Whether the records of a partition below its cut were read, and it passes the re-routes before. One that is not read passes all. */
+  private boolean passes(int giver, long cut) {
+    return positions.getOrDefault(giver, Long.MAX_VALUE) >= cut && !ends.containsKey(giver);
   }
 }

@@ -16,7 +16,7 @@ import java.util.Optional;
  * @param topicId null if the topic did not exist
  * @param plannedVersion the version after the newest one, also if that deleted the topic; 0 if there was none
  * @param router where it puts records by their keys
- * @param loads committed records by partition, since the topic was re-routed last; or bytes of segments
+ * @param loads committed records by partition since {@link State#levelledSince}; or bytes of segments
  * @param batchLoad how many records or bytes a live batch holds on average, rounded up; 1 if there is none
  * @param byBytes whether rows without a key level the bytes of partitions, and not their records
  */
@@ -45,16 +45,16 @@ public record TopicPlan(String topic, String topicId, long plannedVersion, Topic
     }
     State existing = latest.get().forWriters();
     long[] loads = new long[existing.partitions()];
+    long[] since = existing.levelledSince();
     long all = 0;
     long batches = 0;
     for (int p = 0; p < loads.length; p++) {
-      long since = Math.max(existing.start(p), existing.lastCut(p));
       for (Segment segment : existing.segments(p)) {
-        loads[p] += byBytes && segment.end() > since ? segment.bytes() : 0;
+        loads[p] += byBytes && segment.end() > since[p] ? segment.bytes() : 0;
         all += byBytes ? segment.bytes() : segment.records();
         batches += segment.batches();
       }
-      loads[p] = byBytes ? loads[p] : existing.end(p) - since;
+      loads[p] = byBytes ? loads[p] : existing.end(p) - since[p];
     }
     long batchLoad = batches == 0 ? 1 : Math.max(1, (all + batches - 1) / batches);
     return new TopicPlan(topic, existing.topicId(), existing.version() + 1, existing.config(), router(existing, nowMs), loads, batchLoad,

@@ -19,6 +19,7 @@ import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.partition.SlotMoves;
+import io.sparklog.partition.SlotTable;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
@@ -292,6 +293,25 @@ final class RerouteTest extends CommitsOverFaults {
     for (int p = 2; p < 5; p++) {
       assertEquals(8000 / 6.0, got[p], 200, Arrays.toString(got));
     }
+  }
+
+  /** A move of slots cuts two partitions, and begins no count of loads anew. */
+  @Test
+  void rowsWithoutKeysStayLevelBesideMovesOfSlots() throws IOException {
+    write(100);
+    administration().reroute(weights(0, 2), RerouteTime.NOW, false);
+    administration().reroute(weights(0, 1), RerouteTime.NOW, false);
+    long[] before = state().ends();
+    Writes keyless = new Writes("x", 1, 10, 0, 1 << 14, 64 << 20, 0, 0);
+    for (int i = 0; i < 40; i++) {
+      int from = i % 4;
+      SlotTable table = routing().table();
+      int slot = IntStream.range(0, table.slots()).filter(each -> table.partition(each) == from).findFirst().orElseThrow();
+      administration().move(state(), new TreeMap<>(Map.of(slot, (i + 1) % 4)), false);
+      planned(keyless).run();
+    }
+    State after = state();
+    assertArrayEquals(new long[] {100, 100, 100, 100}, IntStream.range(0, 4).mapToLong(p -> after.end(p) - before[p]).toArray());
   }
 
   @Test

@@ -81,9 +81,9 @@ final class Mutants {
           "if (!state.router().equals(plan.router())) {", "if (false) {"),
       new Mutant(9, "a re-route has no cut", "log/Replay", "Arrays.copyOf(head.ends(), version.ends().length)",
           "new long[version.ends().length]"),
-      new Mutant(9, "the cut of one partition is missing", "log/Routing",
-          "    PastReroute last = new PastReroute(version, ends, reroute.moved());\n",
-          "    ends[0] = 0;\n    PastReroute last = new PastReroute(version, ends, reroute.moved());\n"),
+      new Mutant(10, "a partition that takes slots has no cut", "log/Routing", "      cut[to] = ends[to];\n", ""),
+      new Mutant(
+          9, "a partition that gives slots has no cut", "log/Routing", "      givers.forEach(from -> cut[from] = ends[from]);\n", ""),
       new Mutant(9, "a merge joins segments over a cut", "merge/MergePlan", "if (afterCut.test(group.get(i))) {", "if (false) {"),
       new Mutant(892, "a binding of an old plan is taken", "write/Append", "if (found != SlotTable.UNBOUND && found != chosen) {",
           "if (false) {"),

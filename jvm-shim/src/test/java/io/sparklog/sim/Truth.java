@@ -126,7 +126,7 @@ final class Truth {
     Known after = Replayed.apply(before, json, tag);
     for (JsonNode added : json.path("added")) {
       add(after, Replayed.segment(added), json.path("operation").asText());
-      requireOneEpoch(after, Replayed.segment(added), json.path("operation").asText());
+      Cuts.requireOneEpoch(versions, after, Replayed.segment(added), json.path("operation").asText());
     }
     requireSwept(before == null ? 0 : before.number("boundary"), after);
     versions.add(after);
@@ -197,45 +197,6 @@ final class Truth {
         }
       }
     }
-  }
-
-  /** The re-routes of the topic of a version, up to it: of each the version, and where it cut the partitions. */
-  private List<Map.Entry<Long, long[]>> reroutes(Known until) {
-    List<Map.Entry<Long, long[]>> found = new ArrayList<>();
-    for (int n = 1; n <= Math.min(until.version(), versions.size() - 1); n++) {
-      Known known = versions.get(n);
-      JsonNode routing = known.json().path("routing");
-      if (known.topicId().equals(until.topicId()) && routing.has("epoch")) {
-        found.add(Map.entry((long) n, Arrays.copyOf(versions.get(n - 1).ends(), known.ends().length)));
-      }
-    }
-    return found;
-  }
-
-  /** All records of a segment were routed alike, by the table that was there when they were committed. */
-  private void requireOneEpoch(Known version, Segment segment, String operation) {
-    for (Map.Entry<Long, long[]> reroute : reroutes(version)) {
-      long planned = Long.parseLong(segment.file().substring("data/".length(), "data/".length() + 20));
-      if (operation.equals("write") && planned <= reroute.getKey()) {
-        throw new Broken("I5: version " + version.version() + " adds what was routed before the re-route of version " + reroute.getKey());
-      }
-      long cut = segment.partition() < reroute.getValue().length ? reroute.getValue()[segment.partition()] : 0;
-      if (segment.base() < cut && cut < segment.end()) {
-        throw new Broken("I5: version " + version.version() + " joins " + segment + " over the re-route of version " + reroute.getKey());
-      }
-    }
-  }
-
-  /** Whether a state knows where each re-route cut its partitions, of those that have records from before them. */
-  private boolean knowsCuts(State state, Known known) {
-    List<String> expected = reroutes(known).stream()
-        .filter(reroute -> IntStream.range(0, reroute.getValue().length).anyMatch(p -> reroute.getValue()[p] > known.starts()[p]))
-        .map(reroute -> reroute.getKey() + " " + Arrays.toString(reroute.getValue()))
-        .toList();
-    List<String> found = state.routing()
-        .map(routing -> routing.past().stream().map(past -> past.version() + " " + Arrays.toString(past.cut())).toList())
-        .orElse(List.of());
-    return expected.equals(found);
   }
 
   /** No program looks for files that versions below a boundary removed: each was deleted, or another segment of it is live, or was. */
@@ -313,7 +274,7 @@ final class Truth {
   void requireNewest(int since, Optional<State> found) {
     long number = found.map(State::version).orElse(-1L);
     boolean inTime = number >= since - 1 && number < versions.size();
-    if (inTime && found.isPresent() && !found.get().isDeleted() && !knowsCuts(found.get(), versions.get((int) number))) {
+    if (inTime && found.isPresent() && !found.get().isDeleted() && !Cuts.areKnown(versions, found.get(), versions.get((int) number))) {
       throw new Broken(
           "I5: a snapshot at version " + number + " does not know where re-routes cut the partitions: " + found.get().routing());
     }
