@@ -62,5 +62,5 @@ def agree_on_checkpoints(
 
 def _agree(tool: LogTool, names: dict[str, str], expected: dict[str, str]) -> None:
     here, there = told(tool, names)
-    assert here == expected
+    assert here == expected, {name: (here.get(name), right) for name, right in expected.items() if here.get(name) != right}
     assert there == expected
