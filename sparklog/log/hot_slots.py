@@ -90,9 +90,7 @@ class HotSlots(Displayed, list[HotSlot]):
 
     def display(self, most: int | None = SHOWN) -> Display:
         """The table of the first ones, at most that many."""
-        about = [
-            f"A sample: {counted(sum(self.sampled.values()), 'record')} with keys, the newest of each partition since its last cut"
-        ]
+        about = [f"A sample: {counted(sum(self.sampled.values()), 'record')} with keys, the newest of each partition since its last cut"]
         if len(self.sampled) < self.partitions:
             about.append(f"of the {len(self.sampled)} partitions with the most of these; {self.partitions:,} have slots")
         rows: list[list[object]] = [
