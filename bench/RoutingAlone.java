@@ -1,4 +1,5 @@
 import io.sparklog.admin.Administration;
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.RoutingChange;
 import io.sparklog.log.State;
@@ -42,7 +43,7 @@ final class RoutingAlone {
 
   public static void main(String[] arguments) throws Exception {
     Router modulo = new Router(Partitioner.MURMUR3, PARTITIONS);
-    Router table = new Router(Partitioner.MURMUR3, 2, levelled(), equal());
+    Router table = new Router(Partitioner.MURMUR3, false, 2, levelled(), equal());
     for (Scanner lines = new Scanner(System.in); lines.hasNextLine();) {
       String[] words = lines.nextLine().split(" ");
       System.out.println(switch (words[0]) {
@@ -109,7 +110,7 @@ final class RoutingAlone {
     Administration administration = new Administration(new TopicWork(log, Clock.systemUTC(), new Random(1)));
     for (int n = 0; n < number; n++) {
       int partition = n / 2 % log.latest().orElseThrow().partitions();
-      administration.reroute(new TreeMap<>(Map.of(partition, 2L - n % 2)), false, false);
+      administration.reroute(new TreeMap<>(Map.of(partition, 2L - n % 2)), RerouteTime.NOW, false);
     }
     return log.latest().orElseThrow().routing().orElseThrow().epoch();
   }
