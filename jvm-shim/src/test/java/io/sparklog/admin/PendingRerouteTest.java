@@ -64,7 +64,6 @@ final class PendingRerouteTest extends CommitsOverFaults {
     assertEquals(1, state().version(), "to repeat it changes nothing more");
     Checkpoint.write(store.store(), state(), Names.identity(random));
     assertEquals("[1, 1, 1, 1, 1, 1]", waiting(state()));
-    assertFails("OPTION_VALUE", () -> administration().addPartitions(8, RerouteTime.NEXT_WRITE, false));
   }
 
   /** Whichever calls it is about, the newest one counts, and it is about the partitions that there are. */
