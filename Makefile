@@ -62,7 +62,7 @@ rest: ready ## run the tests that are marked slow: what make full runs beside ma
 	@$(PY) tests/run_all.py slow $(ARGS)
 
 .PHONY: full
-full: ## run all tests: make test, then make rest
+full: ## run all tests but the soak: make test, then make rest
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory rest
 
@@ -72,7 +72,7 @@ packages: ## as root on Debian or Ubuntu: install a browser and what makes file 
 
 .PHONY: check
 check: lint ## lint, and unit tests, without Spark: under a minute
-	@$(PY) -m pytest -q tests/unit tests/test_tidy.py tests/test_layers.py $(ARGS)
+	@$(PY) -m pytest -q -m "not slow and not soak" tests/unit tests/test_tidy.py tests/test_layers.py $(ARGS)
 
 .PHONY: lint
 lint: toolchain $(VENV) ## format, lint and types of Python and Java

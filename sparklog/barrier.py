@@ -1,4 +1,4 @@
-"""The barrier, which keeps each key in order over re-routes: a partition waits for those from which it took slots or keys.
+"""The barrier, which keeps each key in order over re-routes: a partition waits for those from which it took slots.
 
 FORMAT.md section 13.9.
 """

@@ -163,6 +163,7 @@ def listing() -> str:
         for option in declared().options:
             if scope in option.scopes:
                 default = "" if option.default is None else f"default {option.shown_default()}; "
-                lines += ["", f"  {', '.join((option.key, *option.aliases))} ({default}{option.shown_values().replace('`', '')})"]
+                head = f"{', '.join((option.key, *option.aliases))} ({default}{option.shown_values().replace('`', '')})"
+                lines += ["", *textwrap.wrap(head, 100, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)]
                 lines += textwrap.wrap(option.meaning().replace("`", ""), 96, initial_indent="      ", subsequent_indent="      ")
     return "\n".join(lines[1:])

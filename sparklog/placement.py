@@ -186,7 +186,7 @@ class Placement:
     def commit(self, spark: SparkSession) -> dict[int, int]:
         """Looks, and sets the shares for three intervals by `CALL partlog.set_config`, whose errors it raises. It returns the shares.
 
-        If the topic is re-routed in the meantime, these shares have no effect.
+        CallError OPTION_VALUE if the topic is re-routed in the meantime: these shares would have no effect.
         """
         shares = self.look()
         last = self._last

@@ -90,7 +90,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Where the time went, by folder, and where it went when the last release was made, so that growth is seen."""
     seconds: Counter[str] = Counter()
     for reports in terminalreporter.stats.values():
@@ -99,9 +99,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 place = next((place for place in FASTEST_FIRST if report.nodeid.startswith(place)), "others")
                 seconds[place] += report.duration
     released = json.loads((Path(__file__).parent / "seconds.json").read_text())
-    terminalreporter.write_line(f"seconds by part (in brackets: release {released['release']}, {released['circumstances']}):")
+    before = released["seconds"].get(config.getoption("markexpr"), {})
+    about = f" (in brackets: release {released['release']}, {released['circumstances']})" if before else ""
+    terminalreporter.write_line(f"seconds by part{about}:")
     for place, taken in sorted(seconds.items()):
-        terminalreporter.write_line(f"  {place:<36} {taken:>6.0f} {'(' + str(released['seconds'].get(place, 0)) + ')':>8}")
+        beside = f"({before.get(place, 0)})" if before else ""
+        terminalreporter.write_line(f"  {place:<36} {taken:>6.0f} {beside:>8}".rstrip())
 
 
 @pytest.fixture(scope="session")

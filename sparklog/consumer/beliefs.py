@@ -19,7 +19,7 @@ from sparklog.ondisk.state import State, unread
 ALONE = "alone"
 """How a consumer holds what it does not share."""
 _TURN_S = 0.1
-"""At most so many seconds pass from one turn to the next in a program that polls: each looks at the group, and commits what is due."""
+"""In a program that polls, turns are at most so many seconds apart. A turn looks at the group, and makes the commits that are due."""
 T = TypeVar("T")
 Steps = Generator[Request, Any, T]
 """A call: it yields requests, is sent the replies, and returns the answer to the program."""

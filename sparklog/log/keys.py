@@ -60,8 +60,8 @@ class Key(NamedTuple):
     def partitions(self, log: TopicLog, state: State) -> list[int]:
         """The partitions that may hold records of the key, in order: its home, and those with a segment that may hold it.
 
-        In a segment that is not `routed`, records were written to a partition that the caller chose, or before partitions were added.
-        FORMAT.md section 13.3.
+        In a segment that is not `routed`, records were written without a key, or to a partition that the caller chose. FORMAT.md
+        section 13.8.
         """
         return [
             each

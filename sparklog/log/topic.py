@@ -317,9 +317,10 @@ class Topic(Displayed):
         `records`, `batches`, `bytes`, `segments`, `min_timestamp` and `max_timestamp` are of all partitions, and again of each.
         `bytes` are those of the live segments, `view_bytes` those that the Kafka view takes beside them: copies and indexes.
         `routing` is None until partitions were first changed with slots; then it has the routing `epoch`, the number of `slots`,
-        the `closed` partitions, and the `reroutes` that have records from before them, each with its version and its cut: the end
-        offsets at that time. With `placement` = `on_first_write`, `unbound` is the number of slots that have no partition yet, `shares`
-        are the shares of partitions in them (or None), and `shares_until` is the time until which these have effect. Each partition
+        the `closed` partitions, and the `reroutes` that have records from before them, each with its version and its cut: by
+        partition, the end offset when the partition last gave or got slots. With `placement` = `on_first_write`, `unbound` is the number
+        of slots that have no partition yet, `shares` are the shares of partitions in them (or None), and `shares_until` is the time until
+        which these have effect. Each partition
         then has its `slots` and its `weight`. `pending_weights` are those of a re-route that waits for the next write, or None.
         `waiting` has the `files` that wait for their deletion, which `bytes` does not count, and their `bytes`; None if that is not known.
         """

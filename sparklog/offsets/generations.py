@@ -42,7 +42,7 @@ class Generations:
         self._looked: dict[str, tuple[int, Group]] = {}
         """By name, the groups that this object looked at, each as it was at the version of the table."""
         self._states: dict[str, tuple[int, int, State | None]] = {}
-        """By name, what `state` found last: the thread of heartbeats and its program ask for the same change."""
+        """By name, the last answer of `state`: the thread of heartbeats and its program ask for the same change."""
 
     # ---- reading
 

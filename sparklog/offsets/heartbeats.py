@@ -80,9 +80,9 @@ def _mark(found: os.stat_result) -> Mark:
 
 
 _NEARLY = 0.9
-"""A member that was silent for this part of its session may have died with those that were silent for all of theirs."""
+"""A member that was silent for this part of its session may have died with members that were silent for all of their sessions."""
 _LATE = 2 - _NEARLY
-"""They are waited for until another one was silent for this part of its session."""
+"""The observer waits for such members until another member was silent for this part of its session."""
 
 
 class Watch:

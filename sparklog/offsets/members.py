@@ -255,7 +255,7 @@ class State:
         return dataclasses.replace(self, shares={**self.shares, **given})
 
     def taken(self, member: str) -> State:
-        """After a member took what it wants and has no owner, and gave the others what they want and had an owner before."""
+        """After a member took its free shares, and gave all others that had an owner before to the members that want them."""
         mine = {each: Share(member, member, self.shares[each].epoch + 1) for each in self.to_take(member)}
         return dataclasses.replace(self, shares={**self.shares, **mine}).given()
 

@@ -79,7 +79,7 @@ class Membership(Standing):
             self._change("releases", lambda state: state.released(self.id or "", given).taken(self.id or ""), placed)
 
     def take(self) -> None:
-        """Takes what it wants and no member has, and takes up what others gave to it; commits where those begin that have no position.
+        """Takes free shares that it wants, takes up shares that others gave to it, and commits the beginnings of shares without a position.
 
         A share that was given to it, and that another member wants by now, is given on before it is taken up.
         """

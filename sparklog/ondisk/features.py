@@ -50,7 +50,7 @@ _KNOWN = {feature.text for feature in Feature}
 class Features(NamedTuple):
     """The features of a topic at one version. `unknown` are the names that this version of sparklog does not know, in order.
 
-    A record reader goes on with unknown features: `read` has refused those that bind it.
+    A record reader goes on with unknown features: `read` has refused unknown features that bind it.
     """
 
     names: frozenset[str]

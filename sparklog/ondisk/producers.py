@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -112,7 +113,7 @@ def _batch(values: object) -> Batch:
 def after(before: Producers, sent: Sequence[Sent], ends: Sequence[int], time: int, config: Mapping[str, str]) -> Producers:
     """The producers after a version of this time, which adds these batches to partitions with these ends. Damaged if it breaks a rule."""
     text = config.get(_EXPIRATION, _EXPIRATION_MS)
-    if not (text.isascii() and text.isdigit() and str(int(text)) == text and 0 < int(text) <= INT64_MAX):
+    if not re.fullmatch("[1-9][0-9]{0,18}", text) or int(text) > INT64_MAX:
         raise Damaged(f"`{_EXPIRATION}` is {text!r}")
     found = dict(before)
     for partition, id, epoch, batch in sent:

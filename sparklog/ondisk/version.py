@@ -26,7 +26,7 @@ SEGMENT_BYTES_MAX = SEGMENT_OFFSETS_MAX = 2**31 - 1
 INDEX_BYTES_MAX = 1 << 18
 """As many bytes as the index behind a segment of the greatest length may have."""
 
-_NUMBERS = "(1000000|0|[1-9][0-9]{0,5})(,(1000000|0|[1-9][0-9]{0,5}))*+"
+_NUMBERS = "(1000000|0|[1-9][0-9]{0,5})(,(1000000|0|[1-9][0-9]{0,5}))*"
 _EPOCH = "(0|[1-9][0-9]{0,9})"
 _WISH_MAX = 32_768
 # The values that each key of a configuration can have: one of these words, a number in this range, or a text of this form.

@@ -15,7 +15,7 @@ class Expected(NamedTuple):
     * start: the log start offset of its partition.
     * partitions, partitioner, message_bytes_max: of the topic. table: the slot table of the segment's routing epoch; None without slots.
     * intervals: every value that `index.interval.bytes` had.
-    * sent: the batches of producers in the segment, as the version says that added it; None if the version is not known or says nothing.
+    * sent: by base offset, the batches of producers in the segment, by the version that added it; None if that version is not known.
     * has_view: whether the topic's Kafka view was ever made, and the segment belongs in it.
     * file_end: where the data file must end, if this is its last segment and that is known.
     """
@@ -28,6 +28,6 @@ class Expected(NamedTuple):
     table: Sequence[int] | None
     message_bytes_max: int
     intervals: tuple[int, ...]
-    sent: tuple[Sent, ...] | None
+    sent: dict[int, Sent] | None
     has_view: bool
     file_end: int | None

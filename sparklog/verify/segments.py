@@ -165,7 +165,8 @@ class SegmentCheck:
             return
         header, base = batch.header, batch.base
         its = (header.producer_id, header.producer_epoch, header.base_sequence, base + header.last_offset_delta + 1)
-        said = [(each.id, each.epoch, each.batch.first, each.batch.end) for each in self._expected.sent if each.batch.base == base]
+        sent = self._expected.sent.get(base)
+        said = [(sent.id, sent.epoch, sent.batch.first, sent.batch.end)] if sent else []
         if said != ([its] if header.producer_id >= 0 else []):
             names = [f"producer {id}, epoch {epoch}, sequence {first} and end offset {end}" for id, epoch, first, end in [its, *said]]
             problem = f"the header of the batch has {names[0]}, and its version has {names[1] if said else 'no producer of it'}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -58,7 +59,7 @@ class Chain:
     intervals: set[int] = field(default_factory=set)
     extents: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
     added: set[str] = field(default_factory=set)
-    sent: dict[tuple[int, str, int], tuple[Sent, ...]] = field(default_factory=dict)
+    sent: dict[tuple[int, str, int], dict[int, Sent]] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
     findings: list[Finding] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
@@ -138,12 +139,20 @@ class Chain:
         for segment in version.added:
             self._name(segment)
             self.added.add(segment.file)
-            # The batches of a merge are those of other versions.
-            if version.features.has(Feature.PRODUCERS) and not version.removed:
-                its = (each for each in version.producers if each.partition == segment.partition)
-                within = tuple(each for each in its if segment.base <= each.batch.base < segment.end)
-                self.sent[segment.partition, segment.file, segment.position] = within
+        # The batches of a merge are those of other versions.
+        if version.features.has(Feature.PRODUCERS) and not version.removed:
+            self._expect_producers(version)
         self._replay(version)
+
+    def _expect_producers(self, version: Version) -> None:
+        """The batches of producers in a partition are in order of offsets."""
+        by_partition: dict[int, list[Sent]] = {}
+        for each in version.producers:
+            by_partition.setdefault(each.partition, []).append(each)
+        for segment in version.added:
+            its = by_partition.get(segment.partition, [])
+            first, last = (bisect_left(its, offset, key=lambda sent: sent.batch.base) for offset in (segment.base, segment.end))
+            self.sent[segment.partition, segment.file, segment.position] = {each.batch.base: each for each in its[first:last]}
 
     def _require_known(self, number: int, features: Features) -> None:
         """Says once that a part of the topic is not checked."""

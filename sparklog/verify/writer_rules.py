@@ -19,7 +19,7 @@ _CHANGES = {
     "write": {"ends", "added", "bindings"},
     "merge": {"removed", "added"},
     "delete-records": {"starts", "removed"},
-    "alter": {"config", "partitions"},
+    "alter": {"config"},
     "reroute": {"config", "partitions", "routing"},
     "vacuum": {"horizon"},
     "delete": {"starts", "horizon", "deleted"},
@@ -62,15 +62,15 @@ class Writers:
             yield DAMAGE, "VERSION_ODD", f"it begins {version.routing.slots} slots for {before.partitions} partitions"
         yield from _over_cuts(before, version)
         config = {**before.config, **version.config}
-        for key in ("partitioner", "placement"):
-            if config.get(key, "modulo") != before.config.get(key, "modulo"):
+        for key, default in (("partitioner", ""), ("placement", "modulo"), ("placement.slots", "65536")):
+            if config.get(key, default) != before.config.get(key, default):
                 yield DAMAGE, "VERSION_ODD", f"it changes the `{key}`: keys are no longer where readers look for them"
         if decompressed_max(int(config["max.message.bytes"])) < decompressed_max(int(before.config["max.message.bytes"])):
             yield DAMAGE, "VERSION_ODD", "it lowers `max.message.bytes`: larger batches can no longer be read"
 
 
 def _over_cuts(before: State, version: Version) -> Iterator[tuple[str, str, str]]:
-    routing = before.routing
+    routing = before.routing_if_known
     for segment in version.added if routing else ():
         assert routing
         first, last = (routing.reroutes_before(segment.partition, offset) for offset in (segment.base, segment.end - 1))

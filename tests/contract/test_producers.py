@@ -96,6 +96,7 @@ BROKEN: dict[str, Change] = {
     ),
     "no time to expire in": given("config", {"producer.id.expiration.ms": "0"}),
     "a time to expire in that is no number": given("config", {"producer.id.expiration.ms": "1e3"}),
+    "a time to expire in of 5,000 digits": given("config", {"producer.id.expiration.ms": "1" * 5_000}),
     "a time to expire in of 65 bits": given("config", {"producer.id.expiration.ms": str(2**63)}),
     "the feature ends": given("writerFeatures", []),
 }

@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 import pytest
-from handmade import either
 
 from sparklog.placement import Load, shares_of
 from sparklog.router import race
@@ -112,9 +111,9 @@ def test_the_model_places_as_the_product_does() -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("slots", [2**16, 2**20])
-def test_a_fill_lets_records_wait_the_least(slots: int) -> None:
-    refreshes = [1, 10, 60] if either(0, 1) else [10]
-    found = table(refreshes, range(1, 1 + either(1, 2)), slots)
+def test_shares_let_records_wait_the_least(slots: int) -> None:
+    refreshes = [1, 10, 60]
+    found = table(refreshes, range(1, 3), slots)
     for slow in (False, True):
         hashed = found["hash", refreshes[0], slow]
         for refresh_s in refreshes:
@@ -123,5 +122,4 @@ def test_a_fill_lets_records_wait_the_least(slots: int) -> None:
             assert filled[0] < hashed[0] / 2
             assert filled[1] < hashed[1] / 2
             assert filled[0] < lowest[0] / 2
-    if 60 in refreshes:
-        assert found["lowest_lag", 60, False][0] > 10 * found["hash", 1, False][0]
+    assert found["lowest_lag", 60, False][0] > 10 * found["hash", 1, False][0]

@@ -252,6 +252,7 @@ def test_positions_that_are_not_in_the_log(world: World) -> None:
     assert rules(world.table.doctor("g"))["group-not-running"].text == "No program runs the group. Records that wait: 5."
 
 
+@pytest.mark.slow
 def test_a_table_whose_upkeep_is_behind(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     table = world.table
     monkeypatch.setattr(table._lake, "maintain", lambda: {})

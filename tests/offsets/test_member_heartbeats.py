@@ -54,6 +54,7 @@ def test_members_that_commit_are_not_expired_where_their_heartbeats_are_not_seen
         assert len(told) == 1 and "Mount one folder beside the table" in told[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 6])
 def test_members_that_commit_nothing_are_expired_once_where_their_heartbeats_are_not_seen(
     threads: Group, caplog: pytest.LogCaptureFixture, count: int
@@ -69,6 +70,7 @@ def test_members_that_commit_nothing_are_expired_once_where_their_heartbeats_are
     assert threads.is_even(2) if count == 2 else len(threads.state().members) == count
 
 
+@pytest.mark.slow
 def test_a_member_that_died_is_expired_where_its_heartbeats_were_not_seen(threads: Group):
     one, two = unseen(threads, 2)
     threads.until_even(one, two)

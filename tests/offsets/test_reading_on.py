@@ -154,6 +154,7 @@ def kept_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lake, "PROPERTIES", {**rows.PROPERTIES, **AT_ONCE})
 
 
+@pytest.mark.slow
 def test_a_look_that_reads_on_finds_all_that_a_whole_one_finds(tmp_path: Path) -> None:
     looks: Counter[bool] = Counter()
     for seed in range(2):

@@ -290,6 +290,7 @@ def test_a_damaged_topic_is_the_trouble_of_its_own_rows_only(spark: SparkSession
     }
 
 
+@pytest.mark.slow
 def test_a_commit_beyond_the_limits_is_refused(spark: SparkSession, tmp_path: Path, fails: Callable[..., str]) -> None:
     """24 tasks with records of all 10,000 partitions would need a version file that exceeds the limits."""
     save(spark.sql(f"SELECT {VALUE}"), tmp_path, partitions=10_000)

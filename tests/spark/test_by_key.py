@@ -274,7 +274,7 @@ def settings_of_joins(random: random.Random) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param(100, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rounds", [pytest.param(1, marks=pytest.mark.slow), pytest.param(100, marks=pytest.mark.soak)])
 def test_joins_of_skewed_topics_give_the_same_rows_under_all_settings(spark: SparkSession, log: Path, rounds: int) -> None:
     seed = 1 if rounds == 1 else draw_seed()
     print(f"seed {seed}")

@@ -33,6 +33,7 @@ def test_streams(spark: SparkSession, tmp_path: Path) -> None:
     sql_statements.streams(spark, "cat_streams", tmp_path / "root")
 
 
+@pytest.mark.slow
 def test_save_modes_in_another_session_with_nothing_but_the_jar(spark: SparkSession, tmp_path: Path) -> None:
     other = spark.newSession()
     other.conf.unset("spark.sql.catalog.partlog")

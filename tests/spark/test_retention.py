@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from sparklog import Log
@@ -15,6 +16,7 @@ SPAN_MS = RETENTION_MS // 8
 WAIT_MS = SPAN_MS // 8
 
 
+@pytest.mark.slow
 def test_a_slow_topic_keeps_no_record_for_long(spark: SparkSession, tmp_path: Path, call: Callable[..., list[dict[str, Any]]]) -> None:
     root = tmp_path / "root"
     began_ms = time.time_ns() // 1_000_000

@@ -176,7 +176,7 @@ def test_an_input_without_lines_makes_a_topic_as_one_with_lines(run: Run, root: 
 
 
 def test_what_the_connector_refuses(run: Run, root: Path, tmp_path: Path) -> None:
-    run("produce", root, "t", lines(tmp_path, b"a"), "-X", "partitions=1")
+    run("produce", root, "t", lines(tmp_path, b"a"), "-X", "partitions=2")
     before = contents(root)
     for words, condition in (
         (["config", root, "t", "--add", "retention.mss=1"], "OPTION_UNKNOWN"),

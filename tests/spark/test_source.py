@@ -236,6 +236,7 @@ def test_less_is_read(spark: SparkSession, root: Path, events: DataFrame) -> Non
     assert bytes_of(spark, load(spark, root).where("topic = 'other'").select("value")) < 1000
 
 
+@pytest.mark.slow
 def test_of_a_gigabyte_little_is_read(spark: SparkSession, tmp_path: Path) -> None:
     records = 9_200_000
     first, half, last = 1_700_000_000_000, records // 2, records - 1

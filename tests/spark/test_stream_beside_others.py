@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from collecting import stop
 from handmade import seeded
 from logtool import LogTool
@@ -17,6 +18,7 @@ from sparklog import Log
 SECONDS = 120
 
 
+@pytest.mark.slow
 def test_available_now_beside_a_writer_and_a_reader(spark: SparkSession, tmp_path: Path, java_classpath: str) -> None:
     """The query takes exactly what one version of the topic had, in epochs of which no reader sees a part; the next runs take the rest.
 

@@ -208,6 +208,7 @@ def test_a_failure_between_two_topics_is_made_up_for(sink: Sink) -> None:
     assert (sink.values("a"), sink.values("b")) == (list(n[::2]), list(n[1::2]))
 
 
+@pytest.mark.slow
 def test_a_query_may_be_stopped_at_any_moment(sink: Sink) -> None:
     """Also in a commit. The commit is then done or not done, and stopping is not an error."""
     chance = seeded()

@@ -111,6 +111,7 @@ def test_it_ends_at_once_and_quietly_while_pages_follow_a_topic(folder):
         assert process.returncode == 130
 
 
+@pytest.mark.slow
 def test_pages_that_do_not_read_what_they_follow(folder):
     topic = Topic(folder / "slow", config={"max.message.bytes": "100000000"})
     topic.append(records(3))

@@ -43,7 +43,14 @@ def visible_bad(browser):
     )
 
 
-@pytest.mark.parametrize("look", [{}, {"dark": True}, {"phone": True}], ids=["light", "dark", "phone"])
+@pytest.mark.parametrize(
+    "look",
+    [
+        pytest.param({}, id="light"),
+        pytest.param({"dark": True}, id="dark", marks=pytest.mark.slow),
+        pytest.param({"phone": True}, id="phone", marks=pytest.mark.slow),
+    ],
+)
 def test_each_view(browser, serve, root, table, look):
     browser.look(**look)
     grown(Topic(root, "routed", partitions=2))
@@ -308,9 +315,9 @@ def test_slots_and_reroutes_of_a_topic(browser, serve, root):
         "return [...document.querySelectorAll('main tbody')]"
         ".map((body) => [...body.rows].map((row) => [...row.cells].map((cell) => cell.textContent)))"
     )
-    reroutes, (busiest,) = browser.run(tables)
+    reroutes, (busiest, *_) = browser.run(tables)
     assert reroutes == [["4", "1,365", "0"], ["2", "1,365", "2"]]
-    assert busiest[2:5] == ["3", "100.0 %", "1"]
+    assert busiest[2:5] == ["3", "75.0 %", "1"], "one record is from before"
     assert busiest[5] == f"{HOSTILE[0]} (3)"
     browser.press(".tabs a", "Overview")
     browser.find(".chart")

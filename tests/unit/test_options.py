@@ -20,7 +20,7 @@ def test_a_key_counts_once_on_a_side(scopes):
 @pytest.mark.parametrize("option", DECLARED.options, ids=lambda option: option.key)
 class TestDeclaration:
     def test_is_complete(self, option):
-        assert option.type in {"boolean", "int", "long", "choice", "string", "names", "regex", "json", "duration", "time"}
+        assert option.type in {"boolean", "int", "long", "choice", "string", "names", "regex", "json", "duration", "time", "pattern"}
         assert option.scopes
         assert set(option.scopes) <= {"read", "batch", "stream", "write", "topic"}
         assert option.text.endswith((".", ")"))

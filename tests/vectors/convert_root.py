@@ -2,6 +2,7 @@
 
 * The lines of a checkpoint had true or false where they have the kind of offsets now.
 * Version files and checkpoints had one list of features, `features`, where they have `readerFeatures` and `writerFeatures` now.
+* Partitions could be added without a re-route. A topic with such a version is left out, here and in `root-<release>.json`.
 
 The files get other bytes. So each version gets another hash, which the next version and a checkpoint name, and a checkpoint another name.
 A root that is in the format of today stays as it is.
@@ -21,7 +22,7 @@ from typing import Any
 import google_crc32c
 
 _CHECKPOINT = re.compile(r".*/[0-9]{20}\.checkpoint-[0-9a-f]{16}\.jsonl")
-_VERSION = re.compile(r".*/_partlog/[^/]+/[0-9]{20}\.json")
+_VERSION = re.compile(r".*/_partlog/([^/]+)/[0-9]{20}\.json")
 _OFFSETS = 10
 _FEATURES = {"slots": "routing.slots", "unbound": "routing.unbound"}
 
@@ -46,6 +47,12 @@ def converted(text: bytes, hashes: dict[str, str]) -> bytes:
     return _bytes(fields)
 
 
+def _grows(data: bytes) -> bool:
+    """Whether a version adds partitions to a topic, and is no re-route."""
+    fields = json.loads(data.splitlines()[0])
+    return fields["operation"] == "alter" and "partitions" in fields["config"] and "routing" not in fields
+
+
 def version(data: bytes, hashes: dict[str, str]) -> bytes:
     """A version file in the format of today, whose hash is added to `hashes`."""
     line = converted(data.splitlines()[0], hashes)
@@ -68,6 +75,13 @@ def convert(archive: Path) -> None:
     """Converts each version file and checkpoint of a topic in an archive that `make_root.py` wrote. All other files stay byte for byte."""
     with tarfile.open(archive) as source:
         entries = {entry.name: (entry, content.read() if (content := source.extractfile(entry)) else b"") for entry in source}
+    grown = {topic for name, (_, data) in entries.items() if (topic := _VERSION.fullmatch(name)) and _grows(data)}
+    left_out = [re.compile(rf".*/{each[1]}(-[0-9]+)?(/.*)?") for each in grown]
+    entries = {name: entry for name, entry in entries.items() if not any(each.fullmatch(name) for each in left_out)}
+    expected = archive.with_name(archive.name.replace("tar.gz", "json"))
+    found = json.loads(expected.read_text())
+    found["topics"] = {name: topic for name, topic in found["topics"].items() if name not in {each[1] for each in grown}}
+    expected.write_text(json.dumps(found, indent=1) + "\n")
     hashes: dict[str, str] = {}
     for name in sorted(filter(_VERSION.fullmatch, entries)):
         entry, data = entries[name]

@@ -88,6 +88,7 @@ def test_a_vacuum_that_is_not_done(tmp_path: Path, age: int, at_work: bool) -> N
     assert said(tmp_path) == [("ORPHAN", str(orphan.relative_to(tmp_path)), at_work)]
 
 
+@pytest.mark.slow
 def test_a_writer_that_stands_still(tool: LogTool, tmp_path: Path) -> None:
     release = tmp_path / "release"
     tool.run("append", tag="A")

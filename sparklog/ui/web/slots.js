@@ -62,7 +62,7 @@ function busiest({ hot, sampled, with_slots: of }, path) {
     h(
       "p",
       { class: "sums" },
-      `A sample: ${plural(records, "record")} with keys, about the newest 1,000 of each partition since it was re-routed last. `,
+      `A sample: ${plural(records, "record")} with keys, about the newest 1,000 of each partition since its last cut. `,
       sampled.length < of ? `It has the ${number(sampled.length)} partitions with the most of these, of ${number(of)} with slots. ` : "",
     ),
     rows.length ? table("Busiest slots", BUSIEST, rows) : notice("There are no records with keys since then."),

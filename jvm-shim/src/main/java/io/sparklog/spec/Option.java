@@ -172,7 +172,9 @@ public final class Option {
   }
 
   private boolean matches(String value) {
-    return value.length() <= declaration.get("max").intValue() && value.matches(declaration.get("pattern").textValue());
+    String pattern = declaration.get("pattern").textValue();
+    // A possessive quantifier takes no stack for each number of a long value. Python has none before 3.11.
+    return value.length() <= declaration.get("max").intValue() && value.matches(pattern.endsWith(")*") ? pattern + "+" : pattern);
   }
 
   private boolean isTime() {

@@ -49,7 +49,7 @@ final class Barrier {
     }
   }
 
-  /** Whether the records of a partition below its cut were read, and it passes the re-routes before. One that is not read passes all. */
+  /** Whether the records of a partition below its cut were read, and it passes the re-routes before. */
   private boolean passes(int giver, long cut) {
     return positions.getOrDefault(giver, Long.MAX_VALUE) >= cut && !ends.containsKey(giver);
   }

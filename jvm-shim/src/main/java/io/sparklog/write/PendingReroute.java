@@ -39,7 +39,7 @@ public final class PendingReroute implements Repeatable {
   }
 
   private static boolean isDone(State state) {
-    return state.pendingWeights().isEmpty();
+    return state.isDeleted() || state.pendingWeights().isEmpty();
   }
 
   /** Also where the topic is another one, or has another routing epoch: then another re-route waits. */

@@ -13,9 +13,11 @@ import net.jqwik.api.Arbitrary;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
+import net.jqwik.api.Tag;
 import net.jqwik.api.lifecycle.AddLifecycleHook;
 
 @AddLifecycleHook(SeededProperties.class)
+@Tag("slow")
 class BatchPropertiesTest {
   private static final long DECOMPRESSED_BYTES_MAX = 8 << 20;
 

@@ -20,10 +20,12 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Random histories of topics, and of a query that reads them, beside a model. */
+@Tag("slow")
 final class LostTopicsHistoriesTest extends StreamRuns {
   static IntStream seeds() {
     return IntStream.range(7100, 7112);

@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.sparklog.log.Committer;
 import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
-import io.sparklog.log.Root;
 import io.sparklog.log.Offsets;
+import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
@@ -28,12 +28,14 @@ import java.util.Random;
 import java.util.TreeMap;
 import java.util.function.Function;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** A year of a topic: how long records stay, and how many segments are live. FORMAT.md section 14, docs/guide/operations.md. */
+@Tag("slow")
 final class RetentionAtAnyRateTest {
   private static final long HOUR = 3_600_000;
   private static final long DAY = 24 * HOUR;
