@@ -385,3 +385,10 @@ def test_what_a_shell_completes_are_the_names_that_users_import():
     shown = {name for name in dir(sparklog) if name[0] != "_"}
     assert shown == {*sparklog.__all__, "offsets"}
     assert all(getattr(sparklog, name) for name in shown)
+
+
+def test_patterns_are_known_to_the_oldest_python():
+    """Possessive quantifiers and atomic groups came with Python 3.11."""
+    new = re.compile(r"[\])}][*+?][+]|\(\?>")
+    found = {str(path.relative_to(ROOT)) for path in PACKAGE.rglob("*") if path.suffix in {".py", ".json"} and new.search(path.read_text())}
+    assert found == set()
