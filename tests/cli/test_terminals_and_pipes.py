@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from handmade import Record, Topic, records
+from broken_reroutes import Routed
+from handmade import Record, Topic, batch, records
 
 pytestmark = pytest.mark.slow
 
@@ -90,6 +91,7 @@ def test_tail_ends_in_order_when_a_service_manager_ends_it(start, tmp_path, monk
 
 
 def test_tail_follows_partitions_that_are_added(start, topic):
+    routed = Routed(topic)
     with start("tail", topic.root, "t", "-n", 1, "-f", "--json") as process:
         json.loads(process.stdout.readline())
         empty = topic.next(config={"partitions": "3"}, starts=[0, 0, 0], ends=[25, 10, 0], operation="alter")
