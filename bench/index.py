@@ -1,4 +1,4 @@
-"""The index behind a segment: what it costs a write, and what reads within large segments gain by it in S3 and HDFS.
+"""The cost of the index behind a segment for a write, and its gain for reads within large segments in S3 and HDFS.
 
 The servers are those of `bench.stores`. Readers ask through a proxy that delays each request by 30 ms, and counts it.
 Spark's client of HDFS does not speak HTTP: the servers count its requests, and nothing delays them. Nor are those of Python to a DataNode.
@@ -227,7 +227,7 @@ def _sampled(bench: Bench) -> Iterator[list[int]]:
 
 
 def _told_by_hdfs() -> tuple[int, int]:
-    """The reading requests that the servers have had, and the bytes that the DataNode has sent. They renew what they tell each 10 s."""
+    """The reading requests to the servers, and the bytes that the DataNode has sent. The servers renew these numbers each 10 s."""
     time.sleep(11)
     name_node = os.environ["STORES_WEBHDFS"].partition(",")[0]
     (live,) = json.loads(_bean(name_node, "NameNode", "NameNodeInfo")["LiveNodes"]).values()

@@ -143,7 +143,7 @@ figures are of the work that clients and servers do, and there is no way between
 * "partlog, local disk" is the same topic on the disk of the machine. A ratio below 1 is how much of its speed is left.
 * A stream of 1,000 rows a trigger keeps its checkpoint on the local disk. A commit is what the sink does in it.
 * A read within a large segment, or a scan of some, asks through a proxy that delays each request by 30 ms. In HDFS it delays
-  Python's requests to the NameNode alone. "s" are seconds, and "load" is that of the machine.
+  Python's requests to the NameNode alone. "s" are seconds, and "load" is the load of the machine.
 
 """
 COMMITS = """

@@ -203,7 +203,7 @@ WISHES: dict[str, str] = {
     **{f"{epoch}:{numbers}": "routing.pending.weights" for epoch in EPOCHS for numbers in NUMBERS},
     **{f"{epoch}:{until}:{numbers}": "placement.shares" for epoch in EPOCHS for until in (0, 9, 10**18 - 1) for numbers in NUMBERS},
 }
-"""Values of the keys that say what is wanted of the routing. Each is right, and few have an effect on any topic."""
+"""Values of the keys that ask for a routing. Each is right, and few have an effect on any topic."""
 NO_WISHES = ["", "None", "1,1", ":1,1", "0:", "0:1,", "0:,1", "00:1,1", "-1:1,1", "0:01,1", "0:-1,1", "0:1000001", "0:1.0", "0: 1", "0:1\n"]
 NO_WISHES += ["0:1;1", "0:٣", "0:" + ",".join(["1000000"] * 4_096), "x:1", "0:1:1:1", "10000000000:1"]
 """Values that are not right for either key; of `placement.shares`, with a time in the middle."""

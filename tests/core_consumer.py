@@ -58,7 +58,7 @@ class Consumer:
         self.asked: list[ask.Ats] = []
         """The commits that were begun beside the program, and are not made yet."""
         self.ended: list[tuple[ask.Ats, ask.Refused | SparklogError]] = []
-        """Those that have ended, and of which the core is not told yet."""
+        """Commits that have ended, and that the core does not know yet."""
         self.revoked: dict[TopicPartition, object] = {}
         """How it held the partitions of which the program was told that they go."""
 

@@ -50,7 +50,7 @@ class Sent(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """The last batches of a producer in a partition, from old to new. `time` is that of the version with the newest, in ms since 1970."""
+    """The last batches of a producer in a partition, from old to new. `time` is the time of the version with the newest."""
 
     epoch: int
     time: int

@@ -77,7 +77,7 @@ class Routing:
     def bound(self, binding: Binding) -> Routing:
         """The routing after a binding. Damaged if it breaks a rule.
 
-        A slot that is bound counts as if it had always been: none of its records is older.
+        A slot that is bound counts as if it had always been: it has no older record.
         """
         first, table = self.first[:], self.table[:]
         for partition, slots in binding.moved:

@@ -223,7 +223,7 @@ class Version(NamedTuple):
     rebuilt: Rebuilt | None
     """The topic whose records it begins a topic with."""
     producers: Sequence[Sent]
-    """The batches of producers among those that it adds."""
+    """The batches of producers among the batches that it adds."""
     config: dict[str, str]
     starts: tuple[int, ...]
     ends: tuple[int, ...]

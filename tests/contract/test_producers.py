@@ -18,7 +18,7 @@ from sparklog.ondisk.topic_log import TopicLog
 
 FEATURES = ["producers"]
 WRAPS = 2**31 - 2
-"""The sequence of the first of four records, of which the third has sequence 0."""
+"""The sequence of the first of four records; the third record has sequence 0."""
 
 
 class Written:

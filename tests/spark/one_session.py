@@ -1,7 +1,7 @@
 """Runs programs one after another in one process, so that they share a Spark session as the cells of a notebook do.
 
 Each line of standard input is a program. The answer on standard output is a line of JSON: the traceback, or "". All run in the folder of
-the process, which is also that of the JVM, so the files of one are removed before the next.
+the process and of its JVM, so the files of one program are removed before the next.
 """
 
 import json

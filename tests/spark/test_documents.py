@@ -58,7 +58,7 @@ class Session:
 
 @pytest.fixture(scope="module")
 def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Path], Session]]:
-    """The session for a page: that of the pages with Delta, or of those without. Delta changes what the catalog of a session knows."""
+    """The session for a page: one for the pages with Delta, one for the others. Delta changes the catalog of its session."""
     begun: dict[bool, Session] = {}
 
     def session(page: Path) -> Session:

@@ -30,7 +30,7 @@ final class RerouteTopic extends AdministrativeChange {
   /**
    * @param config that changes with it; with {@code partitions} if it adds some
    * @param balances whether it is wanted though the weights are right already, if the slots are not
-   * @param weights of all partitions that there shall be, from those that are there
+   * @param weights of all partitions that the topic shall have, from the weights now
    */
   private RerouteTopic(TopicLog log, State planned, Map<String, String> config, boolean balances, UnaryOperator<int[]> weights) {
     super(log, planned);

@@ -24,7 +24,7 @@ import java.util.TreeMap;
  * @param features of the topic after this version
  * @param routing how it changes the routing, or null
  * @param rebuilt the topic whose records the topic begins with, or null
- * @param producers the batches of producers among those that it adds
+ * @param producers the batches of producers among the batches that this version adds
  * @param starts log start offsets by partition
  * @param ends end offsets (exclusive) by partition
  */

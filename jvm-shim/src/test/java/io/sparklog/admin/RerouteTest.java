@@ -295,7 +295,7 @@ final class RerouteTest extends CommitsOverFaults {
     }
   }
 
-  /** A move of slots cuts two partitions, and begins no count of loads anew. */
+  /** A move of slots cuts two partitions, and the count of loads goes on. */
   @Test
   void rowsWithoutKeysStayLevelBesideMovesOfSlots() throws IOException {
     write(100);

@@ -18,7 +18,7 @@ final class Cuts {
       return partition < offsets.length ? offsets[partition] : 0;
     }
 
-    /** In words, without what has expired. */
+    /** In words, without expired re-routes. */
     String shown(long[] starts) {
       return version + " " + Arrays.toString(IntStream.range(0, offsets.length).mapToLong(p -> Math.max(offsets[p], starts[p])).toArray());
     }
