@@ -92,6 +92,8 @@ class _Look:
     group: Group
     beats: dict[str, tuple[Mark, int]] | None
     """By member the mark of its heartbeat, and the number of the state that it knows. None: the folder cannot be read."""
+    given: dict[str, int]
+    """By member that does not know the newest state, the partitions that it got since the state that it knows."""
     commits: dict[str, int]
     topics: Topics
 
@@ -187,13 +189,15 @@ def _watched(of: _Group, generations: Generations, topics: Topics, watch_s: floa
 def _look(of: _Group, generations: Generations, topics: Topics) -> _Look:
     group = generations.group(of.name)
     if group.state is None:
-        return _Look(group, {}, {}, topics)
-    heartbeats = of.heartbeats
+        return _Look(group, {}, {}, {}, topics)
     try:
-        beats = heartbeats.read()
+        beats = of.heartbeats.read()
     except OSError:
         beats = None
-    return _Look(group, beats, generations.versions(group.state.members), topics)
+    late = {id: beat[1] for id, beat in (beats or {}).items() if id in group.state.members and 0 < beat[1] < group.note_seq}
+    before = {id: generations.state_after(of.name, number) for id, number in late.items()}
+    given = {id: len({*group.state.owned(id)} - {*state.owned(id)}) for id, state in before.items() if state}
+    return _Look(group, beats, given, generations.versions(group.state.members), topics)
 
 
 @dataclass(frozen=True)
@@ -236,7 +240,7 @@ class _Case:
         """The members that live and know a state from before the first look, so they did not poll since, and for which partitions wait."""
         state, beats, changed = self.last.state, self.last.beats or {}, self.first.group.note_seq
         late = [each for each in state.members if each in self.signs and each in beats and 0 < beats[each][1] < changed]
-        return [each for each in late if state.to_release(each) or state.to_take(each)]
+        return [each for each in late if state.to_release(each) or state.to_take(each) or self.last.given.get(each)]
 
     def _severity(self, member: str) -> Severity:
         """How severe it is that the group waits for a member: an error if the member is silent for a third of its session or more."""
@@ -260,7 +264,7 @@ class _Case:
         for id, member in sorted(state.members.items()):
             yield from self._of_member(id, member)
         for id in self._behind():
-            where, waits = f"member {id}", len(state.to_release(id)) + len(state.to_take(id))
+            where, waits = f"member {id}", len(state.to_release(id)) + len(state.to_take(id)) + self.last.given.get(id, 0)
             text = f"It did not poll since change {self.first.group.note_seq} of the group. Partitions that wait for it: {waits:,}."
             fix = "Poll more often, or return fewer records with max_poll_records. After max_poll_interval_ms it loses its partitions."
             yield GroupFinding("warning", "member-does-not-poll", where, text, fix)

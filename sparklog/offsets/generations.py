@@ -78,6 +78,10 @@ class Generations:
             known = self._states[name] = max(number, group.note_seq), group.generation, group.state
         return known
 
+    def state_after(self, name: str, number: int) -> State | None:
+        """The state of the members of a group after its change of this number; None if the table no longer has that change."""
+        return Group(name, rows.positions(self._lake.note(name, number))).state
+
     def existing(self, name: str) -> Group:
         """The group of this name. CallError if it does not exist."""
         group = self.group(name)

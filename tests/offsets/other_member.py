@@ -146,7 +146,7 @@ class Other:
         return None if len(kept) == len(state.get("members", [])) else self.given(self.with_members(state, kept))
 
     def look(self) -> None:
-        """Takes up shares that others gave to it, gives up shares that others want, takes free shares. Fenced if this member was expired."""
+        """Takes up given shares, gives up shares that others want, takes free shares. Fenced if this member was expired."""
         _, _, _, state, positions = self.read()
         ids = [each["id"] for each in state.get("members", [])]
         if self.me not in ids:
