@@ -168,15 +168,11 @@ def test_a_member_that_does_not_poll_after_another_gave_it_a_partition(world: Wo
     one, two = world.consumer("t"), world.consumer("t")
     one.poll(0)
     two.poll(0)
-    assert two._membership is not None
-    while not ((state := world.table.generations.state("g")[2]) and state.owned(two._membership.id or "")):
+    while not ((state := world.table.generations.state("g")[2]) and state.owned(two._membership.id)):  # type: ignore[union-attr]
         one.poll(100)
     found = world.table.doctor("g", watch_s=5)
-    assert rules(found).keys() == {"member-does-not-poll"}
-    assert rules(found)["member-does-not-poll"].where == f"member {two._membership.id}"
-    assert "Partitions that wait for it: 1." in rules(found)["member-does-not-poll"].text
-    share_out(one, two)
-    assert world.table.doctor("g", watch_s=60) == []
+    assert {each.rule: each.where for each in found} == {"member-does-not-poll": f"member {two._membership.id}"}  # type: ignore[union-attr]
+    assert "Partitions that wait for it: 1." in found[0].text
 
 
 def test_a_program_that_waits_to_join_is_told_of(world: World) -> None:
