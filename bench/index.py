@@ -50,7 +50,7 @@ DELAY_S = 0.03
 
 
 def patch(classes: Path) -> str:
-    """Compiles the class that makes the index so that it can be switched off, and returns a class path that begins with it."""
+    """Compiles the class `SegmentBuilder` with a switch for the index, and returns a class path that begins with this class."""
     text = SOURCE.read_text(encoding="utf-8")
     for was, now in PATCH.items():
         assert text.count(was) == 1, was
