@@ -104,7 +104,7 @@ def difference(sound: Sound, state: State, queries: Queries) -> str | None:
     ):
         here, there = getattr(head, name), getattr(state, name)
         if here != there:
-            return f"its `{name.removesuffix('_if_known')}` is {_short(here)}, that of the version is {_short(there)}"
+            return f"its `{name.removesuffix('_if_known')}` is {_short(here)}, and the version has {_short(there)}"
     if sound.queries != queries:
         differing = {id for id in sound.queries.keys() | queries.keys() if sound.queries.get(id) != queries.get(id)}
         return f"it has another epoch of the query {_short(min(differing))} than the versions"

@@ -61,7 +61,7 @@ public final class Administration {
    *
    * @param partitions how many there shall be
    * @param when whether now or by the driver of the next write, so that a lone writer is not refused; never takes a re-route that waits
-   *     back, whatever the other arguments are
+   *     back, and the other arguments have no effect
    * @param dryRun whether to tell only what would be; both also in the methods below
    * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE if there are more already, FOREIGN_SEGMENTS, TOPIC_RECREATED,
    *     REROUTED, REROUTES_TOO_MANY; those of a commit

@@ -297,7 +297,7 @@ public final class Routing {
     return true;
   }
 
-  /** Whether {@code change}, of the version that a checkpoint is of, says of the topic what the checkpoint says. */
+  /** Whether this routing of a checkpoint agrees with the change that the checkpoint's own version made. */
   boolean agreesWith(RoutingChange change) {
     boolean isSame = !(change instanceof RoutingChange.Reroute reroute)
         || reroute.epoch() == epoch && reroute.slots() == table.slots() && Arrays.equals(reroute.weights(), weights);

@@ -65,7 +65,7 @@ final class Cuts {
     for (Cut cut : of(versions, version)) {
       long planned = Long.parseLong(segment.file().substring("data/".length(), "data/".length() + 20));
       if (operation.equals("write") && planned <= cut.version()) {
-        throw new Broken("I5: version " + version.version() + " adds what was routed before the re-route of version " + cut.version());
+        throw new Broken("I5: version " + version.version() + " adds records that were routed before the re-route of version " + cut.version());
       }
       if (segment.base() < cut.at(segment.partition()) && cut.at(segment.partition()) < segment.end()) {
         throw new Broken("I5: version " + version.version() + " joins " + segment + " over the re-route of version " + cut.version());
@@ -73,7 +73,7 @@ final class Cuts {
     }
   }
 
-  /** Whether a state knows where each re-route cut its partitions, of those that have records from before them. */
+  /** Whether a state knows the cuts of each re-route that has records from before the re-route. */
   static boolean areKnown(List<Known> versions, State state, Known known) {
     long[] starts = known.starts();
     List<String> expected = of(versions, known).stream()
