@@ -65,7 +65,7 @@ final class Cuts {
     for (Cut cut : of(versions, version)) {
       long planned = Long.parseLong(segment.file().substring("data/".length(), "data/".length() + 20));
       if (operation.equals("write") && planned <= cut.version()) {
-        throw new Broken("I5: version " + version.version() + " adds records that were routed before the re-route of version " + cut.version());
+        throw new Broken("I5: version " + version.version() + " adds records of before the re-route of version " + cut.version());
       }
       if (segment.base() < cut.at(segment.partition()) && cut.at(segment.partition()) < segment.end()) {
         throw new Broken("I5: version " + version.version() + " joins " + segment + " over the re-route of version " + cut.version());
