@@ -13,9 +13,9 @@ from functools import partial
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from bench.harness import Bench
-from sparklog.ondisk.columns import arrow_batch
-from sparklog.ondisk.header import Header
-from sparklog.ondisk.records import Payload, locate
+from sparklog.batches.columns import arrow_batch
+from sparklog.batches.header import Header
+from sparklog.batches.records import Payload, locate
 
 TIME = 1_700_000_000_000
 CHUNK_BYTES = 1 << 21

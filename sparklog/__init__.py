@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sparklog.consumer import Consumer, ConsumerRecord, TopicPartition
     from sparklog.log.log import Log
     from sparklog.log.topic import Topic
-    from sparklog.placement import Placement
+    from sparklog.queries.placement import Placement
 
 __version__ = "0.1.0"
 
@@ -55,9 +55,9 @@ def __getattr__(name: str) -> Any:
 
         return getattr(log, name)
     if name == "Placement":
-        from sparklog import placement
+        from sparklog.queries.placement import Placement
 
-        return placement.Placement
+        return Placement
     if name == "offsets":
         import importlib
 

@@ -245,7 +245,7 @@ def offset_ranges(state: State, root: Root, start: object, end: object, asked: S
 
 def columns(given: object) -> list[str]:
     """The given names of columns, in the caller's order; all columns if it is None."""
-    from sparklog.ondisk.columns import SCHEMA
+    from sparklog.batches.columns import SCHEMA
 
     if given is None:
         return list(SCHEMA.names)

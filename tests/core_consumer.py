@@ -17,7 +17,8 @@ from sparklog.consumer import requests as ask
 from sparklog.consumer.beliefs import Settings
 from sparklog.consumer.core import Core
 from sparklog.consumer.groups import Shared
-from sparklog.offsets import MemberSettings, Membership, standing
+from sparklog.membership import Membership, standing
+from sparklog.offsets import MemberSettings
 
 if TYPE_CHECKING:
     from core_world import World

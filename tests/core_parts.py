@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import SparklogError
-from sparklog.offsets import pulse, rows
+from sparklog.batches.columns import SCHEMA
+from sparklog.membership import pulse
+from sparklog.offsets import rows
 from sparklog.offsets.generations import Generations
 from sparklog.offsets.heartbeats import Mark
 from sparklog.offsets.members import SharedTopic, State
 from sparklog.offsets.rows import Group, Position
-from sparklog.ondisk.columns import SCHEMA
 
 if TYPE_CHECKING:
     from core_world import World

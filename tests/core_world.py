@@ -21,7 +21,8 @@ from core_parts import NAMES, Beats, Done, Fault, Killed, Table, Topic
 
 from sparklog import SparklogError
 from sparklog.errors import GenerationFenced, RetryError
-from sparklog.offsets import generations, pulse, rows, standing
+from sparklog.membership import pulse, standing
+from sparklog.offsets import generations, rows
 from sparklog.offsets.rows import Group, Position
 
 

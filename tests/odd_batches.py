@@ -10,7 +10,7 @@ import pyarrow as pa
 import zstandard
 from handmade import TIME, Record, batch, records, varint
 
-from sparklog.ondisk.header import CODECS
+from sparklog.batches.header import CODECS
 
 COUNT = 50
 CONTENT = records(COUNT)

@@ -182,7 +182,7 @@ class Consumer(AnyPartition):
         self._membership: Membership | None = None
         its: Group = Alone()
         if member is not None and opened is not None and group is not None:
-            from sparklog.offsets import Membership
+            from sparklog.membership import Membership
 
             self._membership = Membership(opened, group, member, self._core.beginning)
             self._membership.belongs_to(self)

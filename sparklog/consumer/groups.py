@@ -11,7 +11,8 @@ from sparklog.consumer.requests import At, Ats, Refused, View
 from sparklog.errors import SparklogError
 
 if TYPE_CHECKING:
-    from sparklog.offsets import MemberSettings, Membership, Owner, Position
+    from sparklog.membership import Membership
+    from sparklog.offsets import MemberSettings, Owner, Position
     from sparklog.offsets.members import Held
     from sparklog.offsets.topics import Ids, Offsets
 

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
+from sparklog.batches.columns import SCHEMA, numbers_of, schema_of
 from sparklog.errors import DataError
-from sparklog.ondisk.columns import SCHEMA, numbers_of, schema_of
 
 Deserializer = Callable[[bytes], Any]
 _COLUMNS = [SCHEMA.get_field_index(name) for name in ("offset", "timestamp", "timestampType", "key", "value", "headers")]

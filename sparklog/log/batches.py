@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from sparklog import arguments
-from sparklog.ondisk.header import CODECS
+from sparklog.batches.header import CODECS
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.segment import StoredBatch
 from sparklog.ondisk.topic_log import TopicLog

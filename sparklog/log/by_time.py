@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.ondisk.columns import numbers, numbers_of
+from sparklog.batches.columns import numbers, numbers_of
 from sparklog.ondisk.reader import PART_BYTES_MAX, PartitionReader, Wanted
 
 Longs = npt.NDArray[np.int64]

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
+from sparklog.batches.columns import schema_of
 from sparklog.errors import SparklogError
 from sparklog.log import by_time
 from sparklog.log.batches import Batches, Segments
 from sparklog.log.commits import Commits
 from sparklog.log.description import describe
 from sparklog.log.keys import Key, key_table
-from sparklog.ondisk.columns import schema_of
 from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State

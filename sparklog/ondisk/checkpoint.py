@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from sparklog.ondisk.faults import Unreadable
+from sparklog.batches.faults import Unreadable
 from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.fields import Fields, integer, parse
 from sparklog.ondisk.names import INT64_MAX, topic_file

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sparklog.ondisk.faults import TooNew
+from sparklog.batches.faults import TooNew
 from sparklog.ondisk.fields import Fields, string
 from sparklog.ondisk.names import INT64_MAX
 from sparklog.store.store import Damaged

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+from sparklog.batches.columns import SCHEMA, arrow_batch, numbers_of
+from sparklog.batches.header import batch_bytes_max, decompressed_max
+from sparklog.batches.records import RECORDS_AT_ONCE, Payload, Records, locate
 from sparklog.errors import DataError, SparklogError
-from sparklog.ondisk.columns import SCHEMA, arrow_batch, numbers_of
-from sparklog.ondisk.header import batch_bytes_max, decompressed_max
-from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload, Records, locate
 from sparklog.ondisk.segment import Place, SegmentReader, StoredBatch
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import google_crc32c
 
+from sparklog.batches.faults import TooLarge
+from sparklog.batches.header import HEADER_BYTES, LENGTH_FROM, Header
 from sparklog.errors import SparklogError
 from sparklog.ondisk import index
-from sparklog.ondisk.faults import TooLarge
-from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header
 from sparklog.ondisk.names import index_file, topic_file, view_folder
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.version import Segment

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from sparklog.batches.faults import TooNew, Unreadable
 from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint
-from sparklog.ondisk.faults import TooNew, Unreadable
 from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.producers import Producers
 from sparklog.ondisk.producers import after as producers_after

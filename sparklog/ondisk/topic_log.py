@@ -7,9 +7,9 @@ import hashlib
 from collections.abc import Callable, Hashable, Iterator
 from typing import NamedTuple, TypeVar
 
+from sparklog.batches.faults import TooNew, Unreadable
 from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint
-from sparklog.ondisk.faults import TooNew, Unreadable
 from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_file, version_of
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import google_crc32c
 
+from sparklog.batches.header import CODECS, HEADER_BYTES
 from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.fields import Fields, boolean, integer, parse, string
-from sparklog.ondisk.header import CODECS, HEADER_BYTES
 from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity, is_own_file
 from sparklog.ondisk.producers import Sent, sent_of
 from sparklog.ondisk.rebuilt import Rebuilt

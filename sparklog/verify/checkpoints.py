@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import google_crc32c
 
+from sparklog.batches.faults import Unreadable
 from sparklog.ondisk.checkpoint import HEAD_BYTES_MAX, LINE_BYTES_MAX, Checkpoint, Head
-from sparklog.ondisk.faults import Unreadable
 from sparklog.ondisk.fields import parse
 from sparklog.ondisk.names import topic_file
 from sparklog.ondisk.root import Root

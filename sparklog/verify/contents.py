@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from sparklog.ondisk.records import Payload, Records, locate
+from sparklog.batches.records import Payload, Records, locate
 from sparklog.ondisk.routing import UNBOUND
 from sparklog.ondisk.version import Segment
 from sparklog.router import Router, router

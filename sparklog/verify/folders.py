@@ -6,7 +6,8 @@ import re
 import time
 from collections.abc import Iterator
 
-from sparklog.ondisk.header import HEADER_BYTES, Header
+from sparklog.batches.header import HEADER_BYTES, Header
+from sparklog.batches.records import Payload
 from sparklog.ondisk.names import (
     COMMITS,
     INT64_MAX,
@@ -22,7 +23,6 @@ from sparklog.ondisk.names import (
     view_file_of,
     view_folder,
 )
-from sparklog.ondisk.records import Payload
 from sparklog.ondisk.root import Root
 from sparklog.store.store import Absent, Damaged, Entry
 from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Finding, Waiting, tallied

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from sparklog.ondisk.faults import TooLarge
-from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header, batch_bytes_max, decompressed_max
+from sparklog.batches.faults import TooLarge
+from sparklog.batches.header import HEADER_BYTES, LENGTH_FROM, Header, batch_bytes_max, decompressed_max
+from sparklog.batches.records import RECORDS_AT_ONCE, Payload
 from sparklog.ondisk.index import INTERVAL_BYTES
 from sparklog.ondisk.names import topic_file
-from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload
 from sparklog.ondisk.root import Root, is_seen
 from sparklog.ondisk.segment import is_stamped
 from sparklog.store.store import Absent, Damaged, File

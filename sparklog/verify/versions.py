@@ -8,7 +8,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sparklog.ondisk.faults import TooNew
+from sparklog.batches.faults import TooNew
 from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_file, version_of
 from sparklog.ondisk.producers import Sent

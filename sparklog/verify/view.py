@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-from sparklog.ondisk.header import LENGTH_FROM, Header
+from sparklog.batches.header import LENGTH_FROM, Header
 from sparklog.ondisk.names import topic_file, view_folder
 from sparklog.ondisk.root import Root
 from sparklog.store.store import Absent, Damaged, File

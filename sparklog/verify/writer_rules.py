@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from sparklog.ondisk.header import decompressed_max
+from sparklog.batches.header import decompressed_max
 from sparklog.ondisk.reroute import Binding, Reroute
 from sparklog.ondisk.routing import Routing
 from sparklog.ondisk.state import State

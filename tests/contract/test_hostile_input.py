@@ -20,7 +20,7 @@ from logtool import TIMEOUT_S, BatchTool, LogTool
 from odd_batches import BROKEN, CONTENT, RIGHT, WRONG, compressed
 
 from sparklog import Log, SparklogError
-from sparklog.ondisk.header import CODECS
+from sparklog.batches.header import CODECS
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 

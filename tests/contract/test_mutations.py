@@ -11,8 +11,8 @@ import pytest
 from handmade import seeded
 from logtool import SHORT_LIVED, TIMEOUT_S
 
-from sparklog.ondisk.header import Header
-from sparklog.ondisk.records import Payload, Records, locate
+from sparklog.batches.header import Header
+from sparklog.batches.records import Payload, Records, locate
 from sparklog.store.store import Damaged
 
 DECOMPRESSED_MAX = 1 << 20

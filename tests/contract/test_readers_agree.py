@@ -11,8 +11,8 @@ from handmade import TIME, Topic, batch, either, flipped, records, seeded
 from logtool import HALTED, TIMEOUT_S, LogTool
 
 from sparklog import DataError, Log, SparklogError, partition_for
+from sparklog.batches.header import CODECS
 from sparklog.ondisk import segment as ondisk_segment
-from sparklog.ondisk.header import CODECS
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from sparklog.placement import Load, shares_of
+from sparklog.queries.placement import Load, shares_of
 from sparklog.router import race
 
 PARTITIONS, SPEED, BIRTHS, LIFE_S, SIGMA = 8, 1000.0, 20, 120.0, 1.3

@@ -19,7 +19,7 @@ from unittest import mock
 from handmade import Topic, records
 from offsets.member_driver import Driver
 
-from sparklog import offsets
+from sparklog import membership
 from sparklog.offsets import OffsetTable
 
 REPOSITORY = Path(__file__).parents[2]
@@ -83,7 +83,7 @@ class Thread(Member):
             given = {"max_poll_interval_ms": 30_000, **given}
         if do == "poll":
             self.clock.step()
-        with mock.patch.object(offsets, "Membership", functools.partial(offsets.Membership, clock=self.clock)):
+        with mock.patch.object(membership, "Membership", functools.partial(membership.Membership, clock=self.clock)):
             self.said.append(json.loads(json.dumps(self.driver.do({"do": do, **given}))))
 
     def freeze(self) -> None:

@@ -20,10 +20,10 @@ from sparklog.consumer.beliefs import Beliefs
 from sparklog.consumer.core import Core
 from sparklog.consumer.groups import Shared
 from sparklog.consumer.reading import Reading
-from sparklog.offsets import Membership
+from sparklog.membership import Membership
+from sparklog.membership.standing import Standing
 from sparklog.offsets.generations import Generations
 from sparklog.offsets.members import Held, Registered, State
-from sparklog.offsets.standing import Standing
 
 SEEDS = 2_000
 

@@ -24,7 +24,8 @@ from offsets.programs import count_looks
 
 import sparklog
 from sparklog import Consumer
-from sparklog.offsets import OffsetTable, lake, rows, standing
+from sparklog.membership import standing
+from sparklog.offsets import OffsetTable, lake, rows
 
 WAIT_S = 240
 PARTITIONS = 12

@@ -10,7 +10,7 @@ from mmh3 import hash as murmur3
 
 from sparklog import Placement, SparklogError
 from sparklog.offsets import OffsetTable
-from sparklog.placement import SHARE_MAX, Load, shares_of
+from sparklog.queries.placement import SHARE_MAX, Load, shares_of
 
 
 def slot(key: bytes) -> int:

@@ -11,8 +11,8 @@ from kinds_of_versions import KINDS
 from readback import failure, newest, segments, values
 
 from sparklog import DataError, Log, SparklogError, UpgradeError
+from sparklog.batches.faults import Unreadable
 from sparklog.ondisk.checkpoint import Checkpoint
-from sparklog.ondisk.faults import Unreadable
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 

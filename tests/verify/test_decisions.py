@@ -11,7 +11,7 @@ from kinds_of_versions import KINDS
 from odd_batches import BROKEN, RIGHT, WRONG, compressed
 from planting import Unrouted, checked, found, only, publish
 
-from sparklog.ondisk.header import CODECS
+from sparklog.batches.header import CODECS
 from sparklog.ondisk.root import Root
 from sparklog.verify import verify
 

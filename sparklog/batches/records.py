@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-from sparklog.ondisk.codecs import decompress
-from sparklog.ondisk.header import HEADER_BYTES, RECORD_BYTES_MIN, SUMMED_FROM, VARINT_BYTES_MAX, VARLONG_BYTES_MAX, Header
-from sparklog.ondisk.record_starts import PADDING, Longs, Octets, starts, starts_abreast, varint
+from sparklog.batches.codecs import decompress
+from sparklog.batches.header import HEADER_BYTES, RECORD_BYTES_MIN, SUMMED_FROM, VARINT_BYTES_MAX, VARLONG_BYTES_MAX, Header
+from sparklog.batches.record_starts import PADDING, Longs, Octets, starts, starts_abreast, varint
 from sparklog.store.store import Damaged
 
 RECORDS_AT_ONCE = 1 << 18

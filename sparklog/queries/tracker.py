@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from sparklog.errors import GenerationFenced, SparklogError
-from sparklog.offsets import reads
 from sparklog.offsets.owner import Owner, is_behind
 from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.topics import Topics
+from sparklog.queries import reads
 from sparklog.spark.progress import require_query
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 from sparklog.assignors import Partition
 from sparklog.errors import SparklogError
+from sparklog.membership.standing import Standing
 from sparklog.offsets import rows
 from sparklog.offsets.members import Held, State
 from sparklog.offsets.rows import Position
-from sparklog.offsets.standing import Standing
 from sparklog.offsets.topics import Ids, Offsets
 
 _log = logging.getLogger(__name__)

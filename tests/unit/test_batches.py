@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from odd_batches import BROKEN, CONTENT, RIGHT, WRONG, compressed, lz4_stored, snappy, xerial
 
-from sparklog.ondisk import header as ondisk_header
-from sparklog.ondisk import record_starts
-from sparklog.ondisk import records as ondisk_records
-from sparklog.ondisk.columns import SCHEMA, arrow_batch
-from sparklog.ondisk.header import CODECS, HEADER_BYTES, Header
-from sparklog.ondisk.records import Payload, locate
+from sparklog.batches import header as header_module
+from sparklog.batches import record_starts
+from sparklog.batches import records as records_module
+from sparklog.batches.columns import SCHEMA, arrow_batch
+from sparklog.batches.header import CODECS, HEADER_BYTES, Header
+from sparklog.batches.records import Payload, locate
 from sparklog.store.store import Damaged
 
 LIMIT = 64 * 1024 * 1024
@@ -94,19 +94,19 @@ def test_what_others_wrote(vector):
 
 def test_varints_that_others_wrote():
     vectors = json.loads((VECTORS[0].parent / "varints.json").read_text())
-    for kind, bytes_max in (("varint", ondisk_header.VARINT_BYTES_MAX), ("varlong", ondisk_header.VARLONG_BYTES_MAX)):
+    for kind, bytes_max in (("varint", header_module.VARINT_BYTES_MAX), ("varlong", header_module.VARLONG_BYTES_MAX)):
         octets = [bytes.fromhex(vector["hex"]) for vector in vectors[kind]]
         starts = np.cumsum([0, *map(len, octets)])
         data = np.frombuffer(b"".join(octets) + record_starts.PADDING, dtype=np.uint8)
-        values, ends = ondisk_records._varints(data, starts[:-1], bytes_max)
+        values, ends = records_module._varints(data, starts[:-1], bytes_max)
         assert values.tolist() == [vector["value"] for vector in vectors[kind]]
         assert ends.tolist() == starts[1:].tolist()
 
 
 def test_the_header_has_kafkas_layout():
-    assert ondisk_header._HEADER.format == HEADER.format
-    assert (HEADER_BYTES, ondisk_header.LENGTH_MIN) == (61, 49)
-    assert (ondisk_header.LENGTH_FROM, ondisk_header.COUNTED_FROM, ondisk_header.SUMMED_FROM) == (8, 12, 21)
+    assert header_module._HEADER.format == HEADER.format
+    assert (HEADER_BYTES, header_module.LENGTH_MIN) == (61, 49)
+    assert (header_module.LENGTH_FROM, header_module.COUNTED_FROM, header_module.SUMMED_FROM) == (8, 12, 21)
 
 
 headers = st.lists(st.tuples(st.text(max_size=5).map(str.encode), st.none() | st.binary(max_size=20)), max_size=3).map(tuple)
@@ -162,7 +162,7 @@ def test_batches_of_different_counts_abreast(monkeypatch):
 
 
 def test_more_records_than_are_looked_at_at_once(monkeypatch):
-    monkeypatch.setattr(ondisk_records, "RECORDS_AT_ONCE", 7)
+    monkeypatch.setattr(records_module, "RECORDS_AT_ONCE", 7)
     contents = [records(count, f"b{count}") for count in (20, 3, 1, 14, 2)]
     octets = [batch(content, 100 * number) for number, content in enumerate(contents)]
     wanted = [row for number, content in enumerate(contents) for row in expected(content, 100 * number)]

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.ondisk.record_starts import Longs
-from sparklog.ondisk.records import Headers, Records
+from sparklog.batches.record_starts import Longs
+from sparklog.batches.records import Headers, Records
 
 SCHEMA = pa.schema(
     [

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.ondisk.faults import TooLarge
-from sparklog.ondisk.header import CODECS
-from sparklog.ondisk.memory import batch_bytes_max
+from sparklog.batches.faults import TooLarge
+from sparklog.batches.header import CODECS
+from sparklog.batches.memory import batch_bytes_max
 from sparklog.store.store import Damaged
 
 _FEED_BYTES = 4096

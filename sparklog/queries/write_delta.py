@@ -7,10 +7,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from sparklog import arguments
-from sparklog.offsets import places, reads
+from sparklog.offsets import places
 from sparklog.offsets.owner import Owner
 from sparklog.offsets.rows import require_group
 from sparklog.offsets.table import OffsetTable
+from sparklog.queries import reads
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

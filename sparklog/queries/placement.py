@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.log.log import Log
-from sparklog.offsets import OffsetTable
+from sparklog.offsets.table import OffsetTable
 from sparklog.ondisk.routing import UNBOUND, Routing
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from sparklog.ondisk.header import VARINT_BYTES_MAX
+from sparklog.batches.header import VARINT_BYTES_MAX
 from sparklog.store.store import Damaged
 
 Longs = npt.NDArray[np.int64]

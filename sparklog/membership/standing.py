@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 
 from sparklog.assignors import Partition
 from sparklog.errors import SparklogError
+from sparklog.membership.attempts import attempts
+from sparklog.membership.committed import Committed
+from sparklog.membership.pulse import Pulse
 from sparklog.offsets import heartbeats, rows
-from sparklog.offsets.attempts import attempts
-from sparklog.offsets.committed import Committed
 from sparklog.offsets.generations import HOLD_S, OF_OPERATORS
 from sparklog.offsets.heartbeats import clock, pause
 from sparklog.offsets.members import Held, MemberSettings, Registered, SharedTopic, State
-from sparklog.offsets.pulse import Pulse
 from sparklog.offsets.rows import Position
 from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.topics import Ids, Offsets

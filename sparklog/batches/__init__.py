@@ -1,0 +1,1 @@
+"""Kafka's record batches: headers, codecs, records, and records as columns."""
