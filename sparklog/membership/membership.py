@@ -207,6 +207,9 @@ class Membership(Standing):
                     self._lock.release()
         except (OSError, SparklogError) as error:
             _log.warning("Member %s of group %s: %s", me, self.group, error)
+            if isinstance(error, SparklogError) and error.id == "OFFSETS_TABLE_REPLACED":
+                with self._lock:
+                    self._end_by(error)
 
     def _leave_alone(self) -> None:
         after = "its instance stays until its session ends" if self._settings.instance else "it leaves the group"

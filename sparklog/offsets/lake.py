@@ -56,7 +56,8 @@ class Upkeep:
 class Lake:
     """A Delta table of positions. One that does not exist has no rows, and the first `append` creates it.
 
-    CallError if deltalake is not installed. RetryError OFFSETS_TABLE if the table cannot be read or written.
+    CallError if deltalake is not installed, or OFFSETS_TABLE_REPLACED once another table is at its path on a disk. RetryError OFFSETS_TABLE
+    if the table cannot be read or written.
     """
 
     def __init__(self, path: str, storage_options: Mapping[str, str] | None) -> None:
@@ -70,6 +71,8 @@ class Lake:
         # To look after each commit for log files that are due takes longer than the commit, and the longer, the more there were.
         self._after_commit = deltalake.PostCommitHookProperties(cleanup_expired_logs=False)
         self._open: DeltaTable | None = None
+        self._mark: object = None
+        """The file of the version at which the table is open, as it was then."""
         # Between the look at the newest number and the commit of the next one, no other thread may bring the table up to date: the
         # commit would not conflict with what that thread saw.
         self._lock = threading.RLock()
@@ -227,12 +230,32 @@ class Lake:
                 require_schema(self._path, {field.name: (field.type.type, field.nullable) for field in opened.schema().fields})
                 self._open = opened
             else:
+                if self._mark != self._marked(self._open):
+                    self._require_same(self._open)
                 self._open.update_incremental()
+            self._mark = self._marked(self._open)
         except self._delta.exceptions.TableNotFoundError as error:
             if "Unknown scheme" in str(error):
                 raise SparklogError("OFFSETS_STORE", table=self._path) from error
             return None
         return self._open
+
+    def _marked(self, table: DeltaTable) -> object:
+        """The file of the version at which a table is open, as it is now. None if it does not exist, or the table is not on a disk."""
+        try:
+            found = Path(self._path, "_delta_log", f"{table.version():020}.json").stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+    def _require_same(self, table: DeltaTable) -> None:
+        """CallError OFFSETS_TABLE_REPLACED if another table has its place: an open table does not notice that, and takes its versions."""
+        try:
+            now = self._delta.DeltaTable(self._path, storage_options=self._storage_options)
+        except self._delta.exceptions.TableNotFoundError:
+            return  # it may come again
+        if now.metadata().id != table.metadata().id or now.version() < table.version():
+            raise SparklogError("OFFSETS_TABLE_REPLACED", table=self._path)
 
     def _with_all_columns(self, rows: pa.Table, table: DeltaTable) -> pa.Table:
         """The rows, with nulls in the columns that another version of sparklog gave the table."""

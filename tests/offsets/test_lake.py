@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -251,3 +252,39 @@ def test_a_thread_looks_at_the_table_while_another_one_maintains_it(table: Offse
         with_compactions(monkeypatch, [], lambda: seen.append(thread.submit(table._lake.last, "g").result(60)))
         assert table.maintain()["joined"] == 6
     assert seen == [6]
+
+
+def test_an_open_table_is_not_taken_for_the_one_that_was_made_again_in_its_place(table: OffsetTable, topic: Topic) -> None:
+    """Both have the same numbers and versions."""
+    table.append("g", table.begin("g"), {"t": {0: 5}})
+    shutil.move(table.path, f"{table.path}-before")
+    with pytest.raises(sparklog.RetryError, match="PARTLOG_OFFSETS_TABLE"):
+        table.positions("g")
+    again = OffsetTable(table.path, topic.root)
+    again.append("g", again.begin("g"), {"t": {0: 1}})
+    for call in (lambda: table.positions("g"), lambda: table.append("g", 1, {"t": {0: 9}}), lambda: table.begin("g")):
+        with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
+            call()
+    assert places(again) == places(OffsetTable(table.path, topic.root)) == {("t", 0): 1}
+    shutil.rmtree(table.path)
+    shutil.move(f"{table.path}-before", table.path)
+    assert places(table) == {("t", 0): 5}
+
+
+def test_a_table_that_was_set_back_to_an_earlier_version_is_another_one(table: OffsetTable, topic: Topic) -> None:
+    table.append("g", table.begin("g"), {"t": {0: 5}})
+    shutil.copytree(table.path, f"{table.path}-before")
+    table.append("g", 1, {"t": {0: 6}})
+    shutil.rmtree(table.path)
+    shutil.copytree(f"{table.path}-before", table.path)
+    with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
+        table.append("g", 1, {"t": {0: 7}})
+    assert places(OffsetTable(table.path, topic.root)) == {("t", 0): 5}
+
+
+def test_a_table_that_was_copied_back_is_the_same(table: OffsetTable) -> None:
+    table.append("g", table.begin("g"), {"t": {0: 5}})
+    shutil.move(table.path, f"{table.path}-before")
+    shutil.copytree(f"{table.path}-before", table.path)
+    table.append("g", 1, {"t": {0: 6}})
+    assert places(table) == {("t", 0): 6}

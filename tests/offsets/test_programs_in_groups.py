@@ -7,6 +7,7 @@ import datetime
 import itertools
 import os
 import re
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -273,3 +274,17 @@ def test_a_consumer_that_is_collected_leaves_its_group(world: World) -> None:
     del forgotten
     until(lambda: len(one.assignment()) == 2, one)
     assert sum(change.why == "leaves" for change in world.table.changes("g")) == 1
+
+
+def test_a_member_ends_where_its_table_was_deleted_and_made_again(world: World) -> None:
+    """Before, it kept its partitions beside the members in the table that was made again."""
+    one = world.consumer("t")
+    until(lambda: len(one.assignment()) == 2, one)
+    shutil.rmtree(world.path)
+    two = world.consumer("t")
+    until(lambda: len(two.assignment()) == 2, two)
+    with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
+        until(lambda: False, one)
+    one.close()
+    two.commit()
+    assert (len(two.assignment()), world.positions()) == (2, {0: 20, 1: 20})
