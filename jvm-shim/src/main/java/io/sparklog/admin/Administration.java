@@ -1,10 +1,10 @@
 package io.sparklog.admin;
 
-import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
+import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.upkeep.RetentionTerms;
 import io.sparklog.upkeep.TopicWork;

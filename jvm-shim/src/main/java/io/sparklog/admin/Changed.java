@@ -1,7 +1,7 @@
 package io.sparklog.admin;
 
 import io.sparklog.log.State;
-import io.sparklog.partition.SlotTable;
+import io.sparklog.routing.SlotTable;
 import java.util.List;
 import java.util.stream.IntStream;
 

@@ -1,9 +1,9 @@
 package io.sparklog.admin;
 
 import io.sparklog.log.Failures;
-import io.sparklog.log.Names;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
+import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.PutObserver;

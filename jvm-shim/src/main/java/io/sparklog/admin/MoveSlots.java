@@ -1,11 +1,11 @@
 package io.sparklog.admin;
 
 import io.sparklog.log.NextVersion;
-import io.sparklog.log.Routing;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
-import io.sparklog.partition.SlotMoves;
-import io.sparklog.partition.SlotTable;
+import io.sparklog.routing.Routing;
+import io.sparklog.routing.SlotMoves;
+import io.sparklog.routing.SlotTable;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import java.util.Arrays;

@@ -4,7 +4,7 @@ import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
-import io.sparklog.partition.SlotTable;
+import io.sparklog.routing.SlotTable;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;

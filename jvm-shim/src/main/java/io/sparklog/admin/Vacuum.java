@@ -1,12 +1,12 @@
 package io.sparklog.admin;
 
-import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Removals;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.Step;
 import io.sparklog.log.TopicLog;
+import io.sparklog.segment.Names;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;

@@ -1,7 +1,7 @@
 package io.sparklog.catalog;
 
-import io.sparklog.partition.Partitioner;
-import io.sparklog.partition.Router;
+import io.sparklog.routing.Partitioner;
+import io.sparklog.routing.Router;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
 import java.util.List;

@@ -1,13 +1,13 @@
 package io.sparklog.catalog;
 
 import io.sparklog.log.Root;
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
 import io.sparklog.procedures.Answer;
 import io.sparklog.procedures.Listings;
 import io.sparklog.read.Times;
+import io.sparklog.segment.Segment;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;

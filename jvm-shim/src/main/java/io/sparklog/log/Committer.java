@@ -1,5 +1,6 @@
 package io.sparklog.log;
 
+import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.time.Clock;

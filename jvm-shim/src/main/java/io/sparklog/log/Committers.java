@@ -1,5 +1,6 @@
 package io.sparklog.log;
 
+import io.sparklog.segment.Names;
 import java.time.Clock;
 import java.util.random.RandomGenerator;
 

@@ -3,6 +3,8 @@ package io.sparklog.log;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.sparklog.json.Damaged;
+import io.sparklog.json.Json;
 import io.sparklog.spec.PartlogException;
 import java.util.Arrays;
 import java.util.Collection;

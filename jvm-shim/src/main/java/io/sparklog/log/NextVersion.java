@@ -1,6 +1,10 @@
 package io.sparklog.log;
 
-import io.sparklog.partition.SlotMoves;
+import io.sparklog.json.Damaged;
+import io.sparklog.routing.Routing;
+import io.sparklog.routing.RoutingChange;
+import io.sparklog.routing.SlotMoves;
+import io.sparklog.segment.Segment;
 import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;

@@ -2,6 +2,10 @@ package io.sparklog.log;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.sparklog.json.CheckedLine;
+import io.sparklog.json.Damaged;
+import io.sparklog.json.Json;
+import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.CheckpointFolder;
 import java.io.IOException;

@@ -1,6 +1,10 @@
 package io.sparklog.log;
 
 import io.sparklog.format.OffsetIndex;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentFile;
+import io.sparklog.segment.SegmentGone;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.io.Serializable;

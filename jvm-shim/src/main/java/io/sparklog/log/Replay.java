@@ -1,5 +1,9 @@
 package io.sparklog.log;
 
+import io.sparklog.json.Damaged;
+import io.sparklog.routing.Routing;
+import io.sparklog.routing.RoutingChange;
+import io.sparklog.segment.Segment;
 import io.sparklog.spec.Invariant;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -125,7 +129,7 @@ final class Replay {
     Damaged.unless(begins || version.deleted() || version.features().names().containsAll(head.features().names()),
         "it lacks a feature that the topic has");
     boolean routes = !version.deleted() && version.features().areKnownTo(Feature.Binds.KEY_READERS);
-    Routing routing = !routes ? null : begins ? Routing.beginning(version.routing(), changed) : routing(version, known);
+    Routing routing = !routes ? null : begins ? beginning(version.routing(), changed) : routing(version, known);
     if (routes) {
       requirePlacement(changed, version.features(), routing);
     }
@@ -175,6 +179,14 @@ final class Replay {
   static void requirePlacement(TopicConfig config, Features features, Routing routing) throws Damaged {
     Damaged.unless(features.has(Feature.UNBOUND) == config.bindsSlots() && (routing != null || !config.bindsSlots()),
         "its placement is " + config.get(TopicConfig.PLACEMENT) + ", and its features or its routing are of the other one");
+  }
+
+  /** The routing of a topic that begins, by the field of its first version; null if the topic begins without slots. */
+  private static Routing beginning(RoutingChange change, TopicConfig config) throws Damaged {
+    boolean binds = config.bindsSlots();
+    Damaged.unless(binds ? change instanceof RoutingChange.Binding : change == null,
+        "it begins a topic with placement " + config.get(TopicConfig.PLACEMENT) + (binds ? ", and is no binding" : ", and has a routing"));
+    return binds ? Routing.beginning(config.partitions(), config.beginning().table()).bound(change) : null;
   }
 
   /** The routing after a version that neither begins nor deletes the topic; null while that has no slots. */

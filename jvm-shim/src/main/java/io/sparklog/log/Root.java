@@ -1,6 +1,9 @@
 package io.sparklog.log;
 
 import io.sparklog.format.OffsetIndex;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentFile;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.StoreRef;

@@ -1,8 +1,11 @@
 package io.sparklog.log;
 
-import io.sparklog.partition.Partitioner;
-import io.sparklog.partition.Router;
-import io.sparklog.partition.SlotTable;
+import io.sparklog.routing.Partitioner;
+import io.sparklog.routing.PastReroute;
+import io.sparklog.routing.Router;
+import io.sparklog.routing.Routing;
+import io.sparklog.routing.SlotTable;
+import io.sparklog.segment.Segment;
 import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.util.Arrays;
@@ -122,7 +125,9 @@ public final class State {
 
   /** Where records go by their keys: what two writers must agree on. */
   public Router router() {
-    return known() == null ? new Router(head.config().partitioner(), partitions()) : known().router(head.config());
+    return known() == null
+        ? new Router(head.config().partitioner(), partitions())
+        : known().router(head.config().partitioner(), head.config().bindsSlots());
   }
 
   /**

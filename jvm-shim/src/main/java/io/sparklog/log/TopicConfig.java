@@ -2,8 +2,10 @@ package io.sparklog.log;
 
 import io.sparklog.format.Codec;
 import io.sparklog.format.TimestampType;
-import io.sparklog.partition.Partitioner;
-import io.sparklog.partition.Router;
+import io.sparklog.json.Damaged;
+import io.sparklog.routing.Partitioner;
+import io.sparklog.routing.Router;
+import io.sparklog.segment.Segment;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import java.io.Serializable;

@@ -1,5 +1,6 @@
 package io.sparklog.log;
 
+import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.UnfitFileException;

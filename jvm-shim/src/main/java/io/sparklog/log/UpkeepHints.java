@@ -1,5 +1,6 @@
 package io.sparklog.log;
 
+import io.sparklog.segment.Segment;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 

@@ -1,5 +1,7 @@
 package io.sparklog.log;
 
+import io.sparklog.json.Damaged;
+import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.UnfitFileException;

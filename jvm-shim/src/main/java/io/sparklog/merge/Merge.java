@@ -2,9 +2,9 @@ package io.sparklog.merge;
 
 import io.sparklog.log.Change;
 import io.sparklog.log.NextVersion;
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.Step;
+import io.sparklog.segment.Segment;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;

@@ -1,8 +1,8 @@
 package io.sparklog.merge;
 
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.segment.Segment;
 import io.sparklog.spec.Invariant;
 import java.util.ArrayList;
 import java.util.Comparator;

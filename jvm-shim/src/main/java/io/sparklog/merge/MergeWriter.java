@@ -2,15 +2,15 @@ package io.sparklog.merge;
 
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;
-import io.sparklog.log.Names;
-import io.sparklog.log.Segment;
-import io.sparklog.log.SegmentBuilder;
-import io.sparklog.log.SegmentFile;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
-import io.sparklog.read.Extent;
-import io.sparklog.read.ExtentReader;
-import io.sparklog.read.ReadAhead;
+import io.sparklog.segment.Extent;
+import io.sparklog.segment.ExtentReader;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.ReadAhead;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentBuilder;
+import io.sparklog.segment.SegmentFile;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import java.io.Closeable;
@@ -58,7 +58,7 @@ final class MergeWriter implements Closeable {
    * Writes each run. A damaged segment is left alone: it ends its run, and those after it are another.
    *
    * @return what is worth committing; all of it is durable
-   * @throws io.sparklog.log.SegmentGone if a data file is gone
+   * @throws io.sparklog.segment.SegmentGone if a data file is gone
    */
   List<Merged> write(List<MergePlan.Run> runs) throws IOException {
     List<Merged> merged = new ArrayList<>();

@@ -1,7 +1,7 @@
 package io.sparklog.merge;
 
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
+import io.sparklog.segment.Segment;
 import io.sparklog.spec.Invariant;
 import java.util.List;
 

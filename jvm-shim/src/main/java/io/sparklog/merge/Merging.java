@@ -2,12 +2,12 @@ package io.sparklog.merge;
 
 import io.sparklog.log.Committer;
 import io.sparklog.log.Committers;
-import io.sparklog.log.Names;
-import io.sparklog.log.Segment;
-import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentGone;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;

@@ -1,7 +1,7 @@
 package io.sparklog.merge;
 
-import io.sparklog.log.Segment;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.segment.Segment;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -1,8 +1,8 @@
 package io.sparklog.procedures;
 
-import io.sparklog.log.Root;
 import io.sparklog.log.ReadableTopics;
-import io.sparklog.read.PartitionJson;
+import io.sparklog.log.Root;
+import io.sparklog.query.PartitionJson;
 import io.sparklog.spark.SessionSettings;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;

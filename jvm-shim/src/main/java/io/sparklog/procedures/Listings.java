@@ -1,9 +1,9 @@
 package io.sparklog.procedures;
 
-import io.sparklog.log.Names;
 import io.sparklog.log.Root;
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
 import io.sparklog.spec.Signature;
 import java.util.ArrayList;
 import java.util.List;

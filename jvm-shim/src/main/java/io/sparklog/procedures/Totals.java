@@ -1,7 +1,7 @@
 package io.sparklog.procedures;
 
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
+import io.sparklog.segment.Segment;
 
 /**
  * Sums over the live segments of a topic.

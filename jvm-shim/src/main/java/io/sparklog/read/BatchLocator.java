@@ -2,10 +2,11 @@ package io.sparklog.read;
 
 import io.sparklog.format.Layout;
 import io.sparklog.format.OffsetIndex;
-import io.sparklog.log.BatchWalk;
-import io.sparklog.log.Segment;
-import io.sparklog.log.SegmentFile;
 import io.sparklog.log.ReadableTopics;
+import io.sparklog.segment.BatchPosition;
+import io.sparklog.segment.BatchWalk;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentFile;
 import java.io.Closeable;
 import java.io.IOException;
 import java.util.Optional;
@@ -55,7 +56,7 @@ public final class BatchLocator implements Closeable {
   /**
    * The batch that holds {@code offset}, or one before it.
    *
-   * @throws io.sparklog.log.SegmentGone if the data file is gone
+   * @throws io.sparklog.segment.SegmentGone if the data file is gone
    */
   public BatchPosition atOffset(long offset) throws IOException {
     if (offset <= segment.base()) {
@@ -81,7 +82,7 @@ public final class BatchLocator implements Closeable {
   /**
    * A batch that begins at {@code position} of the file, or not far before it.
    *
-   * @throws io.sparklog.log.SegmentGone if the data file is gone
+   * @throws io.sparklog.segment.SegmentGone if the data file is gone
    */
   BatchPosition atPosition(long position) throws IOException {
     if (walked().reaches(position, Long.MAX_VALUE)) {
@@ -100,7 +101,7 @@ public final class BatchLocator implements Closeable {
    * Whether an index leads near {@code position}, so that no long walk is needed: a header proves its entry, or the position is before the
    * first entry of an index.
    *
-   * @throws io.sparklog.log.SegmentGone if the data file is gone
+   * @throws io.sparklog.segment.SegmentGone if the data file is gone
    */
   boolean isIndexed(long position) throws IOException {
     open();

@@ -1,12 +1,14 @@
 package io.sparklog.read;
 
 import io.sparklog.format.BatchHeader;
-import io.sparklog.log.BatchWalk;
-import io.sparklog.log.Segment;
-import io.sparklog.log.SegmentFile;
-import io.sparklog.log.SegmentGone;
-import io.sparklog.log.State;
 import io.sparklog.log.ReadableTopics;
+import io.sparklog.log.State;
+import io.sparklog.segment.BatchPosition;
+import io.sparklog.segment.BatchWalk;
+import io.sparklog.segment.Extent;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentFile;
+import io.sparklog.segment.SegmentGone;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.util.ArrayList;

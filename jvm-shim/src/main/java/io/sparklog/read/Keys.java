@@ -1,6 +1,6 @@
 package io.sparklog.read;
 
-import io.sparklog.partition.KeyHash;
+import io.sparklog.routing.KeyHash;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -1,9 +1,9 @@
 package io.sparklog.read;
 
-import io.sparklog.log.Segment;
-import io.sparklog.log.SegmentGone;
-import io.sparklog.log.State;
 import io.sparklog.log.ReadableTopics;
+import io.sparklog.log.State;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentGone;
 import io.sparklog.spec.PartlogException;
 import java.util.Optional;
 

@@ -1,7 +1,7 @@
 package io.sparklog.read;
 
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
+import io.sparklog.segment.Segment;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

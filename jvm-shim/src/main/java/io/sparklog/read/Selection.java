@@ -24,9 +24,9 @@ public record Selection(State state, int partition, Intervals offsets, RecordFil
   private static final int RUNS_MAX = 16;
 
   /** The part of each range that meets {@code filter}, as far as the state can tell; partitions without such a part are left out. */
-  public static List<Selection> of(List<OffsetBounds.Range> ranges, Filter filter) {
+  public static List<Selection> of(List<OffsetRange> ranges, Filter filter) {
     List<Selection> selections = new ArrayList<>();
-    for (OffsetBounds.Range range : ranges) {
+    for (OffsetRange range : ranges) {
       RecordFilter ofPartition = filter.at(range.state().topic(), range.partition());
       Intervals exact = ofPartition.offsets().and(Intervals.of(range.start(), range.end() - 1));
       Intervals offsets = exact.coarsened(RUNS_MAX);

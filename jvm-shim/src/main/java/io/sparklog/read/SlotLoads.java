@@ -2,10 +2,10 @@ package io.sparklog.read;
 
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.log.ReadableTopics;
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
-import io.sparklog.partition.Partitioner;
-import io.sparklog.partition.SlotTable;
+import io.sparklog.routing.Partitioner;
+import io.sparklog.routing.SlotTable;
+import io.sparklog.segment.Segment;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;

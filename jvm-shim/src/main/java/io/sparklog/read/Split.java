@@ -1,6 +1,7 @@
 package io.sparklog.read;
 
 import io.sparklog.log.State;
+import io.sparklog.segment.Extent;
 import io.sparklog.spec.Invariant;
 import java.io.Serializable;
 import java.util.ArrayList;
@@ -66,13 +67,23 @@ public record Split(String topic, String topicId, long version, int partition, l
   private Optional<Split> and(RecordFilter more, RoutedKeys routed) {
     List<Extent> left = new ArrayList<>();
     for (Extent extent : extents) {
-      extent.and(routed.in(List.of(extent.segment()), more)).ifPresent(left::add);
+      and(extent, routed.in(List.of(extent.segment()), more)).ifPresent(left::add);
     }
     if (left.isEmpty()) {
       return Optional.empty();
     }
     RecordFilter both = RecordFilter.all(List.of(filter, more));
     return Optional.of(new Split(topic, topicId, version, partition, decompressedBytesMax, both, left).ofTask(routed));
+  }
+
+  /** The extent for the records that also meet {@code more}; empty if none may. Its offsets and positions stay. */
+  private static Optional<Extent> and(Extent extent, RecordFilter more) {
+    long first = extent.startOffset();
+    long last = extent.endOffset() - 1;
+    if (!more.canMeet(first, last, Long.MIN_VALUE, Long.MAX_VALUE)) {
+      return Optional.empty();
+    }
+    return Optional.of(more.mustMeet(first, last, Long.MIN_VALUE, Long.MAX_VALUE) ? extent : extent.asFiltered());
   }
 
   /** Whether each of its records has a key, which the topic's partitioner puts into the partition. */

@@ -1,9 +1,12 @@
 package io.sparklog.read;
 
 import io.sparklog.format.BatchDecoder;
-import io.sparklog.log.SegmentGone;
-import io.sparklog.log.State;
 import io.sparklog.log.ReadableTopics;
+import io.sparklog.log.State;
+import io.sparklog.segment.Extent;
+import io.sparklog.segment.ExtentReader;
+import io.sparklog.segment.ReadAhead;
+import io.sparklog.segment.SegmentGone;
 import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.io.Closeable;

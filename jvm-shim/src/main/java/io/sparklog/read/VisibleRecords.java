@@ -1,6 +1,8 @@
 package io.sparklog.read;
 
 import io.sparklog.format.BatchDecoder;
+import io.sparklog.segment.Extent;
+import io.sparklog.segment.ExtentReader;
 import io.sparklog.spec.Invariant;
 import java.util.Arrays;
 

@@ -1,7 +1,8 @@
 package io.sparklog.read;
 
-import io.sparklog.log.BatchWalk;
-import io.sparklog.log.Segment;
+import io.sparklog.segment.BatchPosition;
+import io.sparklog.segment.BatchWalk;
+import io.sparklog.segment.Segment;
 import java.util.Arrays;
 
 /** The batches of one segment that were met by walking from its start on. */

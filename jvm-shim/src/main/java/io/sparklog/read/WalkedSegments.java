@@ -1,6 +1,6 @@
 package io.sparklog.read;
 
-import io.sparklog.log.Segment;
+import io.sparklog.segment.Segment;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;

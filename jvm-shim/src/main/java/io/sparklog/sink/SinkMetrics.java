@@ -1,7 +1,7 @@
 package io.sparklog.sink;
 
-import io.sparklog.log.Segment;
 import io.sparklog.log.Committed;
+import io.sparklog.segment.Segment;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;

@@ -1,11 +1,11 @@
 package io.sparklog.sink;
 
 import io.sparklog.log.ForeignSegments;
-import io.sparklog.log.Names;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
-import io.sparklog.log.ReadableTopics;
+import io.sparklog.segment.Names;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.StoreRef;

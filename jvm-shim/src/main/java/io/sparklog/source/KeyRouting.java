@@ -1,7 +1,7 @@
 package io.sparklog.source;
 
-import io.sparklog.partition.Partitioner;
-import io.sparklog.partition.Router;
+import io.sparklog.routing.Partitioner;
+import io.sparklog.routing.Router;
 import java.io.Serializable;
 import java.math.BigInteger;
 import java.util.Optional;

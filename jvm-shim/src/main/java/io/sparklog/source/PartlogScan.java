@@ -1,18 +1,18 @@
 package io.sparklog.source;
 
 import io.sparklog.format.Codec;
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
-import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.OffsetRange;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitSize;
-import io.sparklog.stream.StreamStart;
+import io.sparklog.segment.Segment;
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.PartlogSparkException;
 import io.sparklog.spark.SessionSettings;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import io.sparklog.storage.CheckpointFolders;
+import io.sparklog.stream.StreamStart;
 import java.time.Clock;
 import java.util.HashMap;
 import java.util.List;
@@ -226,7 +226,7 @@ final class PartlogScan
 
   private long skippedBytes() {
     long liveBytes = 0;
-    for (State state : request.ranges().stream().map(OffsetBounds.Range::state).distinct().toList()) {
+    for (State state : request.ranges().stream().map(OffsetRange::state).distinct().toList()) {
       for (int partition = 0; partition < state.partitions(); partition++) {
         liveBytes += state.segments(partition).stream().mapToLong(Segment::bytes).sum();
       }

@@ -2,20 +2,20 @@ package io.sparklog.source;
 
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.Filter;
-import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.OffsetRange;
 import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitSize;
+import io.sparklog.spark.SparkErrors;
+import io.sparklog.spark.ToldOfWrites;
+import io.sparklog.spec.Options;
+import io.sparklog.spec.Warnings;
 import io.sparklog.stream.StreamOffsets;
 import io.sparklog.stream.StreamStart;
 import io.sparklog.stream.TaskShares;
 import io.sparklog.stream.TopicStream;
 import io.sparklog.stream.TriggerLimits;
-import io.sparklog.spark.SparkErrors;
-import io.sparklog.spark.ToldOfWrites;
-import io.sparklog.spec.Options;
-import io.sparklog.spec.Warnings;
 import java.time.Clock;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -152,7 +152,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
   @Override
   public synchronized InputPartition[] planInputPartitions(Offset start, Offset end) {
     return SparkErrors.run(() -> {
-      List<OffsetBounds.Range> ranges = stream.ranges(offsets(start), offsets(end));
+      List<OffsetRange> ranges = stream.ranges(offsets(start), offsets(end));
       SplitPlanner planner = new SplitPlanner(root, splitSize, options.bool("failOnDataLoss"), stream.walked());
       List<Split> splits = planner.plan(Selection.of(ranges, Filter.ALL_RECORDS));
       int tasks = Math.max(splitSize.splitsMin(), splitSize.parallelism());

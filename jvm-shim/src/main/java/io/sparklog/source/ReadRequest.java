@@ -2,8 +2,9 @@ package io.sparklog.source;
 
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
-import io.sparklog.read.OffsetBounds;
-import io.sparklog.read.Subscription;
+import io.sparklog.query.OffsetBounds;
+import io.sparklog.query.Subscription;
+import io.sparklog.read.OffsetRange;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
@@ -17,7 +18,7 @@ final class ReadRequest {
   private final ReadableTopics root;
   private final Options options;
   private final Subscription subscription;
-  private List<OffsetBounds.Range> ranges;
+  private List<OffsetRange> ranges;
 
   /** The identity that its topic must have; null if the topics that have the names will do. */
   private String topicId;
@@ -40,7 +41,7 @@ final class ReadRequest {
   }
 
   /** The offsets of each partition that a batch reads; the same at every call. */
-  synchronized List<OffsetBounds.Range> ranges() {
+  synchronized List<OffsetRange> ranges() {
     if (ranges == null) {
       ranges = SparkErrors.run(() -> {
         List<Subscription.Subscribed> topics = subscription.resolve();

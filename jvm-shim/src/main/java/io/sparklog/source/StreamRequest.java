@@ -1,9 +1,9 @@
 package io.sparklog.source;
 
 import io.sparklog.log.ReadableTopics;
-import io.sparklog.read.Subscription;
-import io.sparklog.stream.TriggerLimits;
+import io.sparklog.query.Subscription;
 import io.sparklog.spec.Options;
+import io.sparklog.stream.TriggerLimits;
 
 /** The request of a streaming read, before it is known which query it becomes. */
 public final class StreamRequest {

@@ -1,7 +1,6 @@
 package io.sparklog.storage;
 
 import io.sparklog.spec.PartlogException;
-import io.sparklog.spec.Warnings;
 import java.io.EOFException;
 import java.io.FileNotFoundException;
 import java.io.IOException;

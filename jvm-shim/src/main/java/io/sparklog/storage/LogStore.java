@@ -12,7 +12,7 @@ import java.util.Optional;
 /**
  * A place that keeps the files of one root: what the log needs of every such place.
  *
- * <p>Names are relative to the root and separated by {@code /}; {@code io.sparklog.log.Names} builds them. A name that leads out of the
+ * <p>Names are relative to the root and separated by {@code /}; {@code io.sparklog.segment.Names} builds them. A name that leads out of the
  * root is a programming error: {@link IllegalStateException}.
  *
  * <p>Every store promises, and {@code LogStoreContract} (in the tests) checks:

@@ -1,9 +1,9 @@
 package io.sparklog.stream;
 
-import io.sparklog.log.PastReroute;
-import io.sparklog.log.Routing;
 import io.sparklog.log.State;
-import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.OffsetRange;
+import io.sparklog.routing.PastReroute;
+import io.sparklog.routing.Routing;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -21,18 +21,18 @@ final class Barrier {
   private final Map<Integer, Long> ends = new HashMap<>();
 
   /** The part of each range that one micro-batch may read: up to the first re-route that its partition does not pass. */
-  static List<OffsetBounds.Range> before(List<OffsetBounds.Range> waiting) {
+  static List<OffsetRange> before(List<OffsetRange> waiting) {
     Map<State, Barrier> barriers = new HashMap<>();
-    for (OffsetBounds.Range range : waiting) {
+    for (OffsetRange range : waiting) {
       barriers.computeIfAbsent(range.state(), topic -> new Barrier()).positions.put(range.partition(), range.start());
     }
     barriers.forEach((state, barrier) -> state.routing().ifPresent(barrier::find));
     return waiting.stream().map(range -> barriers.get(range.state()).before(range)).toList();
   }
 
-  private OffsetBounds.Range before(OffsetBounds.Range range) {
+  private OffsetRange before(OffsetRange range) {
     long end = Math.min(range.end(), ends.getOrDefault(range.partition(), Long.MAX_VALUE));
-    return new OffsetBounds.Range(range.state(), range.partition(), range.start(), Math.max(range.start(), end));
+    return new OffsetRange(range.state(), range.partition(), range.start(), Math.max(range.start(), end));
   }
 
   private void find(Routing routing) {

@@ -1,11 +1,11 @@
 package io.sparklog.stream;
 
-import io.sparklog.log.Segment;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.BatchLocator;
-import io.sparklog.read.BatchPosition;
-import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.OffsetRange;
 import io.sparklog.read.WalkedSegments;
+import io.sparklog.segment.BatchPosition;
+import io.sparklog.segment.Segment;
 import java.io.Closeable;
 import java.io.IOException;
 import java.math.BigInteger;
@@ -26,9 +26,9 @@ final class ByteShares implements Closeable {
    * @param waiting what waits, by partition
    * @param turn the partition that comes first where not all can have a batch
    * @param walked what was met of the segments before
-   * @throws io.sparklog.log.SegmentGone if a data file that is looked into is gone
+   * @throws io.sparklog.segment.SegmentGone if a data file that is looked into is gone
    */
-  ByteShares(ReadableTopics topics, List<OffsetBounds.Range> waiting, long most, int turn, WalkedSegments walked) throws IOException {
+  ByteShares(ReadableTopics topics, List<OffsetRange> waiting, long most, int turn, WalkedSegments walked) throws IOException {
     this.nextTurn = turn;
     waiting.forEach(range -> cursors.add(new Cursor(topics, range, walked)));
     long left = most;
@@ -44,7 +44,7 @@ final class ByteShares implements Closeable {
   }
 
   /** The ranges, each up to the end of what it gets. */
-  List<OffsetBounds.Range> ranges() {
+  List<OffsetRange> ranges() {
     return cursors.stream().map(Cursor::taken).toList();
   }
 
@@ -75,7 +75,7 @@ final class ByteShares implements Closeable {
   /** How far the batches of one partition are given away. */
   private static final class Cursor implements Closeable {
     private final ReadableTopics topics;
-    private final OffsetBounds.Range range;
+    private final OffsetRange range;
     private final WalkedSegments walked;
     private final List<Segment> segments;
     private long taken;
@@ -90,7 +90,7 @@ final class ByteShares implements Closeable {
     /** The locator of the current segment; null if it need not be looked into. */
     private BatchLocator locator;
 
-    private Cursor(ReadableTopics topics, OffsetBounds.Range range, WalkedSegments walked) {
+    private Cursor(ReadableTopics topics, OffsetRange range, WalkedSegments walked) {
       this.topics = topics;
       this.range = range;
       this.walked = walked;
@@ -99,9 +99,9 @@ final class ByteShares implements Closeable {
       this.bytesAfter = segments.stream().skip(1).mapToLong(this::bytesLeft).sum();
     }
 
-    private OffsetBounds.Range taken() {
+    private OffsetRange taken() {
       // Offsets that have expired, and gaps at the end, have no bytes.
-      return new OffsetBounds.Range(range.state(), range.partition(), range.start(), current == segments.size() ? range.end() : taken);
+      return new OffsetRange(range.state(), range.partition(), range.start(), current == segments.size() ? range.end() : taken);
     }
 
     /** About how many bytes are left. */

@@ -1,7 +1,7 @@
 package io.sparklog.stream;
 
-import io.sparklog.log.Segment;
-import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.OffsetRange;
+import io.sparklog.segment.Segment;
 import java.math.BigDecimal;
 import java.util.List;
 import java.util.Map;
@@ -15,7 +15,7 @@ final class Lag {
   private Lag() {}
 
   /** The metrics of a stream that has not read {@code unread} yet, as Spark's progress shows them. */
-  static Map<String, String> metrics(List<OffsetBounds.Range> unread) {
+  static Map<String, String> metrics(List<OffsetRange> unread) {
     Map<String, String> metrics = new TreeMap<>();
     if (!unread.isEmpty()) {
       metrics.put("minOffsetsBehindLatest", Long.toString(unread.stream().mapToLong(Lag::offsets).min().orElseThrow()));
@@ -28,20 +28,20 @@ final class Lag {
     return metrics;
   }
 
-  private static long offsets(OffsetBounds.Range range) {
+  private static long offsets(OffsetRange range) {
     return range.end() - range.start();
   }
 
-  private static List<Segment> segments(OffsetBounds.Range range) {
+  private static List<Segment> segments(OffsetRange range) {
     return range.state().segments(range.partition(), range.start(), range.end());
   }
 
-  private static long bytes(OffsetBounds.Range range) {
+  private static long bytes(OffsetRange range) {
     return segments(range).stream().mapToLong(segment -> (long) (segment.bytes() * (1 - readShare(segment, range.start())))).sum();
   }
 
   /** From the time of the first unread record to that of the newest one. */
-  private static long timeMs(OffsetBounds.Range range) {
+  private static long timeMs(OffsetRange range) {
     // Records of other writers may have no time, which is −1.
     List<Segment> segments = segments(range).stream().filter(segment -> segment.minTimestamp() >= 0).toList();
     if (segments.isEmpty()) {

@@ -1,7 +1,7 @@
 package io.sparklog.stream;
 
 import io.sparklog.log.ReadableTopics;
-import io.sparklog.read.PartitionJson;
+import io.sparklog.query.PartitionJson;
 import io.sparklog.spec.PartlogException;
 import java.util.Map;
 import java.util.Set;

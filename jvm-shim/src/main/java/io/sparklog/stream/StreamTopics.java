@@ -1,10 +1,10 @@
 package io.sparklog.stream;
 
 import io.sparklog.log.QueryStart;
-import io.sparklog.log.State;
 import io.sparklog.log.ReadableTopics;
+import io.sparklog.log.State;
+import io.sparklog.query.Subscription;
 import io.sparklog.read.DataLoss;
-import io.sparklog.read.Subscription;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import java.time.Clock;

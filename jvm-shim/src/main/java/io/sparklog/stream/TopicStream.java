@@ -1,15 +1,16 @@
 package io.sparklog.stream;
 
 import io.sparklog.log.QueryStart;
-import io.sparklog.log.SegmentGone;
-import io.sparklog.log.State;
 import io.sparklog.log.ReadableTopics;
-import io.sparklog.read.Bound;
+import io.sparklog.log.State;
+import io.sparklog.query.Bound;
+import io.sparklog.query.OffsetBounds;
+import io.sparklog.query.Subscription;
 import io.sparklog.read.DataLoss;
 import io.sparklog.read.LaterState;
-import io.sparklog.read.OffsetBounds;
-import io.sparklog.read.Subscription;
+import io.sparklog.read.OffsetRange;
 import io.sparklog.read.WalkedSegments;
+import io.sparklog.segment.SegmentGone;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
@@ -120,7 +121,7 @@ public final class TopicStream {
       for (Subscription.Subscribed topic : readable()) {
         begun.put(topic.state().topic(), new QueryStart.Topic(topic.state().topicId(), new TreeMap<>()));
       }
-      for (OffsetBounds.Range range : new OffsetBounds(root, options).resolveStarts(readable())) {
+      for (OffsetRange range : new OffsetBounds(root, options).resolveStarts(readable())) {
         begun.get(range.state().topic()).offsets().put(range.partition(), range.start());
       }
       start.add(new QueryStart(begun));
@@ -168,7 +169,7 @@ public final class TopicStream {
     StreamOffsets read = topics.subscribed(from);
     List<Subscription.Subscribed> readable = readable(from);
     topics.note(readable.stream().map(Subscription.Subscribed::state).toList());
-    List<OffsetBounds.Range> waiting = waiting(read, readable);
+    List<OffsetRange> waiting = waiting(read, readable);
     if (after(read, waiting).equals(from)) {
       allRead = from;
       return from;
@@ -181,7 +182,7 @@ public final class TopicStream {
       next = after(read, taken(Barrier.before(waiting), limits));
     } catch (SegmentGone gone) {
       // Other files hold its offsets by now, or they have expired; if neither is so, this throws.
-      State known = waiting.stream().map(OffsetBounds.Range::state).filter(of -> of.topic().equals(gone.topic())).findFirst().orElseThrow();
+      State known = waiting.stream().map(OffsetRange::state).filter(of -> of.topic().equals(gone.topic())).findFirst().orElseThrow();
       if (topics.isThere(gone.topic())) {
         new LaterState(root, dataLoss).after(gone, known, Long.MAX_VALUE);
       }
@@ -197,8 +198,8 @@ public final class TopicStream {
   }
 
   /** The offsets that may be read of each partition, in the newest state: merges may have replaced the files of earlier ones. */
-  private List<OffsetBounds.Range> waiting(StreamOffsets from, List<Subscription.Subscribed> readable) {
-    List<OffsetBounds.Range> waiting = new ArrayList<>();
+  private List<OffsetRange> waiting(StreamOffsets from, List<Subscription.Subscribed> readable) {
+    List<OffsetRange> waiting = new ArrayList<>();
     Map<String, State> newest = new HashMap<>();
     topics.found().forEach(topic -> newest.put(topic.state().topic(), topic.state()));
     for (Subscription.Subscribed topic : readable) {
@@ -208,7 +209,7 @@ public final class TopicStream {
         topics.requireEnd(state, partition, begin);
         // Offsets that have expired count for nothing if that is not an error.
         long first = dataLoss.isError() ? begin : Math.max(begin, state.start(partition));
-        waiting.add(new OffsetBounds.Range(state, partition, first, Math.max(first, topic.state().end(partition))));
+        waiting.add(new OffsetRange(state, partition, first, Math.max(first, topic.state().end(partition))));
       }
     }
     return waiting;
@@ -219,20 +220,20 @@ public final class TopicStream {
     return walked;
   }
 
-  private boolean fires(TriggerLimits limits, List<OffsetBounds.Range> waiting) {
+  private boolean fires(TriggerLimits limits, List<OffsetRange> waiting) {
     double offsets = waiting.stream().mapToDouble(range -> range.end() - range.start()).sum();
     return offsets >= limits.offsetsMin() || firedMs.isEmpty() || clock.millis() - firedMs.getAsLong() >= limits.delayMs();
   }
 
-  private List<OffsetBounds.Range> taken(List<OffsetBounds.Range> waiting, TriggerLimits limits) throws IOException {
+  private List<OffsetRange> taken(List<OffsetRange> waiting, TriggerLimits limits) throws IOException {
     if (waiting.isEmpty()) {
       return waiting;
     }
     if (turn < 0 || turn >= waiting.size()) {
       // The sum moves on with every offset that is read, so a query that is often restarted does not begin at one partition for ever.
-      turn = (int) Math.floorMod(waiting.stream().mapToLong(OffsetBounds.Range::start).sum(), (long) waiting.size());
+      turn = (int) Math.floorMod(waiting.stream().mapToLong(OffsetRange::start).sum(), (long) waiting.size());
     }
-    List<OffsetBounds.Range> within = waiting;
+    List<OffsetRange> within = waiting;
     int next = turn;
     if (limits.bytesMax() < Long.MAX_VALUE) {
       try (ByteShares bytes = new ByteShares(root, waiting, limits.bytesMax(), turn, walked)) {
@@ -243,21 +244,21 @@ public final class TopicStream {
     OffsetShares offsets = new OffsetShares(within.stream().mapToLong(range -> range.end() - range.start()).toArray(), limits.offsetsMax(),
         turn);
     turn = offsets.nextTurn() == turn ? next : offsets.nextTurn();
-    List<OffsetBounds.Range> taken = new ArrayList<>();
+    List<OffsetRange> taken = new ArrayList<>();
     for (int i = 0; i < waiting.size(); i++) {
-      OffsetBounds.Range range = waiting.get(i);
-      taken.add(new OffsetBounds.Range(range.state(), range.partition(), range.start(), range.start() + offsets.shares()[i]));
+      OffsetRange range = waiting.get(i);
+      taken.add(new OffsetRange(range.state(), range.partition(), range.start(), range.start() + offsets.shares()[i]));
     }
     return taken;
   }
 
   /** A partition of which nothing is or was read is left out: to name it would look like something to read. */
-  private StreamOffsets after(StreamOffsets from, List<OffsetBounds.Range> taken) {
+  private StreamOffsets after(StreamOffsets from, List<OffsetRange> taken) {
     TreeMap<String, TreeMap<Integer, Long>> next = new TreeMap<>();
     for (String topic : from.topics()) {
       next.put(topic, new TreeMap<>(from.of(topic)));
     }
-    for (OffsetBounds.Range range : taken) {
+    for (OffsetRange range : taken) {
       String topic = range.state().topic();
       if (from.of(topic).containsKey(range.partition()) || range.end() > start.offset(topic, range.partition())) {
         next.computeIfAbsent(topic, first -> new TreeMap<>()).put(range.partition(), range.end());
@@ -272,8 +273,8 @@ public final class TopicStream {
    *
    * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, OFFSETS_OUT_OF_RANGE, OFFSETS_EXPIRED, QUERY_CHECKPOINT_CORRUPT
    */
-  public List<OffsetBounds.Range> ranges(StreamOffsets from, StreamOffsets to) {
-    List<OffsetBounds.Range> ranges = new ArrayList<>();
+  public List<OffsetRange> ranges(StreamOffsets from, StreamOffsets to) {
+    List<OffsetRange> ranges = new ArrayList<>();
     lost.begin(to);
     for (String topic : to.topics()) {
       Optional<State> state = topics.read(topic);
@@ -289,7 +290,7 @@ public final class TopicStream {
     return ranges;
   }
 
-  private OffsetBounds.Range range(State state, int partition, long begin, long end) {
+  private OffsetRange range(State state, int partition, long begin, long end) {
     topics.requireEnd(state, partition, end);
     long first = Math.min(end, Math.max(begin, state.start(partition)));
     if (first > begin) {
@@ -297,7 +298,7 @@ public final class TopicStream {
           "partition", partition, "root", root.location(), "start", state.start(partition)));
       lost.add(first - begin);
     }
-    return new OffsetBounds.Range(state, partition, first, end);
+    return new OffsetRange(state, partition, first, end);
   }
 
   /**
@@ -315,8 +316,8 @@ public final class TopicStream {
     return metrics;
   }
 
-  private List<OffsetBounds.Range> unread(StreamOffsets read) {
-    List<OffsetBounds.Range> unread = new ArrayList<>();
+  private List<OffsetRange> unread(StreamOffsets read) {
+    List<OffsetRange> unread = new ArrayList<>();
     for (Subscription.Subscribed topic : topics.found()) {
       State state = topic.state();
       if (read.topics().contains(state.topic()) && !start.isOf(state)) {
@@ -324,7 +325,7 @@ public final class TopicStream {
       }
       for (int partition : topic.partitions()) {
         long end = state.end(partition);
-        unread.add(new OffsetBounds.Range(state, partition, Math.min(end, begin(read, state.topic(), partition)), end));
+        unread.add(new OffsetRange(state, partition, Math.min(end, begin(read, state.topic(), partition)), end));
       }
     }
     return unread;

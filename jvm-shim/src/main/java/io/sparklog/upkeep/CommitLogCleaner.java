@@ -1,13 +1,13 @@
 package io.sparklog.upkeep;
 
 import io.sparklog.log.Committer;
-import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
 import io.sparklog.log.Step;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.UpkeepHints;
 import io.sparklog.log.Version;
+import io.sparklog.segment.Names;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.time.Clock;

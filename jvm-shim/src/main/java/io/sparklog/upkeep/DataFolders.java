@@ -1,7 +1,7 @@
 package io.sparklog.upkeep;
 
-import io.sparklog.log.Names;
 import io.sparklog.log.Step;
+import io.sparklog.segment.Names;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.util.List;

@@ -1,13 +1,13 @@
 package io.sparklog.upkeep;
 
-import io.sparklog.log.Names;
 import io.sparklog.log.Removals;
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.Step;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.UpkeepHints;
 import io.sparklog.log.Version;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;

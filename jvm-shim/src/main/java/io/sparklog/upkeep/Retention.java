@@ -2,10 +2,10 @@ package io.sparklog.upkeep;
 
 import io.sparklog.log.Committers;
 import io.sparklog.log.NextVersion;
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.Version;
 import io.sparklog.merge.TimeGroups;
+import io.sparklog.segment.Segment;
 import java.time.Clock;
 import java.util.ArrayList;
 import java.util.List;

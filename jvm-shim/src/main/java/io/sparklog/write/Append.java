@@ -1,16 +1,16 @@
 package io.sparklog.write;
 
 import io.sparklog.log.Change;
-import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Query;
 import io.sparklog.log.Rebuilt;
 import io.sparklog.log.Root;
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
-import io.sparklog.partition.SlotMoves;
-import io.sparklog.partition.SlotTable;
+import io.sparklog.routing.SlotMoves;
+import io.sparklog.routing.SlotTable;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.LogStore;

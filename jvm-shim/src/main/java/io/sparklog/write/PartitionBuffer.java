@@ -2,8 +2,8 @@ package io.sparklog.write;
 
 import io.sparklog.format.BatchEncoder;
 import io.sparklog.format.BatchHeader;
-import io.sparklog.log.SegmentBuilder;
-import io.sparklog.partition.NullKeyRouter;
+import io.sparklog.routing.NullKeyRouter;
+import io.sparklog.segment.SegmentBuilder;
 import io.sparklog.spec.Invariant;
 import io.sparklog.storage.FileAppender;
 import java.io.IOException;

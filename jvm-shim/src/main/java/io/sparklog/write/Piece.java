@@ -1,8 +1,8 @@
 package io.sparklog.write;
 
 import io.sparklog.format.BatchHeader;
-import io.sparklog.log.Segment;
-import io.sparklog.partition.SlotSet;
+import io.sparklog.routing.SlotSet;
+import io.sparklog.segment.Segment;
 import java.io.Serializable;
 import java.util.List;
 

@@ -1,9 +1,9 @@
 package io.sparklog.write;
 
-import io.sparklog.log.Names;
-import io.sparklog.log.Segment;
-import io.sparklog.log.SegmentBuilder;
 import io.sparklog.log.Step;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentBuilder;
 import io.sparklog.spec.Invariant;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;

@@ -1,11 +1,11 @@
 package io.sparklog.write;
 
 import io.sparklog.log.Committed;
-import io.sparklog.log.Names;
 import io.sparklog.log.Rebuilt;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
+import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;

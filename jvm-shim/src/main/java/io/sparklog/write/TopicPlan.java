@@ -1,10 +1,10 @@
 package io.sparklog.write;
 
-import io.sparklog.log.Names;
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
-import io.sparklog.partition.Router;
+import io.sparklog.routing.Router;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
 import io.sparklog.spec.PartlogException;
 import java.io.Serializable;
 import java.util.Map;

@@ -8,11 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.CommitsOverFaults;
 import io.sparklog.kit.Writes;
-import io.sparklog.log.Names;
 import io.sparklog.log.Root;
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore.When;
 import io.sparklog.storage.LogStore;

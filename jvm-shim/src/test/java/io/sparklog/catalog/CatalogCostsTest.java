@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.WrittenTopic;
-import io.sparklog.log.Names;
 import io.sparklog.log.OpenRoots;
 import io.sparklog.log.Root;
+import io.sparklog.segment.Names;
 import io.sparklog.storage.FaultyStore;
 import java.io.IOException;
 import java.nio.file.Files;

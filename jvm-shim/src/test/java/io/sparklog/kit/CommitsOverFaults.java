@@ -2,11 +2,11 @@ package io.sparklog.kit;
 
 import io.sparklog.log.Checkpoint;
 import io.sparklog.log.Committer;
-import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
+import io.sparklog.segment.Names;
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;

@@ -2,20 +2,19 @@ package io.sparklog.kit;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.sparklog.log.Committed;
 import io.sparklog.log.Committer;
-import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Pace;
 import io.sparklog.log.Root;
-import io.sparklog.log.Offsets;
-import io.sparklog.log.Segment;
-import io.sparklog.log.SegmentFile;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentFile;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.view.KafkaView;
-import io.sparklog.log.Committed;
 import io.sparklog.write.Once;
 import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;

@@ -1,10 +1,10 @@
 package io.sparklog.kit;
 
 import com.sun.management.OperatingSystemMXBean;
-import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
+import io.sparklog.segment.Names;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.write.Once;

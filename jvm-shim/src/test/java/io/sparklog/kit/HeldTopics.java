@@ -1,11 +1,11 @@
 package io.sparklog.kit;
 
 import io.sparklog.format.OffsetIndex;
-import io.sparklog.log.Segment;
-import io.sparklog.log.SegmentFile;
-import io.sparklog.log.SegmentGone;
-import io.sparklog.log.State;
 import io.sparklog.log.ReadableTopics;
+import io.sparklog.log.State;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentFile;
+import io.sparklog.segment.SegmentGone;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FileReader;
 import java.io.EOFException;

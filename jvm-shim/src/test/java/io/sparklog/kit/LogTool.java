@@ -5,39 +5,40 @@ import static java.util.stream.Collectors.joining;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;
-import io.sparklog.log.BatchWalk;
 import io.sparklog.log.Committers;
-import io.sparklog.log.Names;
 import io.sparklog.log.Pace;
 import io.sparklog.log.Root;
-import io.sparklog.log.Segment;
-import io.sparklog.log.SegmentFile;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
 import io.sparklog.merge.MergeCounts;
 import io.sparklog.merge.Merging;
+import io.sparklog.query.OffsetBounds;
+import io.sparklog.query.Subscription;
 import io.sparklog.read.Filter;
 import io.sparklog.read.Intervals;
-import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.OffsetRange;
 import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitReader;
 import io.sparklog.read.SplitSize;
-import io.sparklog.read.Subscription;
 import io.sparklog.read.VisibleRecords;
+import io.sparklog.segment.BatchWalk;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentFile;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.StoreRef;
 import io.sparklog.storage.Stores;
+import io.sparklog.transfer.KafkaExport;
 import io.sparklog.upkeep.TopicWork;
-import io.sparklog.view.KafkaExport;
 import io.sparklog.view.KafkaView;
-import io.sparklog.write.PendingReroute;
 import io.sparklog.write.Once;
+import io.sparklog.write.PendingReroute;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
 import java.io.IOException;
@@ -224,7 +225,7 @@ public final class LogTool {
     Map<String, String> options = new TreeMap<>(arguments);
     options.keySet().retainAll(Set.of("startingTimestamp", "endingTimestamp"));
     int[] partitions = IntStream.range(0, state.partitions()).toArray();
-    List<OffsetBounds.Range> ranges = new OffsetBounds(new Root(store), Options.of(options, Options.Side.READ))
+    List<OffsetRange> ranges = new OffsetBounds(new Root(store), Options.of(options, Options.Side.READ))
         .resolve(List.of(new Subscription.Subscribed(state, partitions)));
     Filter filter = arguments.containsKey("fromMs")
         ? Filter.time(Intervals.of(1000L * Long.parseLong(text("fromMs", null)), 1000L * Long.parseLong(text("toMs", null))))

@@ -2,14 +2,14 @@ package io.sparklog.kit;
 
 import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchDecoder;
-import io.sparklog.log.BatchWalk;
 import io.sparklog.log.Committer;
-import io.sparklog.log.Names;
 import io.sparklog.log.Root;
-import io.sparklog.log.Segment;
-import io.sparklog.log.SegmentFile;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
+import io.sparklog.segment.BatchWalk;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentFile;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.LogStore;

@@ -1,13 +1,13 @@
 package io.sparklog.kit;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.admin.Rebuild;
 import io.sparklog.admin.RerouteTime;
-import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
+import io.sparklog.segment.Names;
+import io.sparklog.transfer.Rebuild;
 import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

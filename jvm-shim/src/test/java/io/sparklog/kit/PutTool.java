@@ -1,6 +1,6 @@
 package io.sparklog.kit;
 
-import io.sparklog.log.Names;
+import io.sparklog.segment.Names;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.NoAnswerException;
 import io.sparklog.storage.PutObserver;

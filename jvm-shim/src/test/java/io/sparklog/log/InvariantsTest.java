@@ -4,6 +4,8 @@ import static io.sparklog.kit.Faults.assertFound;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.sparklog.kit.Drivers;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentBuilder;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;

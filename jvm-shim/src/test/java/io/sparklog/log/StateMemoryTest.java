@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.Seed;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Offsets;
+import io.sparklog.segment.Segment;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.PutObserver;
 import io.sparklog.storage.Stores;

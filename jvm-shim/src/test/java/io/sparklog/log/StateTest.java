@@ -5,6 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.json.Damaged;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Offsets;
+import io.sparklog.segment.Segment;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.PutObserver;
 import io.sparklog.storage.Stores;

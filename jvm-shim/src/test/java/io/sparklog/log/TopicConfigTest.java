@@ -6,9 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.sparklog.format.Codec;
 import io.sparklog.format.TimestampType;
+import io.sparklog.json.Damaged;
 import io.sparklog.kit.Writes;
-import io.sparklog.partition.Partitioner;
-import io.sparklog.partition.Router;
+import io.sparklog.routing.Partitioner;
+import io.sparklog.routing.Router;
 import io.sparklog.spec.Option;
 import java.util.Arrays;
 import java.util.List;

@@ -2,8 +2,8 @@ package io.sparklog.merge;
 
 import static io.sparklog.kit.Faults.assertFound;
 
-import io.sparklog.log.Offsets;
-import io.sparklog.log.Segment;
+import io.sparklog.segment.Offsets;
+import io.sparklog.segment.Segment;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

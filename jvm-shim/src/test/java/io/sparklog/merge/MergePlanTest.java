@@ -3,8 +3,8 @@ package io.sparklog.merge;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.log.Offsets;
-import io.sparklog.log.Segment;
+import io.sparklog.segment.Offsets;
+import io.sparklog.segment.Segment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;

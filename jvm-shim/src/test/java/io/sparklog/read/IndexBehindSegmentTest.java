@@ -7,13 +7,16 @@ import io.sparklog.format.OffsetIndex;
 import io.sparklog.kit.RemoteReads;
 import io.sparklog.kit.Writes;
 import io.sparklog.log.Committers;
-import io.sparklog.log.Names;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.Root;
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.merge.Merging;
+import io.sparklog.query.OffsetBounds;
+import io.sparklog.query.Subscription;
+import io.sparklog.segment.BatchPosition;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
 import io.sparklog.spec.Options;
 import io.sparklog.storage.StoreRef;
 import io.sparklog.storage.Stores;
@@ -72,7 +75,7 @@ final class IndexBehindSegmentTest {
   private List<Split> plan(long from, long to, long splitBytes) throws IOException {
     Map<String, String> options = Map.of("subscribe", "t", "startingOffsets", "{\"t\":{\"0\":" + from + "}}", "endingOffsets",
         "{\"t\":{\"0\":" + to + "}}");
-    OffsetBounds.Range range = new OffsetBounds(root, Options.of(new TreeMap<>(options), Options.Side.READ))
+    OffsetRange range = new OffsetBounds(root, Options.of(new TreeMap<>(options), Options.Side.READ))
         .resolve(List.of(new Subscription.Subscribed(newest(), new int[] {0})))
         .get(0);
     reads.clear();

@@ -3,8 +3,10 @@ package io.sparklog.read;
 import static io.sparklog.kit.Faults.assertFound;
 
 import io.sparklog.kit.Drivers;
-import io.sparklog.log.Offsets;
-import io.sparklog.log.Segment;
+import io.sparklog.segment.BatchPosition;
+import io.sparklog.segment.Extent;
+import io.sparklog.segment.Offsets;
+import io.sparklog.segment.Segment;
 import java.io.IOException;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -6,10 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.HandmadeVersion;
 import io.sparklog.kit.WrittenTopic;
-import io.sparklog.log.Names;
 import io.sparklog.log.Root;
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
+import io.sparklog.query.OffsetBounds;
+import io.sparklog.query.Subscription;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
 import io.sparklog.source.Reads;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
@@ -53,7 +55,7 @@ final class ReplacedFilesTest {
     topic.move(0, 1);
   }
 
-  private OffsetBounds.Range range(String... options) throws IOException {
+  private OffsetRange range(String... options) throws IOException {
     TreeMap<String, String> given = new TreeMap<>(Map.of("subscribe", "t"));
     for (int i = 0; i < options.length; i += 2) {
       given.put(options[i], options[i + 1]);
@@ -63,7 +65,7 @@ final class ReplacedFilesTest {
         .get(0);
   }
 
-  private List<Split> plan(OffsetBounds.Range range, Filter filter, int splitsMin, long recordsMax) throws IOException {
+  private List<Split> plan(OffsetRange range, Filter filter, int splitsMin, long recordsMax) throws IOException {
     SplitSize size = new SplitSize(Long.MAX_VALUE, 1, 1, splitsMin, recordsMax);
     return new SplitPlanner(topic.root, size, true).plan(Selection.of(List.of(range), filter));
   }
@@ -81,7 +83,7 @@ final class ReplacedFilesTest {
   @Test
   void offsetsWithinSegments() throws IOException {
     replace();
-    OffsetBounds.Range range = range("startingOffsets", topic.json(1001), "endingOffsets", topic.json(5003));
+    OffsetRange range = range("startingOffsets", topic.json(1001), "endingOffsets", topic.json(5003));
     List<Split> splits = plan(range, Filter.ALL_RECORDS, 1, Long.MAX_VALUE);
     assertRows(1001, 5003, splits);
   }
@@ -90,10 +92,10 @@ final class ReplacedFilesTest {
   void offsetsByTime() throws IOException {
     String from = Long.toString(WrittenTopic.time(1001));
     String to = Long.toString(WrittenTopic.time(5003));
-    OffsetBounds.Range right = range("startingTimestamp", from, "endingTimestamp", to);
+    OffsetRange right = range("startingTimestamp", from, "endingTimestamp", to);
     assertEquals(List.of(1001L, 5003L), List.of(right.start(), right.end()));
     replace();
-    OffsetBounds.Range later = range("startingTimestamp", from, "endingTimestamp", to);
+    OffsetRange later = range("startingTimestamp", from, "endingTimestamp", to);
     assertEquals(List.of(1001L, 5003L), List.of(later.start(), later.end()));
     assertRows(1001, 5003, plan(later, Filter.ALL_RECORDS, 1, Long.MAX_VALUE));
   }

@@ -5,11 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.RemoteReads;
 import io.sparklog.kit.WrittenTopic;
-import io.sparklog.log.BatchWalk;
 import io.sparklog.log.Root;
-import io.sparklog.log.Segment;
-import io.sparklog.log.SegmentFile;
 import io.sparklog.log.State;
+import io.sparklog.query.OffsetBounds;
+import io.sparklog.query.Subscription;
+import io.sparklog.segment.BatchWalk;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentFile;
 import io.sparklog.spec.Options;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -68,7 +70,7 @@ final class ScanBytesTest {
     for (int i = 0; i < options.length; i += 2) {
       given.put(options[i], options[i + 1]);
     }
-    OffsetBounds.Range range = new OffsetBounds(remote, Options.of(given, Options.Side.READ))
+    OffsetRange range = new OffsetBounds(remote, Options.of(given, Options.Side.READ))
         .resolve(List.of(new Subscription.Subscribed(state, new int[] {0})))
         .get(0);
     SplitSize size = new SplitSize(Long.MAX_VALUE, Long.MAX_VALUE, 1, splitsMin, Long.MAX_VALUE);

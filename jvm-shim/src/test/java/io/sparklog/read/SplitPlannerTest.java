@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.sparklog.kit.Seed;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.State;
+import io.sparklog.segment.BatchPosition;
+import io.sparklog.segment.Extent;
 import io.sparklog.source.Reads;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -35,7 +37,7 @@ final class SplitPlannerTest {
 
   private List<Split> plan(WrittenTopic topic, SplitSize size, int partition, long start, long end) throws IOException {
     State state = topic.root.state(topic.topic);
-    List<Selection> selections = Selection.of(List.of(new OffsetBounds.Range(state, partition, start, end)), Filter.ALL_RECORDS);
+    List<Selection> selections = Selection.of(List.of(new OffsetRange(state, partition, start, end)), Filter.ALL_RECORDS);
     return new SplitPlanner(topic.root, size, true).plan(selections);
   }
 

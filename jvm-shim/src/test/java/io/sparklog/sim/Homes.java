@@ -2,8 +2,8 @@ package io.sparklog.sim;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.sparklog.log.State;
-import io.sparklog.partition.Partitioner;
-import io.sparklog.partition.SlotTable;
+import io.sparklog.routing.Partitioner;
+import io.sparklog.routing.SlotTable;
 import io.sparklog.sim.Truth.Broken;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;

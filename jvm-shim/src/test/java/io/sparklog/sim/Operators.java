@@ -1,13 +1,13 @@
 package io.sparklog.sim;
 
-import io.sparklog.log.Committers;
-import io.sparklog.log.State;
-import io.sparklog.partition.SlotTable;
-import io.sparklog.spec.PartlogException;
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.RerouteTime;
-import io.sparklog.merge.Merging;
 import io.sparklog.admin.Vacuum;
+import io.sparklog.log.Committers;
+import io.sparklog.log.State;
+import io.sparklog.merge.Merging;
+import io.sparklog.routing.SlotTable;
+import io.sparklog.spec.PartlogException;
 import io.sparklog.upkeep.TopicWork;
 import java.util.Map;
 import java.util.Random;

@@ -1,10 +1,10 @@
 package io.sparklog.sim;
 
+import io.sparklog.admin.Vacuum;
 import io.sparklog.log.State;
+import io.sparklog.segment.Names;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.view.KafkaView;
-import io.sparklog.log.Names;
-import io.sparklog.admin.Vacuum;
 import io.sparklog.write.Once;
 import java.io.IOException;
 import java.util.List;

@@ -1,9 +1,9 @@
 package io.sparklog.sim;
 
-import io.sparklog.log.Names;
-import io.sparklog.log.State;
-import io.sparklog.spec.PartlogException;
 import io.sparklog.log.Committed;
+import io.sparklog.log.State;
+import io.sparklog.segment.Names;
+import io.sparklog.spec.PartlogException;
 import io.sparklog.write.Once;
 import io.sparklog.write.Piece;
 import io.sparklog.write.TaskWriter;

@@ -6,13 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.sparklog.admin.Administration;
 import io.sparklog.admin.RerouteTime;
-import io.sparklog.log.Names;
 import io.sparklog.log.Root;
+import io.sparklog.segment.Names;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.Stores;
-import io.sparklog.admin.Administration;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;

@@ -1,11 +1,11 @@
 package io.sparklog.source;
 
 import io.sparklog.admin.RerouteTime;
-import io.sparklog.log.PastReroute;
-import io.sparklog.log.Routing;
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.read.Split;
+import io.sparklog.routing.PastReroute;
+import io.sparklog.routing.Routing;
+import io.sparklog.segment.Segment;
 import io.sparklog.spark.Columns;
 import java.io.IOException;
 import java.nio.file.Path;

@@ -1,13 +1,13 @@
 package io.sparklog.source;
 
-import io.sparklog.admin.RerouteTime;
 import io.sparklog.admin.Administration;
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.Writes;
 import io.sparklog.log.Committers;
-import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.merge.Merging;
+import io.sparklog.segment.Names;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.write.Once;

@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.Seed;
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.read.Split;
+import io.sparklog.segment.Segment;
 import io.sparklog.spark.Columns;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

@@ -1,10 +1,10 @@
 package io.sparklog.source;
 
-import io.sparklog.partition.Partitioner;
-import io.sparklog.partition.Router;
 import io.sparklog.read.Intervals;
 import io.sparklog.read.RecordFilter;
 import io.sparklog.read.Times;
+import io.sparklog.routing.Partitioner;
+import io.sparklog.routing.Router;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Random;

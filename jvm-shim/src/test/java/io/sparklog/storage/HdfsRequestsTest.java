@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.Writes;
-import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
+import io.sparklog.segment.Names;
 import io.sparklog.write.Once;
 import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;

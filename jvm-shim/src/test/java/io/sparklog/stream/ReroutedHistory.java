@@ -3,9 +3,9 @@ package io.sparklog.stream;
 import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.State;
-import io.sparklog.partition.Partitioner;
-import io.sparklog.partition.Router;
-import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.OffsetRange;
+import io.sparklog.routing.Partitioner;
+import io.sparklog.routing.Router;
 import io.sparklog.spec.Options;
 import io.sparklog.storage.CheckpointFolders;
 import java.io.IOException;
@@ -143,7 +143,7 @@ final class ReroutedHistory {
   private void micro(TriggerLimits limits) throws IOException {
     StreamOffsets to = stream.next(from, limits);
     Map<Integer, Set<Integer>> partitions = new HashMap<>();
-    for (OffsetBounds.Range range : stream.ranges(from, to)) {
+    for (OffsetRange range : stream.ranges(from, to)) {
       for (long offset = range.start(); offset < range.end(); offset++) {
         int[] record = records.get(range.partition()).get((int) offset);
         partitions.computeIfAbsent(record[0], key -> new HashSet<>()).add(range.partition());

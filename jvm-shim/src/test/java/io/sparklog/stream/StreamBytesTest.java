@@ -7,14 +7,14 @@ import io.sparklog.kit.RemoteReads;
 import io.sparklog.kit.StreamRuns;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.Root;
-import io.sparklog.log.Segment;
 import io.sparklog.read.Filter;
-import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.OffsetRange;
 import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitReader;
 import io.sparklog.read.SplitSize;
+import io.sparklog.segment.Segment;
 import io.sparklog.storage.CheckpointFolders;
 import java.io.IOException;
 import java.util.List;
@@ -66,7 +66,7 @@ final class StreamBytesTest extends StreamRuns {
   }
 
   private static long read(Root remote, TopicStream stream, StreamOffsets from, StreamOffsets to) throws IOException {
-    List<OffsetBounds.Range> ranges = stream.ranges(from, to);
+    List<OffsetRange> ranges = stream.ranges(from, to);
     SplitSize size = new SplitSize(Long.MAX_VALUE, Long.MAX_VALUE, 1, 1, Long.MAX_VALUE);
     long rows = 0;
     for (Split split : new SplitPlanner(remote, size, true, stream.walked()).plan(Selection.of(ranges, Filter.ALL_RECORDS))) {

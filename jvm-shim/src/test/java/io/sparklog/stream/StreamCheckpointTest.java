@@ -8,7 +8,7 @@ import io.sparklog.kit.StreamRuns;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.QueryStart;
 import io.sparklog.log.Root;
-import io.sparklog.log.Segment;
+import io.sparklog.segment.Segment;
 import io.sparklog.storage.CheckpointFolder;
 import io.sparklog.storage.CheckpointFolders;
 import io.sparklog.storage.LogStore;

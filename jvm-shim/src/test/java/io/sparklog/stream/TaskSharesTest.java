@@ -4,12 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.Seed;
-import io.sparklog.log.Offsets;
-import io.sparklog.log.Segment;
-import io.sparklog.read.BatchPosition;
-import io.sparklog.read.Extent;
 import io.sparklog.read.RecordFilter;
 import io.sparklog.read.Split;
+import io.sparklog.segment.BatchPosition;
+import io.sparklog.segment.Extent;
+import io.sparklog.segment.Offsets;
+import io.sparklog.segment.Segment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;

@@ -3,12 +3,12 @@ package io.sparklog.view;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.admin.RerouteTime;
 import io.sparklog.admin.Administration;
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.Drivers;
 import io.sparklog.log.Committers;
-import io.sparklog.log.Names;
 import io.sparklog.merge.Merging;
+import io.sparklog.segment.Names;
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;
 import io.sparklog.storage.LogStore;

@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.sparklog.kit.Drivers;
 import io.sparklog.kit.Writes;
-import io.sparklog.log.Names;
-import io.sparklog.log.Offsets;
-import io.sparklog.log.Segment;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Offsets;
+import io.sparklog.segment.Segment;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;

@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.Writes;
-import io.sparklog.log.Names;
 import io.sparklog.log.Root;
-import io.sparklog.log.Segment;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.StoreRef;
 import io.sparklog.storage.Stores;

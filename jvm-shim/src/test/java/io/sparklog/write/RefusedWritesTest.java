@@ -4,14 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.admin.RerouteTime;
 import io.sparklog.admin.Administration;
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.kit.Drivers;
 import io.sparklog.kit.Writes;
 import io.sparklog.log.Committer;
-import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
+import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;

@@ -1,2 +1,0 @@
-/** Which partition a record goes to. FORMAT.md section 13. */
-package io.sparklog.partition;

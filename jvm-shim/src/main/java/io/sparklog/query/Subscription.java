@@ -1,0 +1,156 @@
+package io.sparklog.query;
+
+import io.sparklog.log.ReadableTopics;
+import io.sparklog.log.State;
+import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.Function;
+import java.util.regex.Pattern;
+import java.util.stream.IntStream;
+
+/** Which topics and partitions a read asks for. */
+public final class Subscription {
+  /** A topic in the state that the read was planned from, and the partitions to read of it, in order. */
+  public record Subscribed(State state, int[] partitions) {
+    /** The part of it that an earlier state has. */
+    public Subscribed in(State earlier) {
+      return new Subscribed(earlier, Arrays.stream(partitions).filter(partition -> partition < earlier.partitions()).toArray());
+    }
+  }
+
+  /** The knowledge of the topics to read. */
+  public interface Known {
+    /** The names of those that exist. One that was deleted since may be among them. */
+    List<String> existing();
+
+    /** The state of a topic; empty if it does not exist. */
+    Optional<State> state(String topic);
+
+    /** The options name a topic that does not exist. If this returns, the read goes on without it. */
+    void missing(String topic);
+  }
+
+  private final ReadableTopics root;
+  private final Known topics;
+  private final Options options;
+
+  /** Null if the topics are not given by a pattern. */
+  private final Pattern pattern;
+
+  /** The part of each topic that is read; null for all of it. */
+  private final Share share;
+
+  /** The partitions that {@code assign} names; null before it is needed. */
+  private TreeMap<String, TreeSet<Integer>> assigned;
+
+  /** @param states gives the state of a topic by its name, if there is one: the newest, or one that the same query was given before */
+  public Subscription(ReadableTopics root, Function<String, Optional<State>> states, Options options) {
+    this(root, new Known() {
+      @Override
+      public List<String> existing() {
+        return root.topics();
+      }
+
+      @Override
+      public Optional<State> state(String topic) {
+        return states.apply(topic);
+      }
+
+      @Override
+      public void missing(String topic) {
+        throw root.notFound(topic);
+      }
+    }, options);
+  }
+
+  public Subscription(ReadableTopics root, Known topics, Options options) {
+    this.root = root;
+    this.topics = topics;
+    this.options = options;
+    this.pattern = options.given("subscribePattern") ? Pattern.compile(options.text("subscribePattern")) : null;
+    this.share = options.given("share") ? Share.of(options.text("share")) : null;
+  }
+
+  /**
+   * Looks the topics up; they come by name.
+   *
+   * @throws PartlogException what {@link ReadableTopics#requireReadable} throws, TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL, PARTITION_NOT_FOUND,
+   *     OPTION_VALUE
+   */
+  public List<Subscribed> resolve() {
+    root.requireReadable();
+    return again();
+  }
+
+  /** As {@link #resolve}, of a root that was readable before. */
+  public List<Subscribed> again() {
+    if (options.given("assign")) {
+      return assigned().entrySet().stream().flatMap(topic -> parts(topic.getKey(), topic.getValue()).stream()).toList();
+    }
+    if (options.given("subscribe")) {
+      return options.names("subscribe").stream().sorted().flatMap(topic -> named(topic).stream()).map(this::shared).toList();
+    }
+    // A pattern may be meant for topics that do not exist yet: if it matches none, nothing is read, as in Spark's Kafka source.
+    return topics.existing().stream().filter(this::names).flatMap(topic -> topics.state(topic).stream()).map(this::shared).toList();
+  }
+
+  /** Whether the options mean a topic of this name. */
+  public boolean names(String topic) {
+    if (options.given("assign")) {
+      return assigned().containsKey(topic);
+    }
+    return options.given("subscribe") ? options.names("subscribe").contains(topic) : pattern == null || pattern.matcher(topic).matches();
+  }
+
+  /** Whether the options mean this partition of a topic that has it. */
+  public boolean names(String topic, int partition) {
+    return names(topic) && (!options.given("assign") || assigned().get(topic).contains(partition))
+        && (share == null || share.has(partition));
+  }
+
+  private Optional<State> named(String topic) {
+    Optional<State> state = topics.state(topic);
+    if (state.isEmpty()) {
+      topics.missing(topic);
+    }
+    return state;
+  }
+
+  private Subscribed shared(State state) {
+    return new Subscribed(state,
+        IntStream.range(0, state.partitions()).filter(partition -> share == null || share.has(partition)).toArray());
+  }
+
+  private Optional<Subscribed> parts(String topic, TreeSet<Integer> partitions) {
+    Optional<State> state = named(topic);
+    state.ifPresent(exists -> exists.requirePartition("assign", root.location(), partitions.last()));
+    return state.map(exists -> new Subscribed(exists, partitions.stream().mapToInt(Integer::intValue).toArray()));
+  }
+
+  private TreeMap<String, TreeSet<Integer>> assigned() {
+    if (assigned == null) {
+      assigned = PartitionJson.partitions("assign", options.text("assign"));
+    }
+    return assigned;
+  }
+
+  /** {@code subscribe=orders} */
+  @Override
+  public String toString() {
+    for (String option : List.of("subscribe", "subscribePattern", "assign")) {
+      if (options.given(option)) {
+        return option + "=" + options.text(option) + part();
+      }
+    }
+    return "all topics" + part();
+  }
+
+  private String part() {
+    return share == null ? "" : ", share=" + share;
+  }
+}

@@ -1,0 +1,36 @@
+package io.sparklog.routing;
+
+/** How a topic hashes its keys; fixed when it is created. */
+public enum Partitioner {
+  MURMUR3("murmur3"), MURMUR2("murmur2");
+
+  private final String optionName;
+
+  Partitioner(String optionName) {
+    this.optionName = optionName;
+  }
+
+  public String optionName() {
+    return optionName;
+  }
+
+  /** The partitioner called {@code optionName}, or null if there is none. */
+  public static Partitioner named(String optionName) {
+    for (Partitioner partitioner : values()) {
+      if (partitioner.optionName.equals(optionName)) {
+        return partitioner;
+      }
+    }
+    return null;
+  }
+
+  /** A hash without its sign bit. The sign is not changed: the absolute value of the least int is negative. */
+  static int positive(int hash) {
+    return hash & Integer.MAX_VALUE;
+  }
+
+  /** The hash of the key in [at, at + length). */
+  int hash(byte[] key, int at, int length) {
+    return this == MURMUR2 ? KeyHash.murmur2(key, at, length) : KeyHash.murmur3(key, at, length);
+  }
+}

@@ -1,0 +1,221 @@
+package io.sparklog.routing;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.IntStream;
+import java.util.zip.CRC32C;
+
+/** Which partition has each slot. Never changes: moves make another table. FORMAT.md section 13. */
+public final class SlotTable implements Serializable {
+  private static final long serialVersionUID = 1;
+
+  /** As many slots as a topic can have. FORMAT.md section 10. */
+  public static final int SLOTS_MAX = 1 << 20;
+
+  /** In place of the partition of a slot that has none yet. */
+  public static final int UNBOUND = 0xffff;
+
+  public static final int WEIGHT_MAX = 1_000_000;
+
+  /** A topic gets at least this many slots. */
+  private static final int SLOTS_LEAST = 4096;
+
+  private final char[] partitions;
+  /** 2⁶⁴ / slots, rounded up; modulo 2⁶⁴. */
+  private final long inverse;
+
+  private SlotTable(char[] partitions) {
+    this.partitions = partitions;
+    this.inverse = Long.divideUnsigned(-1, partitions.length) + 1;
+  }
+
+  /** @param partitions of each slot, from 0 to {@link Router#PARTITIONS_MAX} − 1, or {@link #UNBOUND} */
+  public static SlotTable of(int[] partitions) {
+    char[] table = new char[partitions.length];
+    for (int slot = 0; slot < table.length; slot++) {
+      table[slot] = (char) partitions[slot];
+    }
+    return new SlotTable(table);
+  }
+
+  /** The table that routes as hashing modulo {@code partitions} does: it has a multiple of so many slots. */
+  public static SlotTable modulo(int partitions) {
+    return modulo(partitions, partitions * ((SLOTS_LEAST + partitions - 1) / partitions));
+  }
+
+  /** As {@link #modulo(int)}, with a given number of slots. */
+  public static SlotTable modulo(int partitions, int slots) {
+    return of(IntStream.range(0, slots).map(slot -> slot % partitions).toArray());
+  }
+
+  /** The table of a topic that begins with {@code slots} slots, none of which has a partition. */
+  public static SlotTable unbound(int slots) {
+    char[] table = new char[slots];
+    Arrays.fill(table, (char) UNBOUND);
+    return new SlotTable(table);
+  }
+
+  public int slots() {
+    return partitions.length;
+  }
+
+  /** The partition of a slot; {@link #UNBOUND} if it has none. */
+  public int partition(int slot) {
+    return partitions[slot];
+  }
+
+  /** The partition of a key; {@link #UNBOUND} if its slot has none. */
+  public int partition(Partitioner partitioner, byte[] key) {
+    return partitions[slot(partitioner, key)];
+  }
+
+  /** The slot of a key. */
+  public int slot(Partitioner partitioner, byte[] key) {
+    return slot(partitioner, key, 0, key.length);
+  }
+
+  /** The slot of the key in [at, at + length). */
+  public int slot(Partitioner partitioner, byte[] key, int at, int length) {
+    return slot(partitioner.hash(key, at, length));
+  }
+
+  /**
+   * The hash without its sign, modulo the number of slots. For 32 bits that is the whole part of slots · f, where f is the fraction of
+   * hash / slots in 64 bits: two multiplications, which take less time than a division.
+   */
+  int slot(int hash) {
+    long fraction = inverse * Partitioner.positive(hash);
+    long slots = partitions.length;
+    // The high half of a product without signs.
+    return (int) (Math.multiplyHigh(fraction, slots) + (fraction >> Long.SIZE - 1 & slots));
+  }
+
+  /** How many slots each of {@code count} partitions has. */
+  public int[] counts(int count) {
+    int[] counts = new int[count];
+    for (char partition : partitions) {
+      if (partition != UNBOUND) {
+        counts[partition]++;
+      }
+    }
+    return counts;
+  }
+
+  /** The CRC-32C of the partitions of all slots, each as two bytes with the low one first. */
+  public int crc() {
+    byte[] bytes = new byte[2 * partitions.length];
+    for (int slot = 0; slot < partitions.length; slot++) {
+      bytes[2 * slot] = (byte) partitions[slot];
+      bytes[2 * slot + 1] = (byte) (partitions[slot] >>> 8);
+    }
+    CRC32C crc = new CRC32C();
+    crc.update(bytes);
+    return (int) crc.getValue();
+  }
+
+  /** The table after these moves. */
+  public SlotTable after(List<SlotMoves> moves) {
+    char[] table = partitions.clone();
+    for (SlotMoves move : moves) {
+      for (int slot : move.slots()) {
+        table[slot] = (char) move.to();
+      }
+    }
+    return new SlotTable(table);
+  }
+
+  /**
+   * The fewest moves that give each partition its share of the slots that are bound. They depend on the table and on the weights alone.
+   *
+   * @param weights by partition, from 0 to {@link #WEIGHT_MAX}, not all 0; every partition that has a slot must have one. A partition of
+   *     weight 0 keeps no slot
+   * @return by partition
+   */
+  public List<SlotMoves> replan(int[] weights) {
+    int[] owned = counts(weights.length);
+    int[] targets = targets(owned, weights);
+    int[] given = given(owned, targets);
+    List<SlotMoves> moves = new ArrayList<>();
+    int at = 0;
+    for (int p = 0; p < weights.length; p++) {
+      int lacks = targets[p] - owned[p];
+      if (lacks > 0) {
+        int[] taken = Arrays.copyOfRange(given, at, at + lacks);
+        Arrays.sort(taken);
+        moves.add(new SlotMoves(p, taken));
+        at += lacks;
+      }
+    }
+    return moves;
+  }
+
+  /**
+   * Whether each partition has its share of the slots, to one slot. Where two weights leave equal remainders, there are several such
+   * tables, and {@link #replan} may lead from one to another.
+   */
+  public boolean isBalanced(int[] weights) {
+    int[] owned = counts(weights.length);
+    long bound = Arrays.stream(owned).asLongStream().sum();
+    long sum = Arrays.stream(weights).asLongStream().sum();
+    return IntStream.range(0, owned.length).allMatch(p -> {
+      long above = owned[p] - bound * weights[p] / sum;
+      return above == 0 || above == 1 && weights[p] > 0;
+    });
+  }
+
+  /** By largest remainder; of equal ones, first those that have more slots, then the lower numbers. */
+  private int[] targets(int[] owned, int[] weights) {
+    long all = Arrays.stream(owned).asLongStream().sum();
+    long sum = Arrays.stream(weights).asLongStream().sum();
+    int[] targets = Arrays.stream(weights).map(weight -> (int) (all * weight / sum)).toArray();
+    int left = (int) all - Arrays.stream(targets).sum();
+    IntStream.range(0, weights.length)
+        .filter(p -> weights[p] > 0)
+        .boxed()
+        .sorted(
+            Comparator.comparingLong((Integer p) -> -(all * weights[p] % sum)).thenComparingInt(p -> -owned[p]).thenComparingInt(p -> p))
+        .limit(left)
+        .forEach(p -> targets[p]++);
+    return targets;
+  }
+
+  /** The slots that are to move, by the partition that has them, then ascending: each gives its highest ones. */
+  private int[] given(int[] owned, int[] targets) {
+    int[] surplus = new int[owned.length];
+    int[] end = new int[owned.length];
+    int count = 0;
+    for (int p = 0; p < owned.length; p++) {
+      surplus[p] = Math.max(0, owned[p] - targets[p]);
+      count += surplus[p];
+      end[p] = count;
+    }
+    int[] given = new int[count];
+    for (int slot = partitions.length - 1; slot >= 0; slot--) {
+      int p = partitions[slot];
+      if (p != UNBOUND && surplus[p] > 0) {
+        surplus[p]--;
+        given[--end[p]] = slot;
+      }
+    }
+    return given;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof SlotTable table && Arrays.equals(partitions, table.partitions);
+  }
+
+  @Override
+  public int hashCode() {
+    return Arrays.hashCode(partitions);
+  }
+
+  /** {@code 4096 slots} */
+  @Override
+  public String toString() {
+    return partitions.length + " slots";
+  }
+}

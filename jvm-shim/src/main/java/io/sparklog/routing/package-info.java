@@ -1,0 +1,5 @@
+/**
+ * Which partition a record goes to, now ({@link io.sparklog.routing.Router}) and at earlier versions ({@link
+ * io.sparklog.routing.Routing}). FORMAT.md section 13.
+ */
+package io.sparklog.routing;

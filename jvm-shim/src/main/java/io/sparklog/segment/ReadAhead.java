@@ -1,0 +1,129 @@
+package io.sparklog.segment;
+
+import io.sparklog.format.Layout;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.zip.CRC32C;
+
+/**
+ * The bytes of one data file after another, read ahead of the caller, which asks for headers and batches in order. It uses its buffers
+ * again for the next file, and leaves closing to the caller. If the file ends too early, that is SEGMENT_CORRUPT.
+ */
+public final class ReadAhead {
+  /**
+   * Small batches are read together, this many bytes at once. Larger ones are read one at a time: then they are still in the processor's
+   * nearest cache when they are decoded, and nothing is moved.
+   */
+  private static final int READ_BYTES = 128 << 10;
+
+  /** Bytes that are only checksummed are read this many at once. */
+  private static final int PASSED_BYTES = 256 << 10;
+
+  private SegmentFile file;
+  private long fileBytes;
+  private long endPosition;
+  private long aheadPosition;
+
+  private byte[] buffer = new byte[0];
+  private long bufferPosition;
+  private int bufferBytes;
+
+  private ByteBuffer passed;
+  private long passedPosition;
+
+  private long bytesRead;
+
+  /**
+   * Goes to a file. The caller will ask for nothing from {@code endPosition} on, and nothing is read ahead from {@code aheadPosition} on.
+   *
+   * @param fileBytes where the file ends, so that all before it can be read; or a later position, if the caller has no use for that
+   */
+  void begin(SegmentFile file, long fileBytes, long endPosition, long aheadPosition) {
+    this.file = file;
+    this.fileBytes = fileBytes;
+    this.endPosition = Math.min(endPosition, fileBytes);
+    this.aheadPosition = Math.min(aheadPosition, this.endPosition);
+    bufferBytes = 0;
+    passedPosition = -1;
+  }
+
+  /** Makes sure that {@code bytes} bytes from {@code position} on are in {@link #buffer}, and returns where they begin. */
+  int find(long position, int bytes) throws IOException {
+    long within = position - bufferPosition;
+    if (within >= 0 && within + bytes <= bufferBytes) {
+      return (int) within;
+    }
+    if (position == passedPosition && bytes <= passed.remaining()) {
+      bufferPosition = position;
+      bufferBytes = passed.remaining();
+      passed.get(buffer, 0, bufferBytes);
+      return 0;
+    }
+    require(position + bytes);
+    int kept = within >= 0 && within < bufferBytes ? bufferBytes - (int) within : 0;
+    long ahead = isLarge(bytes) ? bytes + Layout.HEADER_BYTES : READ_BYTES;
+    int want = (int) Math.max(bytes, Math.min(aheadPosition - position, ahead));
+    byte[] to = want <= buffer.length ? buffer : new byte[want];
+    System.arraycopy(buffer, kept == 0 ? 0 : (int) within, to, 0, kept);
+    buffer = to;
+    bufferPosition = position;
+    bufferBytes = 0;
+    read(position + kept, ByteBuffer.wrap(buffer, kept, want - kept));
+    bufferBytes = want;
+    return 0;
+  }
+
+  /** Holds what was found, until the next {@link #find}. */
+  byte[] buffer() {
+    return buffer;
+  }
+
+  /** Whether a batch of this size is read on its own. */
+  static boolean isLarge(int bytes) {
+    return bytes > READ_BYTES / 2;
+  }
+
+  /**
+   * Adds {@code bytes} bytes from {@code position} on to {@code crc}. It does not copy them into the buffer, only the header after them.
+   */
+  void pass(long position, int bytes, CRC32C crc) throws IOException {
+    int within = (int) (position - bufferPosition);
+    int buffered = Math.min(bytes, bufferBytes - within);
+    crc.update(buffer, within, buffered);
+    if (buffered == bytes) {
+      return;
+    }
+    long end = position + bytes;
+    require(end);
+    if (passed == null) {
+      passed = ByteBuffer.allocateDirect(PASSED_BYTES + Layout.HEADER_BYTES);
+    }
+    int header = (int) Math.min(Layout.HEADER_BYTES, endPosition - end);
+    for (long at = position + buffered; at < end;) {
+      int length = (int) Math.min(PASSED_BYTES, end - at);
+      int read = at + length == end ? length + header : length;
+      read(at, passed.clear().limit(read));
+      crc.update(passed.flip().limit(length));
+      at += length;
+      passed.limit(read);
+    }
+    passedPosition = end;
+  }
+
+  /** Bytes read so far, of all files. */
+  public long bytesRead() {
+    return bytesRead;
+  }
+
+  private void require(long end) {
+    if (end > fileBytes) {
+      throw file.cut("it ends at byte " + fileBytes);
+    }
+  }
+
+  private void read(long from, ByteBuffer to) throws IOException {
+    int bytes = to.remaining();
+    file.read(from, to);
+    bytesRead += bytes;
+  }
+}

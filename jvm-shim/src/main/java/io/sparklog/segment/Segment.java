@@ -1,0 +1,82 @@
+package io.sparklog.segment;
+
+import io.sparklog.spec.Invariant;
+import java.io.Serializable;
+
+/**
+ * A run of whole record batches of one partition. FORMAT.md sections 4 and 5.
+ *
+ * @param file data file, relative to the topic's folder
+ * @param position of the first batch in the file, in bytes
+ * @param base offset of the first record
+ * @param end offset after the last record
+ * @param minTimestamp the least record time in ms, −1 if there is none
+ * @param maxTimestamp the greatest record time in ms, −1 if there is none
+ * @param offsets the kind of segment
+ * @param routed whether every record is in the partition where the topic's partitioner puts its key
+ * @param ordered whether no record's time is below that of a record before it, and batches begin with their base timestamp
+ * @param headerCrc CRC-32C over the headers of all batches
+ * @param indexBytes length of the index behind the last batch; 0 if there is none
+ */
+public record Segment(int partition, String file, long position, long bytes, long base, long end, long records, int batches,
+    long minTimestamp, long maxTimestamp, Offsets offsets, boolean routed, boolean ordered, int headerCrc,
+    int indexBytes) implements Serializable {
+  /** As many entries as a segment of the greatest length may have. FORMAT.md section 10. */
+  static final int INDEX_BYTES_MAX = 1 << 18;
+
+  /** A segment without an index behind it. */
+  public Segment(int partition, String file, long position, long bytes, long base, long end, long records, int batches, long minTimestamp,
+      long maxTimestamp, Offsets offsets, boolean routed, boolean ordered, int headerCrc) {
+    this(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, offsets, routed, ordered, headerCrc, 0);
+  }
+
+  /** The same batches with {@code base} as the offset of their first record. */
+  public Segment at(long base) {
+    Invariant.require(base >= 0, () -> "offset " + base + " is no place for " + this);
+    return new Segment(partition, file, position, bytes, base, base + (end - this.base), records, batches, minTimestamp, maxTimestamp,
+        offsets, routed, ordered, headerCrc, indexBytes);
+  }
+
+  /** The same batches from {@code position} of {@code file} on. */
+  public Segment in(String file, long position) {
+    return new Segment(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, offsets, routed, ordered,
+        headerCrc, indexBytes);
+  }
+
+  /** The same segment, where the two are true of it only if they are true here too. */
+  public Segment limited(boolean routed, boolean ordered) {
+    return new Segment(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, offsets,
+        this.routed && routed, this.ordered && ordered, headerCrc, indexBytes);
+  }
+
+  /** Whether each of its offsets has a record. */
+  public boolean dense() {
+    return offsets == Offsets.DENSE;
+  }
+
+  /** Whether each batch begins where the batch before it ends, so that the offsets of all batches follow from {@code base}. */
+  public boolean tiles() {
+    return offsets != Offsets.STORED;
+  }
+
+  /** Whether it begins a data file of one partition: of its own, if the file ends where it ends. FORMAT.md section 8. */
+  public boolean isInOwnFile() {
+    return position == 0 && Names.isOwnFile(file) && indexBytes == 0;
+  }
+
+  /** The same segment, with an index of this length behind its last batch. FORMAT.md section 4. */
+  public Segment indexed(int indexBytes) {
+    return new Segment(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, offsets, routed, ordered,
+        headerCrc, indexBytes);
+  }
+
+  /** The position after the last batch. */
+  public long endPosition() {
+    return position + bytes;
+  }
+
+  /** The position after its index; where it has none, that after the last batch. */
+  public long endOfIndex() {
+    return endPosition() + indexBytes;
+  }
+}
