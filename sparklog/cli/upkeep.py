@@ -15,14 +15,13 @@ import typer
 from sparklog import options
 from sparklog.cli.parameters import Config, Json, Root, TopicName, key_values
 from sparklog.cli.procedures import Parameter, Procedure, declared
-from sparklog.cli.show import table, write, write_json
+from sparklog.cli.show import show, table, write, write_json
 from sparklog.errors import SparklogError
 from sparklog.show.display import counted
 
 _EXAMPLES = {
     "add_partitions": ["ROOT orders --partitions 16 --dry-run", "ROOT orders --partitions 16"],
     "close_partitions": ["ROOT orders --partitions 3,4"],
-    "suggest_moves": ["ROOT orders", "ROOT orders --max-moves 20 --execute"],
     "reroute": ["ROOT orders --weights 0:2,3:1 --dry-run", 'ROOT orders --weights \'{"0":2,"3":1}\''],
     "move_slots": ["ROOT orders --moves 17:3,99:3 --dry-run"],
     "rebuild": ["ROOT orders --to orders16 --partitions 16 --dry-run", "ROOT orders --to orders16 --partitions 16"],
@@ -37,8 +36,6 @@ _EXAMPLES = {
 """By procedure, the words after the command of its examples. A procedure that is not here has a command of another kind."""
 _LOSES = {"delete_records", "delete_topic", "expire", "vacuum"}
 """Procedures that delete: their commands only say so, unless `--execute` is given."""
-_CAREFUL = _LOSES | {"suggest_moves"}
-"""Procedures whose commands do nothing unless `--execute` is given."""
 _UNITS = {
     "ms": {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000},
     "bytes": {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40},
@@ -138,7 +135,7 @@ def _option(parameter: Parameter) -> Any:
 
 def _command(procedure: Procedure) -> Callable[..., None]:
     """The command of a procedure: root and topic are its arguments, each other parameter is an option."""
-    careful = procedure.name in _CAREFUL
+    careful = procedure.name in _LOSES
     annotations: dict[str, tuple[Any, Any]] = {}
     """By name: the type with what typer needs, and the default."""
     for each in procedure.parameters:
@@ -150,9 +147,8 @@ def _command(procedure: Procedure) -> Callable[..., None]:
             annotation = _option(each)
         annotations[each.name] = (annotation, inspect.Parameter.empty if required else False if each.type == "boolean" else None)
     if careful:
-        would = "deleted" if procedure.name in _LOSES else "done"
         annotations["execute"] = (
-            Annotated[bool, typer.Option("--execute", help=f"Do it. Without it, only say what would be {would}.")],
+            Annotated[bool, typer.Option("--execute", help="Do it. Without it, only say what would be deleted.")],
             False,
         )
     annotations["as_json"] = (Json, False)
@@ -165,7 +161,8 @@ def _command(procedure: Procedure) -> Callable[..., None]:
             given["dry_run"] = not execute
         arguments = {name: value for name, value in given.items() if value is not None}
         rows = _called(procedure.name, root, topic, arguments)
-        _answer(procedure, rows, given.get("dry_run"), "add --execute" if careful else "leave out --dry-run", as_json=as_json)
+        to_do_it = "add --execute" if careful else "leave out --dry-run"
+        _answer(procedure.name.replace("_", " "), procedure.columns, rows, given.get("dry_run"), to_do_it, as_json=as_json)
 
     words = procedure.command()
     examples = [f"{'Examples' if len(_EXAMPLES[procedure.name]) > 1 else 'Example'}:  "] + [" " * 11] * len(_EXAMPLES[procedure.name])
@@ -183,15 +180,15 @@ def _command(procedure: Procedure) -> Callable[..., None]:
     return command
 
 
-def _answer(procedure: Procedure, rows: list[dict[str, Any]], dry_run: bool | None, to_do_it: str, *, as_json: bool) -> None:
+def _answer(name: str, columns: Sequence[str], rows: list[dict[str, Any]], dry_run: bool | None, to_do_it: str, *, as_json: bool) -> None:
     """Writes the rows of a procedure; `dry_run` is None for one without a dry run."""
     if as_json:
         write_json(rows if dry_run is None else {"executed": not dry_run, "rows": rows})
         return
-    title = procedure.name.replace("_", " ") + ": " + counted(len(rows), "row")
+    title = f"{name}: {counted(len(rows), 'row')}"
     if dry_run:
         title += f" of a dry run; nothing was changed ({to_do_it} to do it)"
-    _show(title, procedure.columns, rows)
+    _show(title, columns, rows)
 
 
 def move_keys(
@@ -204,16 +201,53 @@ def move_keys(
 ) -> None:
     """Move keys, with their slots, to a partition.
 
-    A busy key gets a partition of its own, or nearly so: the other keys of its slot go along, and the rows say how many these are. Many
-    keys in one call are one change. It starts Spark, and does what `sparklog move-slots` does for slots that are given as numbers.
+    A busy key gets a partition of its own, or nearly so: the other keys of its slot go along, and the rows say how many of the newest
+    records have them, of about 32 MiB. Many keys in one call are one change. It starts Spark, and does what `sparklog move-slots` does for
+    slots that are given as numbers.
 
     Examples:  sparklog move-keys ROOT orders --key customer-7 --partition 3
                sparklog move-keys ROOT orders --key a --key b --partition 3 --dry-run
     """
+    from sparklog.log.log import Log
+
     # Spark takes texts of UTF-8 alone, and a key may be any bytes.
     moves = {os.fsencode(each): partition for each in key}
+    # The sample is read before the move: a call that cannot read it changes nothing.
+    along = Log(root).topic(topic).key_slots(sorted(moves))
     rows = _called("move_slots", root, topic, {"moves": moves, "dry_run": dry_run})
-    _answer(declared()["move_slots"], rows, dry_run, "leave out --dry-run", as_json=as_json)
+    others = ("records", "other_keys", "other_records")
+    rows = [row | {name: getattr(each, name) for name in others} for row, each in zip(rows, along, strict=True)]
+    columns = (*declared()["move_slots"].columns, *others)
+    _answer("move keys", columns, rows, dry_run, "leave out --dry-run", as_json=as_json)
+
+
+def suggest_moves(
+    root: Root,
+    topic: TopicName,
+    max_moves: Annotated[int, typer.Option("--max-moves", metavar="NUMBER", help="How many slots may move at most.", min=0)] = 100,
+    execute: Annotated[bool, typer.Option("--execute", help="Do it. Without it, only say what would be done.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Level partitions whose keys are not equally busy.
+
+    The newest records of each slot are counted, of about 32 MiB of each partition. Busy slots of busy partitions are exchanged for idle
+    slots of others, the busiest first. No slot moves if the greatest load would fall by less than 5 %, such as where one key is busy alone.
+    Streams and consumers read each key in order nevertheless. Only --execute starts Spark; it does what `sparklog move-slots` does.
+
+    Examples:  sparklog suggest-moves ROOT orders
+               sparklog suggest-moves ROOT orders --max-moves 20 --execute
+    """
+    from sparklog.log.log import Log
+
+    moves = Log(root).topic(topic).suggest_moves(max_moves)
+    if execute and moves:
+        _called("move_slots", root, topic, {"moves": dict(moves)})
+    if as_json:
+        write_json({"executed": execute, **moves.as_dict()})
+        return
+    show(moves.display(None))
+    if moves and not execute:
+        write("Nothing was changed (add --execute to do it)")
 
 
 def _called(procedure: str, root: str, topic: str | None, arguments: dict[str, Any]) -> list[dict[str, Any]]:
@@ -349,4 +383,4 @@ def _configure(root: str, topic: str, changes: dict[str, str], only: Sequence[st
     _show(f"Topic {topic}: configuration", columns, rows)
 
 
-COMMANDS = (create, config, retention, move_keys, *(_command(declared()[name]) for name in _EXAMPLES))
+COMMANDS = (create, config, retention, move_keys, suggest_moves, *(_command(declared()[name]) for name in _EXAMPLES))

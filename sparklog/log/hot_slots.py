@@ -6,10 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
-
-from sparklog.ondisk.reader import PartitionReader
-from sparklog.ondisk.routing import UNBOUND, Routing
+from sparklog.log.keys import routing_of
+from sparklog.log.newest_keys import newest_keys
+from sparklog.ondisk.routing import UNBOUND
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.router import Router
@@ -18,7 +17,7 @@ from sparklog.show.display import SHOWN, Display, Displayed, counted, field, rea
 PARTITIONS_MAX = 32
 """The most partitions of a sample."""
 _BYTES = 1 << 20
-"""The bytes of stored batches that the sample of a partition is meant to have; it has twice as many at most, or one batch."""
+"""The bytes of stored batches that the sample of a partition is meant to have."""
 _KEYS = 3
 """So many keys of a slot are named."""
 _KEY_SHOWN = 40
@@ -55,12 +54,17 @@ class HotSlots(Displayed, list[HotSlot]):
     @classmethod
     def of(cls, log: TopicLog, state: State, most: int, records: int) -> HotSlots:
         """At most `most` slots of each partition. `Topic.hot_slots` says what is read."""
-        routing = state.routing or Routing.modulo(state.partitions)
+        routing = routing_of(state)
         firsts = {each: _since_reroute(state, each) for each in set(routing.table) - {UNBOUND}}
-        found = cls(state.topic, len(firsts))
+        found, router = cls(state.topic, len(firsts)), Router(state.partitions, state.config["partitioner"], routing.table)
         for partition in sorted(sorted(firsts, key=lambda each: (firsts[each] - state.ends[each], each))[:PARTITIONS_MAX]):
-            first = _first(log, state, partition, firsts[partition], records)
-            found._add(partition, _slots(log, state, routing, partition, first), most)
+            keys = newest_keys(log, state, partition, firsts[partition], _BYTES, records)
+            slots: dict[int, Counter[bytes]] = {}
+            for key, count in keys.items():
+                slot = router.slot(key)
+                if routing.table[slot] == partition:  # elsewhere it is where a caller put it
+                    slots.setdefault(slot, Counter())[key] = count
+            found._add(partition, slots, most)
         return found
 
     def _add(self, partition: int, slots: dict[int, Counter[bytes]], most: int) -> None:
@@ -108,29 +112,3 @@ def _since_reroute(state: State, partition: int) -> int:
     """The first offset of a partition that the topic's slot table of now has routed."""
     past = state.routing.past if state.routing else ()
     return max(state.starts[partition], past[-1].cut_of(partition) if past else 0)
-
-
-def _first(log: TopicLog, state: State, partition: int, low: int, records: int) -> int:
-    """The offset, `low` or above it, from which on a partition has about that many records, or bytes of the limit."""
-    at, left, octets = state.ends[partition], records, _BYTES
-    while at > low and left > 0 and octets > 0:
-        (segment,) = log.segments(state, partition, at - 1, at)
-        part = min(1.0, left / max(1, segment.records), octets / max(1, segment.bytes))
-        if part < 1:
-            return max(low, min(at - 1, segment.end - int(part * (segment.end - segment.base))))
-        left, octets, at = left - segment.records, octets - segment.bytes, segment.base
-    return max(low, at)
-
-
-def _slots(log: TopicLog, state: State, routing: Routing, partition: int, first: int) -> dict[int, Counter[bytes]]:
-    """The keys of a partition's records from an offset on, and their numbers, by those slots that the partition has now."""
-    router = Router(state.partitions, state.config["partitioner"], routing.table)
-    slots: dict[int, Counter[bytes]] = {}
-    # Where the newest records are larger than the others of their segment, the part ends before the newest.
-    for batch in PartitionReader(log, state, partition).part(first, 2 * _BYTES).batches:
-        for each in pc.value_counts(batch.column("key").drop_null()).to_pylist():
-            key, count = each["values"], each["counts"]
-            slot = router.slot(key)
-            if routing.table[slot] == partition:  # elsewhere it is where a caller put it
-                slots.setdefault(slot, Counter())[key] += count
-    return slots

@@ -24,6 +24,11 @@ def router_of(state: State) -> Router:
     return Router(state.partitions, state.config["partitioner"], routing.table, state.shares(time.time() * 1000) or routing.weights)
 
 
+def routing_of(state: State) -> Routing:
+    """The routing of a topic. Without slots, the one that its first re-route would begin with."""
+    return state.routing or Routing.modulo(state.partitions)
+
+
 def key_table(state: State, records: pa.Table) -> pa.Table:
     """The keys of records, which have `key` and `timestamp`, as `Topic.key_table` gives them."""
     keyed = records.filter(records["key"].is_valid())

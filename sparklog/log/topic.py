@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from sparklog.log.hot_slots import HotSlots
     from sparklog.log.plots import TopicPlots
+    from sparklog.log.slot_moves import KeySlot, SlotMoves
     from sparklog.log.stats import Stats
 
 _SHOWN_COLUMNS = ["partition", "offset", "timestamp", "key", "value", "headers"]
@@ -100,12 +101,62 @@ class Topic(Displayed):
 
         The sample has about `records` of the newest records of a partition since a re-route last cut it, and of these about 1 MiB of
         stored batches; of at most 32 partitions, those with the most records since then. Records without a key, and those that a caller put
-        into another partition, do not count. `CALL partlog.suggest_moves` reads about 32 MiB of each partition instead, and
-        `CALL partlog.move_slots` moves a busy slot.
+        into another partition, do not count. `suggest_moves` says which slots to move, and `CALL partlog.move_slots` moves them.
         """
         from sparklog.log.hot_slots import HotSlots
 
         return HotSlots.of(self._log, self._log.newest(), arguments.count("n", n), arguments.count("records", records))
+
+    def suggest_moves(self, max_moves: int = 100) -> SlotMoves:
+        """The slots whose exchange levels partitions with keys that are not equally busy: the new partition of each.
+
+        About 32 MiB of the newest record batches of each partition are read, and the records of each slot are counted. Busy slots of the
+        busiest partition are exchanged for the smallest slots of the idlest one, the largest first. So each partition keeps its number of
+        slots. No slot moves if the greatest load, by weight, would fall by less than 5 %, such as where one key is busy alone. The topic is
+        not changed: `CALL partlog.move_slots` makes the moves.
+
+        Args:
+            max_moves: How many slots may move, 0 or more.
+
+        Returns:
+            The partition by slot. `loads` has the load of each partition before and after. `sql` is the argument for `move_slots`.
+
+        Raises:
+            CallError: OPTION_VALUE if `max_moves` is negative.
+            DataError: SEGMENT_CORRUPT or BATCH_CORRUPT if a record of the sample cannot be read.
+
+        Example:
+            >>> if moves := topic.suggest_moves():
+            ...     spark.sql(f"CALL partlog.move_slots('{topic.root}', '{topic.name}', {moves.sql})")
+        """
+        from sparklog.log.slot_moves import SlotMoves
+
+        return SlotMoves.of(self._log, self._log.newest(), arguments.count("max_moves", max_moves))
+
+    def key_slots(self, keys: bytes | bytearray | memoryview | str | Iterable[bytes | bytearray | memoryview | str]) -> list[KeySlot]:
+        """The slot of each of these keys, and how many other keys of the newest records are in it.
+
+        A slot moves whole, so these other keys go along when `CALL partlog.move_slots` moves the slot of a busy key. About 32 MiB of the
+        newest record batches of the slots' partitions are read.
+
+        Args:
+            keys: A key, or several; a string is encoded as UTF-8. A key that is given twice counts once.
+
+        Returns:
+            A `KeySlot` for each key, in the order of the keys.
+
+        Raises:
+            TypeError: If a key is None, or of another type.
+            DataError: SEGMENT_CORRUPT or BATCH_CORRUPT if a record of the sample cannot be read.
+
+        Example:
+            >>> topic.key_slots("customer-7")[0].other_keys
+            2
+        """
+        from sparklog.log.slot_moves import KeySlot
+
+        asked = [keys] if isinstance(keys, bytes | bytearray | memoryview | str) else keys
+        return KeySlot.of(self._log, self._log.newest(), asked)
 
     def start_offsets(self) -> dict[int, int]:
         """The log start offset of each partition: the first offset that can still be read."""

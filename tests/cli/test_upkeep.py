@@ -52,9 +52,9 @@ def test_a_procedure_has_its_command_and_a_parameter_its_option(procedure):
         # An argument that is not given is not passed on: the default is that of the procedure, and is shown.
         assert option.default in (None, False)
         intervals = {"INTERVAL '7' DAY": "7d", "INTERVAL '1' MINUTE": "1m"}
-        shown = {"NULL": False, "false": False, None: False, "'now'": "now", "100": "100", "true": False} | intervals
+        shown = {"NULL": False, "false": False, None: False, "'now'": "now", "true": False} | intervals
         assert option.show_default == shown[parameter.default]
-    deletes = procedure.name in ("delete_records", "delete_topic", "expire", "vacuum", "suggest_moves")
+    deletes = procedure.name in ("delete_records", "delete_topic", "expire", "vacuum")
     assert found.keys() - {each.name for each in procedure.parameters} == {"as_json"} | ({"execute"} if deletes else set())
 
 
@@ -70,6 +70,17 @@ def test_the_configuration_is_shown_without_spark(run, topic):
         {"key": "retention.ms", "value": "86400000", "default": "-1"},
         {"key": "retention.bytes", "value": "-1", "default": "-1"},
     ]
+
+
+def test_moves_are_suggested_without_spark(run, topic):
+    told = json.loads(run("suggest-moves", topic.root, "t", "--json"))
+    assert told == {"executed": False, **sparklog.Log(topic.root)["t"].suggest_moves().as_dict()}
+    shown = run("suggest-moves", topic.root, "t")
+    assert f"Topic t: {len(told['moves'])} slots to move" in shown
+    assert "Nothing was changed (add --execute to do it)" in shown
+    shown = run("suggest-moves", topic.root, "t", "--max-moves", "0")
+    assert "Topic t: 0 slots to move" in shown
+    assert "Nothing was changed" not in shown
 
 
 def test_what_is_refused_before_spark_starts(run, topic):
@@ -96,6 +107,8 @@ def test_what_is_refused_before_spark_starts(run, topic):
         (["reroute", topic.root, "t", "--weights", "0=2"], "'0=2' does not name partitions"),
         (["reroute", topic.root, "t", "--weights", "0:2,0:3"], "'0:2,0:3' names partition 0 twice."),
         (["delete-records", topic.root, "t", "--offsets", "0:5,00:7"], "'0:5,00:7' names partition 0 twice."),
+        (["suggest-moves", topic.root, "t", "--max-moves", "-1"], "--max-moves"),
+        (["move-keys", topic.root, "u", "--key", "a", "--partition", "1"], "PARTLOG_TOPIC_NOT_FOUND"),
         (["move-slots", topic.root, "t", "--moves", "17:3,17:4"], "'17:3,17:4' names slot 17 twice."),
         (["-P"], "sparklog produce ROOT TOPIC"),
         (["create", topic.root], "TOPIC"),

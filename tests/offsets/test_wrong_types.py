@@ -121,6 +121,7 @@ NUMBERS: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "Topic.segments": (of_topic("segments"), ("partition",)),
     "Topic.stats": (of_topic("stats"), ("partition", "hot_keys")),
     "Topic.hot_slots": (of_topic("hot_slots"), ("n", "records")),
+    "Topic.suggest_moves": (of_topic("suggest_moves"), ("max_moves",)),
     "Topic.key_table": (of_topic("key_table"), ("n",)),
     "OffsetTable.append": (of_table("append", generation=1, offsets={}), ("generation", "epoch")),
     "OffsetTable.begin": (of_table("begin"), ("after",)),

@@ -1,5 +1,6 @@
 """Slots that are moved by SQL and by a shell, given as numbers or as keys, beside writes and reads."""
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,20 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "root"
 
 
+@pytest.fixture
+def run(capfdbinary: pytest.CaptureFixture[bytes]) -> Callable[..., str]:
+    """Runs a command of the shell that must end with a status, and gives its output: on standard error if the status is not 0."""
+
+    def command(*words: object, status: int = 0) -> str:
+        capfdbinary.readouterr()
+        ended = main(list(map(str, words)))
+        out, err = (each.decode() for each in capfdbinary.readouterr())
+        assert ended == status, out + err
+        return err if status else out
+
+    return command
+
+
 @pytest.mark.parametrize(
     ("words", "keys"),
     [
@@ -54,7 +69,7 @@ def test_a_key_is_text_or_bytes_or_several(spark: SparkSession, root: Path, call
     slots = [Router(3, "murmur3", [0] * 4098).slot(key) for key in keys]
     shown = [f"X'{key.hex()}'" if key in (b"\x00", b"\x00\xff") else key.decode() for key in keys]
     told = call("move_slots", topic="'t'", moves=f"map({words})", dry_run="true")
-    expected = [("t", slot, name, home, 2, 1, 0, 0) for name, slot, home in zip(shown, slots, homes, strict=True)]
+    expected = [("t", slot, name, home, 2) for name, slot, home in zip(shown, slots, homes, strict=True)]
     assert [tuple(row.values()) for row in told] == expected
     assert topic.describe()["routing"] is None
     assert call("move_slots", topic="'t'", moves=f"map({words})") == told
@@ -65,36 +80,49 @@ def test_a_key_is_text_or_bytes_or_several(spark: SparkSession, root: Path, call
     back = ", ".join(f"{slot}, {home}" for slot, home in dict(zip(slots, homes, strict=True)).items())
     moved = call("move_slots", topic="'t'", moves=f"map({back})")
     assert sorted(tuple(row.values()) for row in moved) == sorted(
-        ("t", slot, None, 2, home, None, 1, 2 if home == 2 else 1) for slot, home in zip(slots, homes, strict=True)
+        ("t", slot, None, 2, home) for slot, home in zip(slots, homes, strict=True)
     )
     assert [topic.partition_for(key) for key in keys] == homes
     assert faults(root) == []
 
 
-def test_the_keys_that_go_along_are_told(spark: SparkSession, root: Path, call: Call) -> None:
-    """Those of the newest records of the slot's partition whose slot is the same, and how many records they have there."""
+def test_moves_that_are_suggested_are_made(spark: SparkSession, root: Path, call: Call, run: Callable[..., str]) -> None:
+    """By SQL, and by a shell, which changes nothing before it is told to."""
+    write(spark, root, [b"key-%d" % (number % 7) for number in range(700)], partitions=4)
+    topic = Log(root)["t"]
+    moves = topic.suggest_moves()
+    assert moves
+    told = json.loads(run("suggest-moves", root, "t", "--json"))
+    assert told == {"executed": False, **moves.as_dict()}
+    assert "Nothing was changed (add --execute to do it)" in run("suggest-moves", root, "t", "--max-moves", 2)
+    assert topic.describe()["routing"] is None
+    rows = call("move_slots", topic="'t'", moves=moves.sql, dry_run="true")
+    assert {row["slot"]: row["partition_after"] for row in rows} == moves
+    assert json.loads(run("suggest-moves", root, "t", "--execute", "--json")) == {**told, "executed": True}
+    assert not topic.suggest_moves()
+    assert len(topic.describe()["routing"]["reroutes"]) == 1
+    assert json.loads(run("suggest-moves", root, "t", "--execute", "--json"))["moves"] == []
+    assert len(topic.describe()["routing"]["reroutes"]) == 1
+    assert faults(root) == []
+
+
+def test_a_shell_tells_the_keys_that_go_along(spark: SparkSession, root: Path, run: Callable[..., str]) -> None:
+    """Those of the newest records of the slot's partition before the move."""
     slot = Router(2, "murmur3", [0] * 4096).slot
     keys = [b"key-%d" % number for number in range(40_000)]
     busy = next(key for key in keys if slot(key) % 2 == 0)
-    others = [key for key in keys if slot(key) == slot(busy) and key != busy][:3]
-    assert len(others) == 3
-    write(spark, root, [busy] * 50 + others * 2 + keys[:9], partitions=2)
-    [row] = call("move_slots", topic="'t'", moves=f"map('{busy.decode()}', 1)")
-    known = (slot(busy), busy.decode(), 0, 1, 50 + keys[:9].count(busy), 3, 6)
-    assert tuple(row.values()) == ("t", *known)
-    write(spark, root, [busy] * 5 + others)
-    both = f"map('{busy.decode()}', 0, '{others[0].decode()}', 0)"
-    rows = call("move_slots", topic="'t'", moves=both, dry_run="true")
-    assert {row["key"]: (row["records"], row["other_keys"], row["other_records"]) for row in rows} == {
-        busy.decode(): (5, 2, 2),
-        others[0].decode(): (1, 2, 2),
-    }
-    # The partition of the other key is read too, and has older records of the busy one.
+    other = next(key for key in keys if slot(key) == slot(busy) and key != busy)
     idle = next(key for key in keys if slot(key) % 2 == 0 and slot(key) != slot(busy))
-    write(spark, root, [idle] * 4)
-    rows = call("move_slots", topic="'t'", moves=f"map('{busy.decode()}', 0, '{idle.decode()}', 0)", dry_run="true")
-    told = {row["key"]: (row["partition_before"], row["records"], row["other_keys"], row["other_records"]) for row in rows}
-    assert told == {busy.decode(): (1, 5, 3, 3), idle.decode(): (0, 4 + keys[:9].count(idle), 0, 0)}
+    write(spark, root, [busy] * 50 + [other] * 2 + [idle], partitions=2)
+    words = ["move-keys", root, "t", "--key", idle.decode(), "--key", busy.decode(), "--partition", 1, "--json"]
+    for more in (["--dry-run"], []):
+        told = json.loads(run(*words, *more))
+        assert told["executed"] == (not more)
+        assert {row["key"]: tuple(row.values())[3:] for row in told["rows"]} == {
+            busy.decode(): (0, 1, 50, 1, 2),
+            idle.decode(): (0, 1, 1, 0, 0),
+        }
+    assert "other_records" in run(*words[:-1])
 
 
 def test_two_keys_of_a_slot_move_to_one_partition(
@@ -109,18 +137,19 @@ def test_two_keys_of_a_slot_move_to_one_partition(
     assert [row["key"] for row in call("move_slots", topic="'t'", moves=f"map('{one}', 1, '{other}', 1)")] == sorted([one, other])
 
 
-def test_a_move_that_cannot_be_is_refused_before_records_are_read(
-    spark: SparkSession, root: Path, call: Call, fails: Callable[[str, Callable[[], object]], str]
+def test_a_key_that_cannot_move_and_a_sample_that_cannot_be_read_change_nothing(
+    spark: SparkSession, root: Path, call: Call, fails: Callable[[str, Callable[[], object]], str], run: Callable[..., str]
 ) -> None:
     write(spark, root, [b"a"], partitions=3)
     home = Log(root)["t"].partition_for("a")
     closed = (home + 1) % 3
     call("close_partitions", topic="'t'", partitions=f"array({closed})")
-    [data] = [file for file in (root / "_partlog" / "t" / "data").rglob("*") if file.is_file()]
-    data.write_bytes(b"")
     fails("PARTITION_CLOSED", lambda: call("move_slots", topic="'t'", moves=f"map('a', {closed})"))
     fails("PARTITION_NOT_FOUND", lambda: call("move_slots", topic="'t'", moves="map('a', 3)"))
-    fails("SEGMENT_CORRUPT", lambda: call("move_slots", topic="'t'", moves=f"map('a', {(home + 2) % 3})"))
+    [data] = [file for file in (root / "_partlog" / "t" / "data").rglob("*") if file.is_file()]
+    data.write_bytes(b"")
+    for words in (["move-keys", root, "t", "--key", "a", "--partition", (home + 2) % 3], ["suggest-moves", root, "t", "--execute"]):
+        assert "PARTLOG_SEGMENT_CORRUPT" in run(*words, status=3)
     assert Log(root)["t"].partition_for("a") == home
 
 

@@ -218,7 +218,6 @@ REFUSED: list[tuple[str, dict[str, object], str, str]] = [
     ("move_slots", {"moves": "map(-1, 0)"}, "ARGUMENT_VALUE", "has the slots 0 to 4095"),
     ("move_slots", {"moves": "map(0, CAST(NULL AS INT))"}, "ARGUMENT_VALUE", "a slot must move to a partition"),
     ("move_slots", {"moves": "map()"}, "ARGUMENT_VALUE", "it must name a slot"),
-    ("suggest_moves", {"max_moves": -1}, "ARGUMENT_VALUE", "from 0 to 65536"),
 ]
 
 

@@ -8,10 +8,6 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.merge.MergeCounts;
 import io.sparklog.merge.Merging;
-import io.sparklog.read.SlotLoads;
-import io.sparklog.routing.SlotMoves;
-import io.sparklog.routing.SlotSwaps;
-import io.sparklog.routing.SlotTable;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
@@ -25,14 +21,11 @@ import io.sparklog.upkeep.TopicWork;
 import io.sparklog.upkeep.Uninterrupted;
 import io.sparklog.view.KafkaView;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 import java.time.Clock;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
@@ -48,9 +41,6 @@ final class Operations {
 
   /** The memory of a write if it does not say otherwise. */
   private static final long BUFFER_BYTES = Options.of(Map.of(), Options.Side.WRITE).number("write.buffer.bytes");
-
-  /** How much of each partition tells how busy its slots are. */
-  private static final long SAMPLE_BYTES = 32L << 20;
 
   private Operations() {}
 
@@ -105,44 +95,14 @@ final class Operations {
     rows(call, call.arguments().asArgument("weights", () -> administration(call).reroute(weights, when(call), dryRun)));
   }
 
-  static void suggestMoves(Call call) throws IOException {
-    State state = call.state();
-    long[] loads = SlotLoads.of(call.root(), state, SAMPLE_BYTES);
-    int most = (int) call.arguments().number("max_moves");
-    SortedMap<Integer, Integer> moves = SlotSwaps.of(state.slots().table(), loads, state.slots().weights(), most);
-    SlotTable after = state.slots().table().after(SlotMoves.of(moves));
-    if (!moves.isEmpty()) {
-      administration(call).move(state, moves, call.arguments().bool("dry_run"));
-    }
-    int partitions = state.partitions();
-    int[] taken = new int[partitions];
-    moves.values().forEach(to -> taken[to]++);
-    long[] before = SlotSwaps.sums(state.slots().table(), loads, partitions);
-    long[] now = SlotSwaps.sums(after, loads, partitions);
-    for (int p = 0; p < partitions; p++) {
-      call.row(p, state.slots().weights()[p], before[p], now[p], taken[p]);
-    }
-  }
-
-  /** Moves slots. The sample of newest records is read before the move: a call that cannot read it changes nothing. */
-  static void moveSlots(Call call) throws IOException {
+  static void moveSlots(Call call) {
     State state = call.state();
     List<NamedMove> named = call.arguments().moves("moves");
-    TreeMap<Integer, Integer> moves = call.arguments().asArgument("moves", () -> bySlot(named, state));
-    Changed told = moved(call, state, moves, true);
-    Map<Integer, Map<ByteBuffer, Long>> newest = SlotLoads.keys(call.root(), state, moves.navigableKeySet(), SAMPLE_BYTES);
-    Changed changed = call.arguments().bool("dry_run") ? told : moved(call, state, moves, false);
-    Map<NamedMove, Long> own = new HashMap<>();
-    for (NamedMove move : named) {
-      if (move.key() != null) {
-        own.put(move, Optional.ofNullable(newest.get(move.slot(state)).remove(ByteBuffer.wrap(move.key()))).orElse(0L));
-      }
-    }
+    Changed changed = call.arguments()
+        .asArgument("moves", () -> administration(call).move(state, bySlot(named, state), call.arguments().bool("dry_run")));
     for (NamedMove move : named) {
       int slot = move.slot(state);
-      Map<ByteBuffer, Long> others = newest.get(slot);
-      call.row(slot, move.shownKey(), changed.was().slots().table().partition(slot), changed.is().slots().table().partition(slot),
-          own.get(move), (long) others.size(), others.values().stream().mapToLong(count -> count).sum());
+      call.row(slot, move.shownKey(), changed.was().slots().table().partition(slot), changed.is().slots().table().partition(slot));
     }
   }
 
@@ -157,10 +117,6 @@ final class Operations {
       }
     }
     return moves;
-  }
-
-  private static Changed moved(Call call, State state, SortedMap<Integer, Integer> moves, boolean dryRun) {
-    return call.arguments().asArgument("moves", () -> administration(call).move(state, moves, dryRun));
   }
 
   static void rebuild(Call call) throws IOException {

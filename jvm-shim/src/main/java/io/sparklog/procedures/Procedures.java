@@ -13,11 +13,10 @@ public final class Procedures {
   private static final Map<String, TopicProcedure.Body> BODIES = Map.ofEntries(entry("topics", Listings::topics),
       entry("segments", Listings::segments), entry("delete_records", Operations::deleteRecords),
       entry("add_partitions", Operations::addPartitions), entry("close_partitions", Operations::closePartitions),
-      entry("reroute", Operations::reroute), entry("suggest_moves", Operations::suggestMoves), entry("rebuild", Operations::rebuild),
-      entry("move_slots", Operations::moveSlots), entry("set_config", Operations::setConfig),
-      entry("delete_topic", Operations::deleteTopic), entry("merge", Operations::merge), entry("expire", Operations::expire),
-      entry("vacuum", Operations::vacuum), entry("publish", Operations::publish), entry("export", Operations::export),
-      entry("check_store", Operations::checkStore));
+      entry("reroute", Operations::reroute), entry("rebuild", Operations::rebuild), entry("move_slots", Operations::moveSlots),
+      entry("set_config", Operations::setConfig), entry("delete_topic", Operations::deleteTopic), entry("merge", Operations::merge),
+      entry("expire", Operations::expire), entry("vacuum", Operations::vacuum), entry("publish", Operations::publish),
+      entry("export", Operations::export), entry("check_store", Operations::checkStore));
 
   public static final List<TopicProcedure> ALL = Signature.all()
       .stream()

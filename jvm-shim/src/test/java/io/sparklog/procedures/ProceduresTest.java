@@ -226,19 +226,6 @@ final class ProceduresTest {
   }
 
   @Test
-  void busySlotsAreExchangedForIdleOnes() throws Exception {
-    append("a");
-    List<List<Object>> told = call("suggest_moves", "a", 100L, true);
-    assertEquals(10, told.stream().mapToLong(row -> (Long) row.get(3)).sum());
-    assertEquals(10, told.stream().mapToLong(row -> (Long) row.get(4)).sum());
-    assertEquals(0, version("a"));
-    assertEquals(told, call("suggest_moves", "a", 100L, false));
-    int moved = told.stream().mapToInt(row -> (Integer) row.get(5)).sum();
-    assertEquals(moved > 0 ? 1 : 0, version("a"));
-    assertTrue(refused("ARGUMENT_VALUE", "suggest_moves", "a", -1L, true).contains("it must be from 0 to 65536"));
-  }
-
-  @Test
   void aDryRunChangesNothing() throws Exception {
     append("a");
     List<List<Object>> told = call("delete_records", "a", "{\"0\":-1,\"1\":-1}", true);
