@@ -34,6 +34,8 @@ class Consumer:
         self.busy, self.dead, self.frozen = False, False, False
         self.raises = world.random.random() < 0.2
         self.commits = world.random.random() < 0.8
+        self.waits = int(name[1:]) % 3 > 0
+        """Whether some polls of its program wait for records."""
         settings = Settings(
             "root", "g", "table", True, world.reset, INTERVAL, world.random.choice((3, 1000)), 1.0, 1.0 if self.commits else None
         )
@@ -260,7 +262,7 @@ class Consumer:
             self.require_left_if_closed()
 
     def read(self) -> None:
-        timeout_s, records_max = self.world.random.choice((0, 0, 0.3)), self.world.random.choice((2, 50))
+        timeout_s, records_max = self.world.random.choice((0, 0, 0.3 * self.waits)), self.world.random.choice((2, 50))
         if not timeout_s and self.core.finds_nothing(self.world.now, self.world.state_of):
             return
         try:

@@ -116,6 +116,7 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
     "a group of another assignor that died keeps others out": changed(
         Standing, "_enter", ("dead = self._pulse.dead(before.sessions(but=me), self._settings.heartbeat_s)", "pass")
     ),
+    "a program that polls without a wait has no turns": changed(Reading, "finds_nothing", (" or now - self._looked >= self._turn_s", "")),
     "a program in a long batch does not see who came and died": changed(Membership, "_beat", ("self._watched[1]", "self._state")),
 }
 
