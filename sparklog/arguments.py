@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sparklog.errors import SparklogError
 from sparklog.ondisk import names
 from sparklog.ondisk.root import Root
+from sparklog.ondisk.topic_logs import TopicLogs
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -138,10 +139,15 @@ def mapping(name: str, given: Mapping[K, V]) -> ItemsView[K, V]:
     return given.items()
 
 
-def root(given: str | os.PathLike[str] | Root, filesystem: FileSystem | None = None) -> Root:
-    """The root that `named_root` makes of this. CallError if none is there (ROOT_NOT_FOUND and others)."""
-    found = named_root(given, filesystem)
-    found.require()
+def topic_logs(
+    given: str | os.PathLike[str] | Root | TopicLogs, filesystem: FileSystem | None = None, most: int | None = None
+) -> TopicLogs:
+    """The topics of the root that `named_root` makes of this, or that object again; `most` is as in `TopicLogs`.
+
+    CallError if the root does not exist (ROOT_NOT_FOUND and others).
+    """
+    found = given if isinstance(given, TopicLogs) else TopicLogs(named_root(given, filesystem), most)
+    found.root.require()
     return found
 
 

@@ -12,6 +12,8 @@ import pytest
 from logtool import BatchTool
 from xdist.scheduler import LoadScopeScheduling
 
+from sparklog.ondisk.topic_log import TopicLog
+
 pytest_plugins = ["limits"]
 
 OF_STORES = {
@@ -105,6 +107,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     for place, taken in sorted(seconds.items()):
         beside = f"({before.get(place, 0)})" if before else ""
         terminalreporter.write_line(f"  {place:<36} {taken:>6.0f} {beside:>8}".rstrip())
+
+
+@pytest.fixture
+def opens(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The topics that this process loads from a listing of their folders, as opening a topic does."""
+    found: list[str] = []
+    load = TopicLog._load
+
+    def counted(log: TopicLog) -> Any:
+        found.append(log.topic)
+        return load(log)
+
+    monkeypatch.setattr(TopicLog, "_load", counted)
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -183,7 +183,7 @@ def put_batch(root: Root, live: Live, position: int, batch: bytes) -> None:
 
 def checked(root: Path) -> Report:
     """The findings of `verify`, without a second look, as nothing moves."""
-    return verify(arguments.root(root), jobs=1, settles_s=())
+    return verify(arguments.topic_logs(root).root, jobs=1, settles_s=())
 
 
 def view_files(root: Root, suffixes: tuple[str, ...]) -> list[str]:

@@ -158,6 +158,12 @@ def test_files_of_a_root_are_read_through_its_store_alone(module):
     assert bool(used) == (name_of(module) in BESIDE_THE_STORE), used
 
 
+@pytest.mark.parametrize("module", [m for m in modules() if name_of(m) != "ondisk.topic_logs"], ids=name_of)
+def test_a_topic_is_opened_by_topic_logs_alone(module):
+    made = [ast.unparse(node) for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Call)]
+    assert [call for call in made if call.startswith("TopicLog(")] == []
+
+
 def test_importing_sparklog_is_quick():
     script = "import sys, sparklog; print(*{name.split('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT).stdout

@@ -29,12 +29,12 @@ from sparklog.consumer.records import (
 from sparklog.consumer.requests import At, Ats, Committed
 from sparklog.consumer.shell import Shell
 from sparklog.errors import SparklogError
-from sparklog.ondisk.topic_logs import TopicLogs
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
     from sparklog.offsets import OffsetTable
+    from sparklog.ondisk.topic_logs import TopicLogs
 
 _log = logging.getLogger(__name__)
 _RESETS = ("earliest", "latest", "none")
@@ -130,8 +130,8 @@ class Consumer(AnyPartition):
         group = one_of("group_id", group_id, "group", group)
         assignor = one_of("partition_assignment_strategy", strategy(partition_assignment_strategy), "assignor", assignor)
         rack = one_of("client_rack", client_rack, "rack", rack)
-        self._root = arguments.root(root, filesystem)
-        self.root = str(self._root)
+        logs = arguments.topic_logs(root, filesystem)
+        self._root, self.root = logs.root, str(logs.root)
         list_again = arguments.count("metadata_max_age_ms", metadata_max_age_ms) / 1000
         arguments.choice("auto_offset_reset", auto_offset_reset, _RESETS)
         if names and topics:
@@ -156,8 +156,8 @@ class Consumer(AnyPartition):
         self._iterator: Iterator[ConsumerRecord] | None = None
         interval = arguments.positive("poll_interval_ms", poll_interval_ms) / 1000
         commit_interval = arguments.count("auto_commit_interval_ms", auto_commit_interval_ms) / 1000
-        opened = None if table is None else self._opened(table)
-        logs = TopicLogs(self._root) if opened is None else opened.topics.logs
+        opened = None if table is None else self._opened(table, logs)
+        logs = logs if opened is None else opened.topics.logs
         self._pid = process()
         member = None
         if assignor is not None:
@@ -178,7 +178,7 @@ class Consumer(AnyPartition):
         )
         self._core = Core(settings)
         told = {"assigned": on_assign, "revoked": on_revoke, "lost": on_lost or on_revoke}
-        dual = None if dual_table is None else self._opened(dual_table)
+        dual = None if dual_table is None else self._opened(dual_table, logs)
         self._membership: Membership | None = None
         its: Group = Alone()
         if member is not None and opened is not None and group is not None:
@@ -480,10 +480,10 @@ class Consumer(AnyPartition):
         if not self._core.has_group:
             raise SparklogError("GROUP_REQUIRED", call=call, missing="group")
 
-    def _opened(self, table: str | os.PathLike[str] | OffsetTable) -> OffsetTable:
+    def _opened(self, table: str | os.PathLike[str] | OffsetTable, logs: TopicLogs) -> OffsetTable:
         from sparklog.offsets import OffsetTable
 
-        opened = table if isinstance(table, OffsetTable) else OffsetTable(table, self._root)
+        opened = table if isinstance(table, OffsetTable) else OffsetTable(table, logs)
         if opened.root != self.root:
             reason = f"it was opened with the root {opened.root}, and the consumer reads {self.root}: give one of the same root"
             raise SparklogError("OPTION_VALUE", option="table", value=opened.path, reason=reason)

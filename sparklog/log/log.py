@@ -10,12 +10,17 @@ from sparklog import arguments
 from sparklog.log.summary import Summary
 from sparklog.log.topic import Topic
 from sparklog.ondisk.root import Root
+from sparklog.ondisk.topic_logs import TopicLogs
 from sparklog.show.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, when
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
     from sparklog.verify import Report
+
+
+_TOPICS_KEPT = 1_000
+"""A log keeps the newest known states of this many topics, those that were asked for last."""
 
 
 class Log(Displayed):
@@ -32,7 +37,7 @@ class Log(Displayed):
     root: str
     """The absolute path, or the URL as Spark spells it."""
 
-    def __init__(self, root: str | os.PathLike[str] | Root, *, filesystem: FileSystem | None = None) -> None:
+    def __init__(self, root: str | os.PathLike[str] | Root | TopicLogs, *, filesystem: FileSystem | None = None) -> None:
         """Opens a root: a path, `file:` and a path, `hdfs://host:port/path`, or `s3a://bucket/prefix`, for which `s3://` stands too.
 
         A bucket is read through `filesystem`, a FileSystem of pyarrow.fs, which has the settings. Without one, they are taken from the
@@ -41,16 +46,16 @@ class Log(Displayed):
         the hdfs-site.xml of HADOOP_CONF_DIR, or at port 9870 of the host. CallError if there is not a root (PARTLOG_ROOT_NOT_FOUND and
         others).
         """
-        self._root = arguments.root(root, filesystem)
-        self.root = str(self._root)
+        self._logs = arguments.topic_logs(root, filesystem, _TOPICS_KEPT)
+        self.root = str(self._logs.root)
 
     def topics(self) -> list[str]:
         """The names of the topics, sorted."""
-        return self._root.topics()
+        return self._logs.root.topics()
 
     def topic(self, name: str) -> Topic:
         """The topic of this name. CallError PARTLOG_TOPIC_NOT_FOUND, which lists the existing ones, or PARTLOG_TOPIC_NAME_ILLEGAL."""
-        return Topic(self._root, name)
+        return Topic(self._logs, name)
 
     def verify(
         self,
@@ -71,11 +76,11 @@ class Log(Displayed):
         """
         from sparklog.verify import verify
 
-        return verify(self._root, topics, quick=quick, jobs=jobs, progress=progress)
+        return verify(self._logs.root, topics, quick=quick, jobs=jobs, progress=progress)
 
     def summaries(self) -> Iterator[Summary]:
         """The topics in short, sorted by name. A topic that cannot be read has an `error`, and the others are still there."""
-        return (Summary.of(self._root, name) for name in self.topics())
+        return (Summary.of(self._logs.log(name)) for name in self.topics())
 
     def __getitem__(self, name: str) -> Topic:
         return self.topic(name)
@@ -97,7 +102,7 @@ class Log(Displayed):
         rows: list[list[object]] = []
         left = SEGMENTS_SUMMED
         for name in topics[:SHOWN]:
-            each = Summary.of(self._root, name, left)
+            each = Summary.of(self._logs.log(name), left)
             left -= each.segments or 0
             if each.error is not None:
                 rows.append([name, each.error.condition, *[""] * 6])

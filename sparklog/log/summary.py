@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sparklog.errors import SparklogError
-from sparklog.ondisk.root import Root
 from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
@@ -37,18 +36,17 @@ class Summary:
     error: SparklogError | None = None
 
     @classmethod
-    def of(cls, root: Root, topic: str, segments_max: int | None = None) -> Summary:
+    def of(cls, log: TopicLog, segments_max: int | None = None) -> Summary:
         """The summary of a topic, with its `error` if it cannot be read. Without sums if it has more than `segments_max` segments."""
         try:
-            log = TopicLog(root, topic)
             state = log.newest()
             totals = Totals.of_partitions(log, state, segments_max)
             copies = None if totals is None else view_bytes(log, state)
         except SparklogError as error:
-            return cls(topic, error=error)
+            return cls(log.topic, error=error)
         sums = None if totals is None else Totals.together(totals)
         return cls(
-            topic,
+            log.topic,
             state.partitions,
             sum(state.ends) - sum(state.starts),
             sums and sums.records,

@@ -20,7 +20,7 @@ from sparklog.log.keys import Key, key_table
 from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
-from sparklog.ondisk.topic_log import TopicLog
+from sparklog.ondisk.topic_logs import TopicLogs
 from sparklog.ondisk.totals import Totals
 from sparklog.show.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, readable, rows, when
 
@@ -43,15 +43,11 @@ class Topic(Displayed):
 
     name: str
 
-    def __init__(self, root: str | os.PathLike[str] | Root, name: str, *, filesystem: FileSystem | None = None) -> None:
+    def __init__(self, root: str | os.PathLike[str] | Root | TopicLogs, name: str, *, filesystem: FileSystem | None = None) -> None:
         """Opens a topic. The root, and `filesystem`, are those of `Log`."""
         self.name = arguments.topic(name)
-        self._log = TopicLog(arguments.named_root(root, filesystem), name)
-        try:
-            self._log.newest()
-        except SparklogError:
-            self._log.root.require()
-            raise
+        self._log = arguments.topic_logs(root, filesystem).log(self.name)
+        self._log.newest()
 
     @property
     def root(self) -> str:

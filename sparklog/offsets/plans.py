@@ -126,7 +126,7 @@ def plan(
     require_group(group)
     arguments.choice("weight", weight, WEIGHTS)
     arguments.choice("assignor", assignor, ASSIGNORS)
-    logs = root if isinstance(root, TopicLogs) else TopicLogs(arguments.root(root))
+    logs = arguments.topic_logs(root)
     known = list(positions)
     crew, new = _members(members), _members(joining)
     read = {topic for each in [*crew, *new] if isinstance(each, Member) for topic in each.topics}

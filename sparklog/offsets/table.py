@@ -27,6 +27,7 @@ from sparklog.offsets.summaries import GroupSummaries, GroupSummary
 from sparklog.offsets.topics import Ids, Offsets, Topics, require_same
 from sparklog.offsets.views import GroupChanges, GroupMembers, GroupShare
 from sparklog.ondisk.root import Root
+from sparklog.ondisk.topic_logs import TopicLogs
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -54,7 +55,7 @@ class OffsetTable:
     def __init__(
         self,
         path: str | os.PathLike[str],
-        root: str | os.PathLike[str] | Root | None = None,
+        root: str | os.PathLike[str] | Root | TopicLogs | None = None,
         *,
         spark: SparkSession | None = None,
         storage_options: Mapping[str, str] | None = None,

@@ -29,11 +29,11 @@ Ids = Mapping[str, str]
 class Topics:
     """The topics of a root, or of none: then every look at one is a CallError that names the table."""
 
-    def __init__(self, root: str | os.PathLike[str] | Root | None, table: str, filesystem: FileSystem | None = None) -> None:
-        self.root = None if root is None else arguments.root(root, filesystem)
+    def __init__(self, root: str | os.PathLike[str] | Root | TopicLogs | None, table: str, filesystem: FileSystem | None = None) -> None:
+        self._logs = None if root is None else arguments.topic_logs(root, filesystem)
+        self.root = None if self._logs is None else self._logs.root
         places.require_apart(table, self.root, "offsets")
         self._table = table
-        self._logs = None if self.root is None else TopicLogs(self.root)
 
     @property
     def storage_options(self) -> Mapping[str, str]:

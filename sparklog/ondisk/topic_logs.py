@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from sparklog.errors import SparklogError
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
@@ -9,15 +11,28 @@ from sparklog.ondisk.topic_log import TopicLog
 
 
 class TopicLogs:
-    """Keeps the commit log of each topic that was asked for, with the newest state that is known of it. Threads may share it."""
+    """Opens the topics of a root: nothing else does. It keeps the commit log of each topic, with its newest known state.
 
-    def __init__(self, root: Root) -> None:
+    Threads may share it.
+    """
+
+    def __init__(self, root: Root, most: int | None = None) -> None:
+        """Keeps at most this number of topics, those that were asked for last; None keeps all."""
         self.root = root
+        self._most = most
         self._logs: dict[str, TopicLog] = {}
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[type[TopicLogs], tuple[Root, int | None]]:
+        return TopicLogs, (self.root, self._most)
 
     def log(self, topic: str) -> TopicLog:
         """The commit log of a topic, which need not exist. The name must be legal."""
-        return self._logs.get(topic) or self._logs.setdefault(topic, TopicLog(self.root, topic))
+        with self._lock:
+            found = self._logs[topic] = self._logs.pop(topic) if topic in self._logs else TopicLog(self.root, topic)
+            if self._most is not None and len(self._logs) > self._most:
+                del self._logs[next(iter(self._logs))]
+        return found
 
     def find(self, topic: str) -> State | None:
         """The newest state of a topic; None if the topic does not exist. Cheap if nothing was committed since the last call."""
@@ -30,4 +45,5 @@ class TopicLogs:
 
     def forget(self, topic: str) -> None:
         """Keeps no more of a topic that was deleted."""
-        self._logs.pop(topic, None)
+        with self._lock:
+            self._logs.pop(topic, None)

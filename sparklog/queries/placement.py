@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
-from sparklog.log.log import Log
+from sparklog.log.topic import Topic
 from sparklog.offsets.table import OffsetTable
 from sparklog.ondisk.routing import UNBOUND, Routing
 from sparklog.ondisk.state import State
-from sparklog.ondisk.topic_log import TopicLog
 
 if TYPE_CHECKING:
     import os
@@ -104,10 +103,11 @@ class Placement:
         self.groups = [group] if isinstance(group, str) else list(group)
         if self.groups and table is None:
             raise ValueError("`table` must be the offset table that has the positions of the groups")
-        self.topic = Log(root).topic(topic)
+        logs = arguments.topic_logs(root)
+        self.topic = Topic(logs, topic)
         self.refresh_s = refresh_s
-        self._files = TopicLog(arguments.root(root), topic)
-        self._table = None if table is None else OffsetTable(table, root)
+        self._files = logs.log(topic)
+        self._table = None if table is None else OffsetTable(table, logs)
         self._clock = clock
         self._last: _Look | None = None
         self._speeds: dict[tuple[str, int], float] = {}

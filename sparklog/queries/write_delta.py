@@ -47,6 +47,7 @@ def write_delta(
     places.delta_table(re.sub("^([a-zA-Z][a-zA-Z0-9+.-]*):/(?!/)", r"\1:///", arguments.path("path", path)), opened.topics.root, "output")
     require_group(group)
     return WriteDelta(
+        opened,
         arguments.path("path", path),
         arguments.path("table", table),
         arguments.path("root", root),
@@ -57,9 +58,10 @@ def write_delta(
 
 
 class WriteDelta:
-    """The function for a query. Spark Connect sends it to the server, so it holds an owner only after its first micro-batch."""
+    """The function for a query. Spark Connect sends it to the server, which opens the offset table and its topics again, once."""
 
-    def __init__(self, path: str, table: str, root: str, checkpoint: str, group: str, options: dict[str, Any]) -> None:
+    def __init__(self, opened: OffsetTable, path: str, table: str, root: str, checkpoint: str, group: str, options: dict[str, Any]) -> None:
+        self._opened: OffsetTable | None = opened
         self._path, self._table, self._root, self._checkpoint = path, table, root, checkpoint
         self._group = group
         self._options = options
@@ -67,10 +69,11 @@ class WriteDelta:
 
     def __call__(self, rows: DataFrame, epoch: int) -> None:
         """Writes a micro-batch, and commits its offsets."""
-        table = OffsetTable(self._table, self._root)
-        read = reads.of_checkpoint(self._checkpoint, epoch, table.topics)
+        if self._opened is None:
+            self._opened = OffsetTable(self._table, self._root)
+        read = reads.of_checkpoint(self._checkpoint, epoch, self._opened.topics)
         if self._owner is None:
-            self._owner = Owner(table, self._group)
+            self._owner = Owner(self._opened, self._group)
         self._owner.require()
         once = {"txnAppId": read.query_id, "txnVersion": str(epoch)}
         rows.write.format("delta").mode("append").options(**self._options, **once).save(self._path)
@@ -78,4 +81,4 @@ class WriteDelta:
             self._owner.commit(read.offsets, read.ids, query_id=read.query_id, epoch=read.epoch)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_owner": None}
+        return {**self.__dict__, "_opened": None, "_owner": None}

@@ -12,7 +12,7 @@ from sparklog.errors import SparklogError
 from sparklog.offsets import lags
 from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.views import GroupMember
-from sparklog.ondisk.root import Root
+from sparklog.ondisk.topic_logs import TopicLogs
 from sparklog.ui.responses import Refused, text_of
 
 _GROUPS_MAX = 500
@@ -22,18 +22,18 @@ _POINTS_MAX = 400
 _TEXT_MAX = 500
 
 
-def table_of(root: Root, path: str | None) -> OffsetTable:
+def table_of(logs: TopicLogs, path: str | None) -> OffsetTable:
     """The offset table of the page."""
     if path is None:
         raise Refused(404, "TABLE_NOT_GIVEN", "Groups are rows of an offset table: start the page with --table PATH.")
-    return OffsetTable(path, root)
+    return OffsetTable(path, logs)
 
 
-def groups(root: Root, path: str | None, request: Request) -> dict[str, Any]:
+def groups(logs: TopicLogs, path: str | None, request: Request) -> dict[str, Any]:
     """All groups, each with its lag. For those that it does not come to in time there is only the name."""
     if path is None:
         return {"table": None, "exists": False, "groups": [], "more": 0}
-    table = table_of(root, path)
+    table = table_of(logs, path)
     exists = table.exists()
     names = table.groups() if exists else []
     deadline = time.monotonic() + _LIST_S
@@ -41,9 +41,9 @@ def groups(root: Root, path: str | None, request: Request) -> dict[str, Any]:
     return {"table": table.path, "exists": exists, "groups": found, "more": max(0, len(names) - _GROUPS_MAX)}
 
 
-def group(root: Root, path: str | None, request: Request) -> dict[str, Any]:
+def group(logs: TopicLogs, path: str | None, request: Request) -> dict[str, Any]:
     """A group: its positions, its lag, its lag over time, and the members that share it."""
-    table = table_of(root, path)
+    table = table_of(logs, path)
     name = request.query_params.get("group", "")
     about = _about(table, name)
     history = table.lag_history(name).to_pylist()

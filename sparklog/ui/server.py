@@ -25,7 +25,7 @@ import sparklog
 from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.log.summary import Summary
-from sparklog.ondisk.root import Root
+from sparklog.ondisk.topic_logs import TopicLogs
 from sparklog.ui import groups, query, topics
 from sparklog.ui.guard import Guard
 from sparklog.ui.records import MERGED_MAX
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 PORT = 8470
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _LINES_S = 0.05
+_TOPICS_KEPT = 1_000
+"""The server keeps the newest known states of this many topics, those that were asked for last."""
 
 
 def application(
@@ -50,30 +52,30 @@ def application(
 
     The root, and `filesystem`, are those of `Log`. CallError if there is not a root.
     """
-    opened = arguments.root(root, filesystem)
+    logs = arguments.topic_logs(root, filesystem, _TOPICS_KEPT)
     offsets = None if table is None else arguments.path("table", table)
     tails = Tails()
 
     def about(request: Request) -> object:
-        return {"root": str(opened), "table": offsets, "version": sparklog.__version__}
+        return {"root": str(logs.root), "table": offsets, "version": sparklog.__version__}
 
-    def api(answer: Callable[[Root, Request], object]) -> Any:
-        return answering(lambda request: answer(arguments.root(opened), request))
+    def api(answer: Callable[[TopicLogs, Request], object]) -> Any:
+        return answering(lambda request: answer(arguments.topic_logs(logs), request))
 
-    def download(root: Root, request: Request) -> Response:
-        return Download(*topics.value(root, request))
+    def download(logs: TopicLogs, request: Request) -> Response:
+        return Download(*topics.value(logs, request))
 
     async def listed(request: Request) -> Response:
         try:
-            found = await run_in_threadpool(arguments.root, opened)
-            return StreamingResponse(_lines(found, await run_in_threadpool(found.topics)), media_type="application/x-ndjson")
+            await run_in_threadpool(arguments.topic_logs, logs)
+            return StreamingResponse(_lines(logs, await run_in_threadpool(logs.root.topics)), media_type="application/x-ndjson")
         except Exception as error:
             return respond(*failure(error))
 
-    def tail(root: Root, request: Request) -> Response:
-        log, state = topics.opened(root, request)
+    def tail(logs: TopicLogs, request: Request) -> Response:
+        log, state = topics.opened(logs, request)
         partition = query.maybe_number(request, "partition")
-        arguments.partitions(state, root, partition)
+        arguments.partitions(state, logs.root, partition)
         if partition is None and state.partitions > MERGED_MAX:
             reason = f"the topic has {state.partitions} partitions, and at most {MERGED_MAX} are followed together: choose one"
             raise query.refused("partition", "all", reason)
@@ -91,8 +93,8 @@ def application(
         Route(f"{one}/commits", api(topics.commits)),
         Route(f"{one}/slots", api(topics.slots)),
         Route(f"{one}/tail", api(tail)),
-        Route("/api/groups", api(lambda root, request: groups.groups(root, offsets, request))),
-        Route("/api/group", api(lambda root, request: groups.group(root, offsets, request))),
+        Route("/api/groups", api(lambda logs, request: groups.groups(logs, offsets, request))),
+        Route("/api/group", api(lambda logs, request: groups.group(logs, offsets, request))),
         *_files(),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, hosts=hosts)])
@@ -117,15 +119,15 @@ def _absent(page: Callable[..., Response], request: Request) -> Response:
     return Response("Not Found", 404, media_type="text/plain") if asked else page(status_code=404)
 
 
-def _lines(root: Root, names: list[str]) -> Iterator[bytes]:
+def _lines(logs: TopicLogs, names: list[str]) -> Iterator[bytes]:
     """The number of topics, and then a line about each, as soon as it is known."""
-    lines = [written({"root": str(root), "topics": len(names)})]
+    lines = [written({"root": str(logs.root), "topics": len(names)})]
     sent = 0.0
     for name in names:
         if time.monotonic() - sent > _LINES_S:
             yield b"\n".join(lines) + b"\n"
             lines, sent = [], time.monotonic()
-        lines.append(written(topics.line(Summary.of(root, name))))
+        lines.append(written(topics.line(Summary.of(logs.log(name)))))
     yield b"\n".join(lines) + b"\n"
 
 

@@ -14,10 +14,10 @@ from sparklog.log.hot_slots import HotSlots
 from sparklog.log.keys import Key
 from sparklog.log.summary import Summary
 from sparklog.ondisk.reader import PartitionReader
-from sparklog.ondisk.root import Root
 from sparklog.ondisk.routing import Past
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
+from sparklog.ondisk.topic_logs import TopicLogs
 from sparklog.ondisk.totals import Totals
 from sparklog.ondisk.version import Segment
 from sparklog.ui import query
@@ -39,21 +39,21 @@ _SAMPLE = 1_000
 _HEADER_BYTES = 4_096
 
 
-def opened(root: Root, request: Request) -> tuple[TopicLog, State]:
+def opened(logs: TopicLogs, request: Request) -> tuple[TopicLog, State]:
     """The topic that a request names, in its newest state."""
-    log = TopicLog(root, arguments.topic(request.path_params["topic"]))
+    log = logs.log(arguments.topic(request.path_params["topic"]))
     return log, log.newest()
 
 
-def topic(root: Root, request: Request) -> dict[str, Any]:
+def topic(logs: TopicLogs, request: Request) -> dict[str, Any]:
     """A topic, and each of its partitions."""
-    log, _ = opened(root, request)
+    log, _ = opened(logs, request)
     return describe(log)
 
 
-def records(root: Root, request: Request) -> dict[str, Any]:
+def records(logs: TopicLogs, request: Request) -> dict[str, Any]:
     """A page of records, or what a search found. If there are too many partitions, it has no records, and `most` is the limit."""
-    log, state = opened(root, request)
+    log, state = opened(logs, request)
     count = min(max(query.number(request, "limit", 100), 1), ROWS_MAX)
     partition = query.maybe_number(request, "partition")
     begin, before = query.cursor(request, "from", state, partition), query.cursor(request, "before", state, partition)
@@ -113,9 +113,9 @@ def _moved(state: State, asked: dict[int, int]) -> list[dict[str, int]]:
     ]
 
 
-def record(root: Root, request: Request) -> dict[str, Any]:
+def record(logs: TopicLogs, request: Request) -> dict[str, Any]:
     """One record: its segment, and a part of its key and of its value, in hex."""
-    log, state = opened(root, request)
+    log, state = opened(logs, request)
     (partition,) = arguments.partitions(state, log.root, request.path_params["partition"])
     offset = request.path_params["offset"]
     arguments.offsets(state, log.root, "offset", offset, [partition], state.starts)
@@ -143,9 +143,9 @@ def _part(octets: Any, begin: int, size: int) -> dict[str, Any] | None:
     return {"size": len(octets), "from": begin, "hex": bytes(memoryview(octets)[begin : begin + size]).hex()}
 
 
-def value(root: Root, request: Request) -> tuple[str, bytes]:
+def value(logs: TopicLogs, request: Request) -> tuple[str, bytes]:
     """A name for a file, and the whole value (or key) of a record."""
-    log, state = opened(root, request)
+    log, state = opened(logs, request)
     (partition,) = arguments.partitions(state, log.root, request.path_params["partition"])
     offset = request.path_params["offset"]
     arguments.offsets(state, log.root, "offset", offset, [partition], state.starts)
@@ -155,9 +155,9 @@ def value(root: Root, request: Request) -> tuple[str, bytes]:
     raise query.refused("offset", offset, "no record has this offset")
 
 
-def segments(root: Root, request: Request) -> dict[str, Any]:
+def segments(logs: TopicLogs, request: Request) -> dict[str, Any]:
     """Segments of a partition, from a number on; and the segments of many partitions as runs, for a picture."""
-    log, state = opened(root, request)
+    log, state = opened(logs, request)
     partition = query.maybe_number(request, "partition")
     about = {"topic": state.topic, "partitions": state.partitions, "version": state.version, "committed_at": state.time}
     if partition is None:
@@ -194,9 +194,9 @@ def _runs(log: TopicLog, state: State, partition: int) -> dict[str, Any]:
     return {"partition": partition, "start": state.starts[partition], "end": state.ends[partition], "segments": count, "runs": runs}
 
 
-def commits(root: Root, request: Request) -> dict[str, Any]:
+def commits(logs: TopicLogs, request: Request) -> dict[str, Any]:
     """Commits, the newest first; `before` is a version."""
-    log, state = opened(root, request)
+    log, state = opened(logs, request)
     before = query.number(request, "before", state.version + 1)
     count = min(max(query.number(request, "limit", 50), 1), _COMMITS_MAX)
     back = max(0, state.version + 1 - before)
@@ -218,9 +218,9 @@ def _commit(commit: Commit, millis: int) -> dict[str, Any]:
     return {name: getattr(commit, name) for name in names} | {"time": millis}
 
 
-def slots(root: Root, request: Request) -> dict[str, Any]:
+def slots(logs: TopicLogs, request: Request) -> dict[str, Any]:
     """How the topic routes, its newest re-routes, the newest first, and the busiest slots of a sample. `routing` is None without slots."""
-    log, state = opened(root, request)
+    log, state = opened(logs, request)
     found, routing = HotSlots.of(log, state, _HOT_SLOTS, _SAMPLE), state.routing
     return {
         "topic": state.topic,

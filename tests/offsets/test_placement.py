@@ -17,6 +17,12 @@ def slot(key: bytes) -> int:
     return (murmur3(key) & 0x7FFFFFFF) % SLOTS
 
 
+def test_a_placement_opens_its_topic_once(tmp_path, opens):
+    placed = Placed(tmp_path / "root", tmp_path / "offsets", group="g")
+    placed.placement.look()
+    assert opens == ["t"]
+
+
 class Clock:
     now = 0.0
 

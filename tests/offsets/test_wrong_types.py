@@ -44,7 +44,7 @@ BOOLEANS: dict[tuple[str, str], Callable[..., object]] = {
     ("Consumer.close", "autocommit"): lambda topic, table, given: Consumer(topic.root, "t").close(given),
     ("Consumer.committed", "metadata"): lambda topic, table, given: Consumer(topic.root, "t").committed(("t", 0), given),
     ("Log.verify", "quick"): lambda topic, table, given: Log(topic.root).verify(quick=given),
-    ("verify", "quick"): lambda topic, table, given: verify(Log(topic.root)._root, quick=given),
+    ("verify", "quick"): lambda topic, table, given: verify(Log(topic.root)._logs.root, quick=given),
     ("Topic.show", "last"): lambda topic, table, given: Log(topic.root)["t"].show(last=given),
     ("serve", "public"): lambda topic, table, given: serve(topic.root, host="0.0.0.0", public=given),
     **{
@@ -108,7 +108,7 @@ NUMBERS: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "Consumer.seek": (of_consumer("seek", partition=("t", 0)), ("offset",)),
     "Consumer.fetch": (of_consumer("fetch", partition=("t", 0), offset=0), ("offset", "max_bytes")),
     "Log.verify": (lambda topic, table, **given: Log(topic.root).verify(**given), ("jobs",)),
-    "verify": (lambda topic, table, **given: verify(Log(topic.root)._root, **given), ("jobs",)),
+    "verify": (lambda topic, table, **given: verify(Log(topic.root)._logs.root, **given), ("jobs",)),
     "serve": (lambda topic, table, **given: serve(topic.root, **given), ("port",)),
     "Placement.__init__": (lambda topic, table, **given: sparklog.Placement(topic.root, "t", **given), ("refresh_s",)),
     "Topic.batches": (of_topic("batches"), ("partition",)),

@@ -95,6 +95,20 @@ def test_a_query_whose_group_was_taken_writes_no_output_any_more(spark, topic, t
     assert places(table, "g") == {("t", 0): 0, ("t", 1): 0}
 
 
+def test_write_delta_opens_a_topic_once_for_all_micro_batches(spark, topic, tmp_path, opens):
+    table, checkpoint = str(tmp_path / "table"), str(tmp_path / "checkpoint")
+    function = write_delta(tmp_path / "out", table=table, group="g", root=topic.root, checkpoint=checkpoint)
+    given = spark.readStream.format("partlog").options(subscribe="t", startingOffsets="earliest").load(str(topic.root))
+    query = given.select("offset").writeStream.foreachBatch(function).option("checkpointLocation", checkpoint).start()
+    try:
+        for _ in range(3):
+            query.processAllAvailable()
+            topic.append(records(1))
+    finally:
+        query.stop()
+    assert opens == ["t"]
+
+
 def test_sql_reads_a_topic_through_a_view(spark, topic):
     options = f"USING partlog OPTIONS (path '{topic.root}', topic 't')"
     spark.sql(f"CREATE TEMPORARY VIEW seen {options}")

@@ -148,7 +148,7 @@ def test_requests(s3, topic, fault_proxy):
     with proxy.counting("json$") as reading:
         found.commits(1)
     assert reading == Counter(HEAD=3, GET=1)
-    log._root.store.look("")
+    log._logs.root.store.look("")
     with proxy.counting(topic.name) as scanning:
         rows = found.read().num_rows
     assert rows == 40

@@ -1,0 +1,57 @@
+"""A topic is opened once, however many questions are asked about it."""
+
+import pickle
+
+from handmade import Topic, records
+
+from sparklog import Consumer, Log
+from sparklog.ondisk.root import Root
+from sparklog.ondisk.topic_logs import TopicLogs
+
+
+def test_a_log_opens_a_topic_once(topic, opens):
+    log = Log(topic.root)
+    for _ in range(2):
+        assert log["t"].head().num_rows == 10
+        assert [each.offsets for each in log.summaries()] == [35]
+        assert "t" in repr(log)
+    assert opens == ["t"]
+
+
+def test_a_log_sees_each_commit_deletion_and_creation(topic, opens):
+    log = Log(topic.root)
+    before = log["t"].end_offsets()
+    topic.append(records(5))
+    assert log["t"].end_offsets()[0] == before[0] + 5
+    topic.delete()
+    assert "t" not in log
+    topic.append(records(2))
+    assert log["t"].end_offsets()[0] == 2
+
+
+def test_the_topics_that_were_asked_for_last_are_kept(topic, opens):
+    for name in "abc":
+        Topic(topic.root, name, partitions=1).append(records(1))
+    logs = TopicLogs(Root.at(str(topic.root)), 2)
+    kept = logs.log("a")
+    for name in "abac":
+        logs.log(name).newest()
+    assert opens == ["a", "b", "c"]
+    assert logs.log("a") is kept
+    logs.log("b").newest()
+    assert opens == ["a", "b", "c", "b"]
+
+
+def test_logs_and_topics_go_to_other_processes(topic):
+    log = Log(topic.root)
+    log["t"].head()
+    there, of = pickle.loads(pickle.dumps((log, log["t"])))
+    assert there["t"].head().equals(of.head())
+    assert of.head().equals(log["t"].head())
+
+
+def test_a_consumer_opens_a_topic_once(topic, opens):
+    with Consumer(topic.root, "t", auto_offset_reset="earliest") as consumer:
+        assert consumer.poll()
+        assert consumer.end_offsets(consumer.assignment())
+    assert opens == ["t"]
