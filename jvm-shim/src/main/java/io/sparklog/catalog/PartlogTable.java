@@ -29,6 +29,8 @@ import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -40,7 +42,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A root, with the options of a load, a save or a table of Spark's own catalog. Nothing is read before a scan or a write. */
-class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
+class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, ReportsSinkMetrics {
   /** By session, the options without effect that it was warned about. */
   private static final Map<Object, Set<String>> WARNED = Collections.synchronizedMap(new WeakHashMap<>());
 
@@ -130,6 +132,11 @@ class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
     return Arrays.stream(schema.fields())
         .map(field -> Column.create(field.name(), field.dataType(), field.nullable()))
         .toArray(Column[]::new);
+  }
+
+  @Override
+  public MetadataColumn[] metadataColumns() {
+    return HiddenColumn.all();
   }
 
   /** For DESCRIBE EXTENDED and SHOW TBLPROPERTIES: the options it was made with, and that its log stays when it is dropped. */

@@ -4,6 +4,7 @@ import io.sparklog.routing.Partitioner;
 import io.sparklog.routing.PastReroute;
 import io.sparklog.routing.Router;
 import io.sparklog.routing.Routing;
+import io.sparklog.routing.RoutingEpochs;
 import io.sparklog.routing.SlotTable;
 import io.sparklog.segment.Segment;
 import io.sparklog.spec.Invariant;
@@ -139,6 +140,11 @@ public final class State {
     Optional<PastReroute> last = routing().flatMap(routing -> routing.lastOfAll());
     last.ifPresent(past -> Arrays.setAll(since, p -> Math.max(since[p], past.cut(p))));
     return since;
+  }
+
+  /** The routing epochs of the offsets [{@code start}, {@code end}) of a partition. @throws PartlogException FORMAT_TOO_NEW */
+  public RoutingEpochs epochs(int partition, long start, long end) {
+    return known() == null ? RoutingEpochs.NO_SLOTS : known().epochs(partition, start, end);
   }
 
   /** The re-routes that an offset of a partition comes after, of those that have records from before them. */

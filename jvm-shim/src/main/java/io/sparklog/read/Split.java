@@ -1,5 +1,6 @@
 package io.sparklog.read;
 
+import io.sparklog.routing.RoutingEpochs;
 import io.sparklog.log.State;
 import io.sparklog.segment.Extent;
 import io.sparklog.spec.Invariant;
@@ -17,9 +18,10 @@ import java.util.Optional;
  * @param version of the state that was planned from
  * @param decompressedBytesMax the most bytes that the records of one batch of the topic may take when decompressed
  * @param filter what records of filtered extents must meet
+ * @param epochs of the offsets; null if they are not asked for
  */
 public record Split(String topic, String topicId, long version, int partition, long decompressedBytesMax, RecordFilter filter,
-    List<Extent> extents) implements Serializable {
+    List<Extent> extents, RoutingEpochs epochs) implements Serializable {
 
   public Split {
     for (int i = 0; i < extents.size(); i++) {
@@ -30,10 +32,17 @@ public record Split(String topic, String topicId, long version, int partition, l
     }
   }
 
-  /** With so much of {@code filter} as matters to its records. */
-  static Split of(State state, int partition, RecordFilter filter, RoutedKeys routed, List<Extent> extents) {
+  /**
+   * With so much of {@code filter} as matters to its records.
+   *
+   * @param withEpochs whether the routing epochs of its offsets are asked for
+   */
+  static Split of(State state, int partition, RecordFilter filter, RoutedKeys routed, List<Extent> extents, boolean withEpochs) {
+    RoutingEpochs epochs = withEpochs
+        ? state.epochs(partition, extents.get(0).startOffset(), extents.get(extents.size() - 1).endOffset())
+        : null;
     Split split = new Split(state.topic(), state.topicId(), state.version(), partition, state.config().decompressedBytesMax(), filter,
-        extents);
+        extents, epochs);
     return split.ofTask(routed);
   }
 
@@ -43,7 +52,7 @@ public record Split(String topic, String topicId, long version, int partition, l
         ? routed.in(extents.stream().map(Extent::segment).toList(), filter).ofTask()
         : RecordFilter.ALL_RECORDS;
     List<Extent> tested = its.equals(RecordFilter.ALL_RECORDS) ? extents.stream().map(Extent::unfiltered).toList() : extents;
-    return new Split(topic, topicId, version, partition, decompressedBytesMax, its, new ArrayList<>(tested));
+    return new Split(topic, topicId, version, partition, decompressedBytesMax, its, new ArrayList<>(tested), epochs);
   }
 
   /**
@@ -73,7 +82,7 @@ public record Split(String topic, String topicId, long version, int partition, l
       return Optional.empty();
     }
     RecordFilter both = RecordFilter.all(List.of(filter, more));
-    return Optional.of(new Split(topic, topicId, version, partition, decompressedBytesMax, both, left).ofTask(routed));
+    return Optional.of(new Split(topic, topicId, version, partition, decompressedBytesMax, both, left, epochs).ofTask(routed));
   }
 
   /** The extent for the records that also meet {@code more}; empty if none may. Its offsets and positions stay. */

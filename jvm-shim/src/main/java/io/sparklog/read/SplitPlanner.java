@@ -26,6 +26,7 @@ public final class SplitPlanner {
   private final LaterState later;
   private final WalkedSegments walked;
   private final ExtentFinder finder;
+  private boolean withEpochs;
 
   /** @param failOnDataLoss whether it is an error if offsets or the topic go while the splits are planned; otherwise they are left out */
   public SplitPlanner(ReadableTopics topics, SplitSize size, boolean failOnDataLoss) {
@@ -41,6 +42,12 @@ public final class SplitPlanner {
     this.finder = new ExtentFinder(topics, walked);
   }
 
+  /** The splits say the routing epochs of their offsets if these are asked for. */
+  public SplitPlanner withEpochs(boolean asked) {
+    withEpochs = asked;
+    return this;
+  }
+
   /** The wanted part of a partition, and where that is. */
   private record Found(Selection selection, List<Extent> extents) {
     private long bytes() {
@@ -52,7 +59,7 @@ public final class SplitPlanner {
    * The splits for {@code selections}, by topic, partition and offset.
    *
    * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_REPLACED, SEGMENT_MISSING, OFFSETS_EXPIRED; of segments that are cut,
-   *     BATCH_CORRUPT, SEGMENT_CORRUPT
+   *     BATCH_CORRUPT, SEGMENT_CORRUPT; of routing epochs, FORMAT_TOO_NEW
    */
   public List<Split> plan(List<Selection> selections) throws IOException {
     List<Found> partitions = new ArrayList<>();
@@ -239,7 +246,7 @@ public final class SplitPlanner {
       long offsets = extents.stream().mapToLong(Extent::offsets).sum();
       Invariant.require(offsets <= size.recordsMax(), () -> "a split of partition " + selection.partition() + " of " + state + " has "
           + offsets + " offsets, more than " + size.recordsMax());
-      splits.add(Split.of(state, selection.partition(), selection.filter(), finder.routedKeys(state), extents));
+      splits.add(Split.of(state, selection.partition(), selection.filter(), finder.routedKeys(state), extents, withEpochs));
     }
   }
 }

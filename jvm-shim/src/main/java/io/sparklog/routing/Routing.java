@@ -14,6 +14,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 
@@ -101,6 +103,18 @@ public final class Routing {
       }
     }
     return low;
+  }
+
+  /** The routing epochs of the offsets [{@code start}, {@code end}) of a partition. */
+  public RoutingEpochs epochs(int partition, long start, long end) {
+    int oldest = epoch - past.size();
+    int before = after(partition, start);
+    SortedMap<Long, Integer> rises = new TreeMap<>();
+    for (int i = before; i < past.size() && past.get(i).cut(partition) < end; i++) {
+      rises.put(past.get(i).cut(partition), oldest + i + 1);
+    }
+    return new RoutingEpochs(oldest + before, rises.keySet().stream().mapToLong(Long::longValue).toArray(),
+        rises.values().stream().mapToInt(Integer::intValue).toArray());
   }
 
   /** Where keys belong after the first {@code after} re-routes of {@link #past}. */

@@ -29,7 +29,7 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
       Columns.TIMESTAMP);
 
   /** Columns of a read that a write does not need; accepted, so that the rows of a read can be written. */
-  private static final List<String> IGNORED = List.of(Columns.OFFSET, Columns.TIMESTAMP_TYPE);
+  private static final List<String> IGNORED = List.of(Columns.OFFSET, Columns.TIMESTAMP_TYPE, Columns.ROUTING_EPOCH);
 
   /** @throws PartlogException COLUMN_REQUIRED, COLUMN_TYPE, COLUMN_UNKNOWN, TOPIC_REQUIRED */
   static RowColumns of(StructType schema, boolean topicGiven) {

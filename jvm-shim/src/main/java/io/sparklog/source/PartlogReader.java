@@ -75,7 +75,7 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
       done.close();
     }
     reader = new SplitReader(root, split, failOnDataLoss, RecordVectors.needOffsetsOnly(schema), rowsMax);
-    vectors = new RecordVectors(schema, split.topic(), split.partition());
+    vectors = new RecordVectors(schema, split);
   }
 
   @Override

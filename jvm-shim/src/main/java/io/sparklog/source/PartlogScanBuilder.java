@@ -11,6 +11,7 @@ import java.util.Arrays;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
@@ -32,6 +33,8 @@ public final class PartlogScanBuilder
   private final boolean functions;
   private final Clock clock;
   private final RandomGenerator random;
+  /** The columns that a query may name. */
+  private final StructType named;
   private StructType schema;
   private PushedDown pushed = PushedDown.NOTHING;
   private boolean complete;
@@ -57,6 +60,7 @@ public final class PartlogScanBuilder
     }
     this.request = new ReadRequest(root, options);
     this.schema = columns;
+    this.named = new StructType(Stream.of(columns, Columns.METADATA).flatMap(each -> Arrays.stream(each.fields())).toArray(StructField[]::new));
     this.functions = functions;
     this.clock = clock;
     this.random = random;
@@ -99,14 +103,14 @@ public final class PartlogScanBuilder
   /** If not, Spark adds up what {@link #pushAggregation} gives. */
   @Override
   public boolean supportCompletePushDown(Aggregation aggregation) {
-    complete = AggregateScan.isSureOf(aggregation) && AggregateScan.of(aggregation, schema, request, pushed, true).isPresent();
+    complete = AggregateScan.isSureOf(aggregation) && AggregateScan.of(aggregation, named, request, pushed, true).isPresent();
     return complete;
   }
 
   /** Counts and bounds that the state knows need no record. */
   @Override
   public boolean pushAggregation(Aggregation aggregation) {
-    metadataScan = AggregateScan.of(aggregation, schema, request, pushed, complete).orElse(null);
+    metadataScan = AggregateScan.of(aggregation, named, request, pushed, complete).orElse(null);
     return metadataScan != null;
   }
 
@@ -114,7 +118,7 @@ public final class PartlogScanBuilder
   @Override
   public void pruneColumns(StructType required) {
     Set<String> names = Arrays.stream(required.fieldNames()).collect(Collectors.toSet());
-    schema = new StructType(Arrays.stream(schema.fields()).filter(field -> names.contains(field.name())).toArray(StructField[]::new));
+    schema = new StructType(Arrays.stream(named.fields()).filter(field -> names.contains(field.name())).toArray(StructField[]::new));
   }
 
   @Override

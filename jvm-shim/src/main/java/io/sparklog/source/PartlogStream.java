@@ -153,7 +153,8 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
   public synchronized InputPartition[] planInputPartitions(Offset start, Offset end) {
     return SparkErrors.run(() -> {
       List<OffsetRange> ranges = stream.ranges(offsets(start), offsets(end));
-      SplitPlanner planner = new SplitPlanner(root, splitSize, options.bool("failOnDataLoss"), stream.walked());
+      SplitPlanner planner = new SplitPlanner(root, splitSize, options.bool("failOnDataLoss"), stream.walked())
+          .withEpochs(RecordVectors.needEpochs(schema));
       List<Split> splits = planner.plan(Selection.of(ranges, Filter.ALL_RECORDS));
       int tasks = Math.max(splitSize.splitsMin(), splitSize.parallelism());
       return TaskShares.of(splits, tasks, splitSize.recordsMax())

@@ -1,6 +1,8 @@
 package io.sparklog.source;
 
 import io.sparklog.format.BatchDecoder;
+import io.sparklog.routing.RoutingEpochs;
+import io.sparklog.read.Split;
 import io.sparklog.read.Times;
 import io.sparklog.read.VisibleRecords;
 import io.sparklog.spark.Columns;
@@ -19,15 +21,21 @@ import org.apache.spark.unsafe.types.UTF8String;
  * positions and point into its bytes, and are valid until the next batch is shown.
  */
 final class RecordVectors {
-  private static final Set<String> OF_BATCHES = Set.of(Columns.TOPIC, Columns.PARTITION, Columns.OFFSET, Columns.TIMESTAMP_TYPE);
+  private static final Set<String> OF_BATCHES = Set.of(Columns.TOPIC, Columns.PARTITION, Columns.OFFSET, Columns.TIMESTAMP_TYPE,
+      Columns.ROUTING_EPOCH);
 
   private final RecordVector[] vectors;
   private final ColumnarBatch batch;
 
-  /** Columns of the names in {@code schema}, in its order, for records of one partition. */
-  RecordVectors(StructType schema, String topic, int partition) {
-    vectors = Arrays.stream(schema.fields()).map(field -> vector(field, topic, partition)).toArray(RecordVector[]::new);
+  /** Columns of the names in {@code schema}, in its order, for the records of a split. */
+  RecordVectors(StructType schema, Split split) {
+    vectors = Arrays.stream(schema.fields()).map(field -> vector(field, split)).toArray(RecordVector[]::new);
     batch = new ColumnarBatch(vectors);
+  }
+
+  /** Whether these columns have the routing epochs of the records. */
+  static boolean needEpochs(StructType schema) {
+    return List.of(schema.fieldNames()).contains(Columns.ROUTING_EPOCH);
   }
 
   /** Whether these columns need no more of the records than their offsets. */
@@ -35,16 +43,17 @@ final class RecordVectors {
     return OF_BATCHES.containsAll(List.of(schema.fieldNames()));
   }
 
-  private static RecordVector vector(StructField field, String topic, int partition) {
+  private static RecordVector vector(StructField field, Split split) {
     return switch (field.name()) {
       case Columns.KEY -> new Payload(true, field.dataType());
       case Columns.VALUE -> new Payload(false, field.dataType());
-      case Columns.TOPIC -> new Topic(topic);
-      case Columns.PARTITION -> new ConstantInt(partition);
+      case Columns.TOPIC -> new Topic(split.topic());
+      case Columns.PARTITION -> new ConstantInt(split.partition());
       case Columns.OFFSET -> new Offset();
       case Columns.TIMESTAMP -> new Timestamp();
       case Columns.TIMESTAMP_TYPE -> new TimestampType();
       case Columns.HEADERS -> new HeadersVector();
+      case Columns.ROUTING_EPOCH -> new RoutingEpoch(split.epochs());
       default -> throw new IllegalArgumentException("there is no column " + field.name());
     };
   }
@@ -140,14 +149,18 @@ final class RecordVectors {
     }
   }
 
-  private static final class Offset extends RecordVector {
+  private static class Offset extends RecordVector {
     private long base;
 
     /** Null if each is one more than the one before it. */
     private int[] deltas;
 
     private Offset() {
-      super(DataTypes.LongType);
+      this(DataTypes.LongType);
+    }
+
+    private Offset(DataType type) {
+      super(type);
     }
 
     @Override
@@ -160,6 +173,21 @@ final class RecordVectors {
     public long getLong(int row) {
       int record = first + row;
       return base + (deltas == null ? record : deltas[record]);
+    }
+  }
+
+  /** By the offset. */
+  private static final class RoutingEpoch extends Offset {
+    private final RoutingEpochs epochs;
+
+    private RoutingEpoch(RoutingEpochs epochs) {
+      super(DataTypes.IntegerType);
+      this.epochs = epochs;
+    }
+
+    @Override
+    public int getInt(int row) {
+      return epochs.at(getLong(row));
     }
   }
 

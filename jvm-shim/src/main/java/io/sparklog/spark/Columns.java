@@ -17,6 +17,13 @@ public final class Columns {
   public static final String TIMESTAMP_TYPE = "timestampType";
   public static final String HEADERS = "headers";
 
+  /** The routing epoch of a record: a metadata column, which {@code *} does not have. */
+  public static final String ROUTING_EPOCH = "_routing_epoch";
+
+  /** The columns that a query gets only where it names them. */
+  public static final StructType METADATA = new StructType().add(ROUTING_EPOCH, DataTypes.IntegerType, false,
+      "The records of a key are in order by _routing_epoch and offset.");
+
   /** The columns that can be written, as errors list them. */
   public static final String WRITTEN = String.join(", ", VALUE, KEY, HEADERS, PARTITION, TOPIC, TIMESTAMP) + ", each at most once";
 

@@ -19,7 +19,7 @@ final class InvariantsTest extends Drivers {
   }
 
   private static Split split(Extent... extents) {
-    return new Split("t", "id", 0, 1, 1, RecordFilter.ALL_RECORDS, List.of(extents));
+    return new Split("t", "id", 0, 1, 1, RecordFilter.ALL_RECORDS, List.of(extents), null);
   }
 
   @Test

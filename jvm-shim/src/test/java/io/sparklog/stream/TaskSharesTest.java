@@ -22,7 +22,7 @@ final class TaskSharesTest {
   private static Split split(int partition, long bytes, long records) {
     Segment segment = new Segment(partition, "f", 0, bytes, 0, records, records, 1, 0, 0, Offsets.DENSE, true, true, 0);
     return new Split("t", "id", 0, partition, 1, RecordFilter.ALL_RECORDS,
-        List.of(Extent.of(segment, BatchPosition.startOf(segment), 0, records, false)));
+        List.of(Extent.of(segment, BatchPosition.startOf(segment), 0, records, false)), null);
   }
 
   private static long bytes(List<Split> share) {

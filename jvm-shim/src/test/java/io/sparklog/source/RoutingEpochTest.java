@@ -1,0 +1,111 @@
+package io.sparklog.source;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.admin.RerouteTime;
+import io.sparklog.kit.MutatedClasses;
+import io.sparklog.kit.Seed;
+import io.sparklog.kit.WrittenTopic;
+import io.sparklog.routing.RoutingEpochs;
+import io.sparklog.log.State;
+import io.sparklog.read.Split;
+import io.sparklog.spark.Columns;
+import java.io.IOException;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.FieldSource;
+
+/** The column {@code _routing_epoch}: with the offset, it tells the order of the records of a key. FORMAT.md section 13.3. */
+final class RoutingEpochTest {
+  private static final int SEEDS = Integer.getInteger("epoch.seeds", 8);
+
+  @TempDir
+  Path directory;
+
+  private static List<Integer> epochs(State state, int partition) {
+    RoutingEpochs epochs = state.epochs(partition, 0, state.end(partition));
+    return LongStream.range(0, state.end(partition)).mapToObj(epochs::at).toList();
+  }
+
+  @Test
+  void theEpochRisesAtTheCutsOfAPartition() throws IOException {
+    WrittenTopic topic = new WrittenTopic(directory, "t").with("partitions", "2");
+    topic.segment(0, 2).segment(1, 1).commit();
+    assertEquals(List.of(0, 0), epochs(topic.state(), 0), "without slots");
+    int slot = IntStream.range(0, 4096).filter(each -> topic.state().slots().table().partition(each) == 1).findFirst().orElseThrow();
+    topic.operator().addPartitions(3, RerouteTime.NOW, false);
+    topic.segment(0, 1).segment(2, 1).commit();
+    for (int to : List.of(2, 1)) {
+      topic.operator().move(topic.state(), new TreeMap<>(Map.of(slot, to)), false);
+    }
+    topic.segment(0, 1).segment(1, 1).segment(2, 1).commit();
+    assertEquals(List.of(0, 0, 3, 3), epochs(topic.state(), 0), "cut by the first re-route alone");
+    assertEquals(List.of(0, 3), epochs(topic.state(), 1));
+    assertEquals(List.of(1, 3), epochs(topic.state(), 2), "two cuts at one offset");
+  }
+
+  @Test
+  void aTaskCarriesTheEpochsOfItsOffsetsAlone() throws IOException {
+    WrittenTopic topic = new WrittenTopic(directory, "t").with("partitions", "2");
+    for (int partitions = 3; partitions < 19; partitions++) {
+      topic.segment(0, 10).commit();
+      topic.operator().addPartitions(partitions, RerouteTime.NOW, false);
+    }
+    Reads reads = Reads.of(directory, "subscribe", "t", "maxRecordsPerPartition", "20");
+    reads.splits().forEach(split -> assertNull(split.epochs()));
+    PartlogScanBuilder builder = reads.builder();
+    builder.pruneColumns(Columns.METADATA);
+    List<Split> splits = Reads.splits((PartlogScan) builder.build());
+    assertEquals(8, splits.size());
+    for (int i = 0; i < splits.size(); i++) {
+      RoutingEpochs epochs = splits.get(i).epochs();
+      assertEquals(2 * i, epochs.first());
+      assertEquals(1, epochs.rises().length);
+    }
+  }
+
+  @Test
+  void keysAreInOrderByEpochAndOffset() throws IOException {
+    long first = Seed.draw();
+    for (long seed = first; seed < first + SEEDS; seed++) {
+      assertEquals("in order", EpochHistory.run(seed, directory.resolve("seed" + seed)), "seed " + seed);
+    }
+  }
+
+  /** A rule that is broken in the source of a class. @param seed that finds it */
+  private record Broken(long seed, String rule, String source, String from, String to) {
+    @Override
+    public String toString() {
+      return rule;
+    }
+  }
+
+  static final List<Broken> BROKEN = List.of(
+      new Broken(1, "cuts within a split do not count", "log/Routing", "past.get(i).cut(partition) < end", "false"),
+      new Broken(1, "the record at a cut is from before it", "log/RoutingEpochs", "offset < rises[0]", "offset <= rises[0]"),
+      new Broken(0, "re-routes that are forgotten do not count", "log/Routing", "int oldest = epoch - past.size();", "int oldest = 0;"),
+      new Broken(1, "a re-route does not cut the partitions that give slots", "log/Routing",
+          "      givers.forEach(from -> cut[from] = ends[from]);\n", ""));
+
+  @ParameterizedTest
+  @FieldSource("BROKEN")
+  void aBrokenRuleIsFound(Broken broken) throws Throwable {
+    Class<?> mutated = MutatedClasses.of(broken.source, broken.from, broken.to).like(EpochHistory.class);
+    MethodHandle run = MethodHandles.privateLookupIn(mutated, MethodHandles.lookup())
+        .findStatic(mutated, "run", MethodType.methodType(String.class, long.class, Path.class));
+    String found = (String) run.invoke(broken.seed, directory.resolve("mutated"));
+    assertTrue(found.startsWith("wrong"), "seed " + broken.seed + " does not find it: " + found);
+  }
+}
