@@ -61,8 +61,7 @@ final class PartlogBatch implements Batch {
   /** The splits that the tasks read; the same at every call. */
   synchronized List<Split> splits() {
     if (splits == null) {
-      SplitPlanner planner = new SplitPlanner(request.root(), splitSize, failOnDataLoss())
-          .withEpochs(RecordVectors.needEpochs(schema));
+      SplitPlanner planner = new SplitPlanner(request.root(), splitSize, failOnDataLoss()).withEpochs(RecordVectors.needEpochs(schema));
       splits = SparkErrors.run(() -> planner.plan(Selection.of(request.ranges(), pushed.filter())));
     }
     return splits;

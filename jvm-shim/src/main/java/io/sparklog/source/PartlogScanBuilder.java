@@ -60,7 +60,8 @@ public final class PartlogScanBuilder
     }
     this.request = new ReadRequest(root, options);
     this.schema = columns;
-    this.named = new StructType(Stream.of(columns, Columns.METADATA).flatMap(each -> Arrays.stream(each.fields())).toArray(StructField[]::new));
+    this.named = new StructType(
+        Stream.of(columns, Columns.METADATA).flatMap(each -> Arrays.stream(each.fields())).toArray(StructField[]::new));
     this.functions = functions;
     this.clock = clock;
     this.random = random;

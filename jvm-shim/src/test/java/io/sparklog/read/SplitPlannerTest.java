@@ -197,7 +197,8 @@ final class SplitPlannerTest {
         extent.segment().bytes() - 1}) {
       for (long offset : new long[] {extent.fromOffset(), 1000, 999, 905}) {
         Extent wrong = extent.after(new BatchPosition(position, offset), 1000);
-        Split split = new Split("t", right.topicId(), right.version(), 0, right.decompressedBytesMax(), right.filter(), List.of(wrong), null);
+        Split split = new Split("t", right.topicId(), right.version(), 0, right.decompressedBytesMax(), right.filter(), List.of(wrong),
+            null);
         Reads.assertRows(topic.rows(0, 1000, 2000), rows(List.of(split)), "position " + position + ", offset " + offset);
       }
     }

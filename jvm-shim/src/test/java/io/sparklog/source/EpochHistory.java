@@ -211,7 +211,9 @@ final class EpochHistory {
       int partition = (int) row.get(Columns.PARTITION);
       long offset = (long) row.get(Columns.OFFSET);
       int epoch = (int) row.get(Columns.ROUTING_EPOCH);
-      int write = IntStream.range(0, ends.size()).filter(n -> partition < ends.get(n).length && offset < ends.get(n)[partition]).findFirst()
+      int write = IntStream.range(0, ends.size())
+          .filter(n -> partition < ends.get(n).length && offset < ends.get(n)[partition])
+          .findFirst()
           .orElseThrow();
       String of = row + " of write " + write;
       require(epoch >= epochs.get(write) && epoch <= log.state("t").slots().epoch(), of + ", in epoch " + epochs.get(write));

@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.FieldSource;
 
 /** The column {@code _routing_epoch}: with the offset, it tells the order of the records of a key. FORMAT.md section 13.3. */
 final class RoutingEpochTest {
-  private static final int SEEDS = Integer.getInteger("epoch.seeds", 8);
+  private static final int SEEDS = Integer.getInteger("epoch.seeds", 4);
 
   @TempDir
   Path directory;
@@ -93,10 +93,10 @@ final class RoutingEpochTest {
   }
 
   static final List<Broken> BROKEN = List.of(
-      new Broken(1, "cuts within a split do not count", "log/Routing", "past.get(i).cut(partition) < end", "false"),
-      new Broken(1, "the record at a cut is from before it", "log/RoutingEpochs", "offset < rises[0]", "offset <= rises[0]"),
-      new Broken(0, "re-routes that are forgotten do not count", "log/Routing", "int oldest = epoch - past.size();", "int oldest = 0;"),
-      new Broken(1, "a re-route does not cut the partitions that give slots", "log/Routing",
+      new Broken(1, "cuts within a split do not count", "routing/Routing", "past.get(i).cut(partition) < end", "false"),
+      new Broken(1, "the record at a cut is from before it", "routing/RoutingEpochs", "offset < rises[0]", "offset <= rises[0]"),
+      new Broken(0, "re-routes that are forgotten do not count", "routing/Routing", "int oldest = epoch - past.size();", "int oldest = 0;"),
+      new Broken(1, "a re-route does not cut the partitions that give slots", "routing/Routing",
           "      givers.forEach(from -> cut[from] = ends[from]);\n", ""));
 
   @ParameterizedTest
