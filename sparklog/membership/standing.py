@@ -281,17 +281,20 @@ class Standing(ABC):
     def _adopt(self) -> None:
         """Reads the state, and gives up what was lost. Without an id afterwards: it was expired. GenerationFenced if it cannot go on."""
         me = self.id or ""
-        version = self._generations.version(me)  # before the state: fencing changes both in one commit
-        self._changed = False
-        number, generation, state = self._generations.state(self.group)
-        if state is None and self._generations.group(self.group).event in ("end", *OF_OPERATORS):
-            # It was expired, and the others left: it joins again.
-            self._drop(self._mine)
-            self.id = self._turned = None
-            self._pulse.end(me)
-            return
+        for _ in attempts():
+            version = self._generations.version(me)  # before the state: fencing changes both in one commit
+            self._changed = False
+            number, generation, state = self._generations.state(self.group)
+            ended = None if state else self._generations.group(self.group)
+            if ended is None or ended.state is None:
+                break  # otherwise another member began the group just now
         if state is None:
             self._drop(self._mine)
+            if ended and ended.event in ("end", *OF_OPERATORS):
+                # It was expired, and the others left: it joins again.
+                self.id = self._turned = None
+                self._pulse.end(me)
+                return
             own = self._generation
             raise self._end_by(SparklogError("GENERATION_FENCED", group=self.group, generation=own, newest=generation, table=self.table))
         self._number, self._generation, self._version, self._state = number, generation, version, state

@@ -135,6 +135,27 @@ def test_the_answer_to_a_commit_is_lost(threads: Group, monkeypatch: pytest.Monk
     assert {answer.get("error") for answer in answers} <= {None, "OFFSETS_TABLE"}
 
 
+def test_a_member_that_was_expired_goes_on_while_the_group_ends_and_begins(threads: Group, monkeypatch: pytest.MonkeyPatch):
+    """Its look finds no state, since all others left; another member joins before its second look, which says why there was none."""
+    one, two = threads.members(2, mortal=1)
+    one.freeze()
+    threads.until_even(two)
+    two.close()
+    (three,) = threads.start()
+    one.wake()
+    generations = one.driver.consumer._membership._generations
+    look = generations.group
+
+    def joined_before(name: str) -> object:
+        monkeypatch.undo()
+        threads.open(three).poll(ms=20)
+        return look(name)
+
+    monkeypatch.setattr(generations, "group", joined_before)
+    assert "error" not in one.poll(ms=20)
+    threads.until_even(one, three)
+
+
 @pytest.mark.soak
 def test_all_members_die(four: Group):
     dead = four.members(2, mortal=2)
