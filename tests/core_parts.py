@@ -197,12 +197,19 @@ class Beats:
 
     def __init__(self) -> None:
         self.marks: dict[str, Mark] = {}
+        self.calls: Counter[str] = Counter()
 
     def write(self, member: str, counter: int, state: int) -> None:
         self.marks[member] = counter, state
 
     def look(self) -> dict[str, Mark]:
         return dict(self.marks)
+
+    def call(self, member: str) -> None:
+        self.calls[member] += 1
+
+    def called(self, member: str) -> int:
+        return self.calls[member]
 
     def remove(self, members: Iterable[str]) -> None:
         for each in members:

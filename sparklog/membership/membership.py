@@ -51,6 +51,8 @@ class Membership(Standing):
         """Joins if it is not a member, and learns what others changed. False, without a wait for other threads, if nothing did."""
         self._polled = now = self._clock()
         is_due = now - self._refreshed >= self._settings.heartbeat_s
+        if (me := self.id) is not None and self._pulse.is_called(me):
+            self._changed = True
         # In this order: the thread that makes it live again says first that the state is another one.
         if self._pulse.is_live and not self._changed and self._state is self._turned and not is_due:
             return False

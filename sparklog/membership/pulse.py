@@ -56,6 +56,7 @@ class Pulse:
         self.unseen: frozenset[str] = frozenset()
         """The members of which no heartbeat was in the folder at the last two looks: one that is there now may have left since."""
         self._missing: frozenset[str] = frozenset()
+        self._called = 0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -77,16 +78,23 @@ class Pulse:
         return lambda: clock() < self._live_until
 
     def start(self, beat: Callable[[], None], every_s: float) -> None:
-        """Calls `beat` so often, from a thread of its own, until `stop`. Does nothing if it does so already."""
+        """Calls `beat` so often, from a thread of its own, until `stop`; and once more when the session of a silent member ends.
+
+        Does nothing if it does so already.
+        """
 
         def run() -> None:
-            while not self._stop.wait(every_s):
+            while not self._stop.wait(self.pause_s(every_s)):
                 beat()
 
         if self._thread is None:
             self._thread = threading.Thread(target=run, name=f"member of {self._group}", daemon=True)
             self._thread.start()
             _BEATING.add(self)
+
+    def pause_s(self, every_s: float) -> float:
+        """The seconds until the next heartbeat."""
+        return max(min(every_s, self._watch.due_s), every_s / 10)
 
     def stop(self, wait_s: float = 0) -> None:
         """Ends the thread, and waits for it so long."""
@@ -142,6 +150,17 @@ class Pulse:
         self.unseen, self._missing = missing & self._missing, missing
         commits = self._commits(missing) if missing else {}
         return {each: found[each] if each in found else (0, commits[each]) for each in members}
+
+    def call(self, members: Iterable[str]) -> None:
+        """Says to other members that they were given shares. One that is not called learns of them with its heartbeat."""
+        for each in members:
+            with suppress(OSError):
+                self._heartbeats.call(each)
+
+    def is_called(self, member: str) -> bool:
+        """Whether another member called this one since this was asked last."""
+        before, self._called = self._called, self._heartbeats.called(member)
+        return before != self._called
 
     @property
     def folder(self) -> Path:

@@ -18,7 +18,7 @@ from sparklog.membership.pulse import Pulse
 from sparklog.offsets import heartbeats, rows
 from sparklog.offsets.generations import HOLD_S, OF_OPERATORS
 from sparklog.offsets.heartbeats import clock, pause
-from sparklog.offsets.members import Held, MemberSettings, Registered, SharedTopic, State
+from sparklog.offsets.members import Held, MemberSettings, Registered, Share, SharedTopic, State
 from sparklog.offsets.rows import Position
 from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.topics import Ids, Offsets
@@ -132,6 +132,7 @@ class Standing(ABC):
         self._state, self._committed = after, Committed()
         self._committed.remember([*known, *begun])
         self._mine = first
+        self._pulse.call(_given(before, after, me))
         self._go_back(back)
 
     def _admitted(self, state: State, me: str) -> State:
@@ -220,6 +221,7 @@ class Standing(ABC):
                 self._committed.remember(known)
                 self._remember([*placed, *begun])
                 self._mine |= first
+                self._pulse.call(_given(before, after, self.id))
                 self._go_back(back)
                 return True
         return False
@@ -381,3 +383,9 @@ class Standing(ABC):
 def _first_taken(before: State, after: State, member: str) -> dict[Partition, Held]:
     """The shares that a member takes in a change, and that no member had before it in this topic: the change says where they begin."""
     return {each: held for each, held in after.owned(member).items() if before.owned(member).get(each) != held and held.epoch == 1}
+
+
+def _given(before: State, after: State, member: str) -> set[str]:
+    """The members to which a change of this member gives shares."""
+    owners = {share.owner for each, share in after.shares.items() if share.owner != before.shares.get(each, Share()).owner}
+    return {each for each in owners if each not in (None, member)}

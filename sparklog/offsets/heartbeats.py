@@ -46,6 +46,17 @@ class Heartbeats:
         part.write_text(json.dumps({"group": self._group, "member": member, "counter": counter, "state": state}), encoding="utf-8")
         part.replace(self.folder / f"{member}.json")
 
+    def call(self, member: str) -> None:
+        """Says to a member that it was given a share."""
+        (self.folder / f"{member}.given").touch()
+
+    def called(self, member: str) -> int:
+        """A number that is another one after each call of a member; 0 before the first call."""
+        try:
+            return (self.folder / f"{member}.given").stat().st_mtime_ns
+        except OSError:
+            return 0
+
     def look(self) -> dict[str, Mark]:
         """The marks of all heartbeats, by the id of the member: one listing."""
         try:
@@ -73,14 +84,16 @@ class Heartbeats:
         for member in members:
             (self.folder / f"{member}.json").unlink(missing_ok=True)
             (self.folder / f".{member}.part").unlink(missing_ok=True)
+            (self.folder / f"{member}.given").unlink(missing_ok=True)
 
 
 def _mark(found: os.stat_result) -> Mark:
     return found.st_mtime_ns, found.st_ino
 
 
-_NEARLY = 0.9
-"""A member that was silent for this part of its session may have died with members that were silent for all of their sessions."""
+_NEARLY = 0.88
+"""A member that was silent for this part of its session may have died with members that were silent for all of their sessions: the last
+heartbeats of a process with several members are a tenth of a session apart, and as much more as a heartbeat takes."""
 _LATE = 2 - _NEARLY
 """The observer waits for such members until another member was silent for this part of its session."""
 
@@ -90,19 +103,22 @@ class Watch:
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[Mark, float]] = {}
+        self.due_s = float("inf")
+        """How many seconds after the last look the next session of a member ends, if the member stays silent."""
 
     def restart(self) -> None:
         """Counts from the next look: the observer was not live itself."""
         self._seen.clear()
+        self.due_s = float("inf")
 
     def silent(self, marks: Mapping[str, Mark], sessions: Mapping[str, float], asked: float, now: float) -> list[str]:
         """The members whose heartbeats are as they were a session ago, by the seconds of their sessions.
 
         The marks are of some moment between `asked` and `now`: a listing may take minutes, and is then old when it comes. Where another
-        member is nearly silent too, none is returned for up to a tenth of a session, and then all of them at once.
+        member is nearly silent too, none is returned for up to an eighth of a session, and then all of them at once.
         """
         found: dict[str, float] = {}
-        waits = False
+        waits, self.due_s = False, float("inf")
         seen: dict[str, tuple[Mark, float]] = {}
         for member, session in sessions.items():
             mark = marks[member]
@@ -111,6 +127,8 @@ class Watch:
             silent = (asked - seen[member][1]) / session
             if silent >= 1:
                 found[member] = silent
+            else:
+                self.due_s = min(self.due_s, (1 - silent) * session)
             waits |= _NEARLY <= silent < 1
         self._seen = seen
         return [] if waits and max(found.values(), default=0) < _LATE else list(found)

@@ -6,12 +6,15 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from handmade import Topic, records
 from offsets.member_world import Group, Process, Thread
-from offsets.programs import WAIT_S, World
+from offsets.programs import WAIT_S, World, share_out, until
+
+from sparklog.membership.pulse import Pulse
 
 SESSION_S = Thread.mortal_ms // 1000
 
@@ -162,3 +165,25 @@ def test_a_program_that_ends_without_a_close_ends_in_order(threads: Group) -> No
     command = [sys.executable, "-c", ENDS_WITHOUT_CLOSE, str(threads.folder / "root")]
     ended = [subprocess.run([*command, str(threads.folder / f"offsets-{each}")], capture_output=True) for each in range(3)]
     assert [(each.returncode, each.stderr) for each in ended] == [(0, b"")] * 3
+
+
+def test_a_member_takes_a_share_up_with_its_next_poll_and_does_not_wait_for_its_heartbeat(world: World):
+    """The heartbeats of the second member come after the test has ended."""
+    one, two = world.consumer("t"), world.consumer("t", heartbeat_interval_ms=1_000 * WAIT_S, session_timeout_ms=3_000 * WAIT_S)
+    share_out(one, two)
+    one.close()
+    until(lambda: len(two.assignment()) == 2, two)
+
+
+def test_an_observer_looks_again_when_the_session_of_a_silent_member_ends(tmp_path: Path):
+    """Else it would look with its next heartbeat, which may come a tenth of a session later."""
+    clock, folder = iter([0, 0, 0, 2, 2, 7.5, 7.5, 10, 10]), str(tmp_path / "offsets")
+    pulse = Pulse(folder, "g", 10, lambda members: dict.fromkeys(members, 0), lambda: next(clock))
+    for member in ("a", "b"):
+        pulse._heartbeats.write(member, 1, 1)
+    assert pulse.pause_s(3) == 3
+    pauses = []
+    for silent in ([], [], [], ["a"]):
+        assert pulse.silent({"a": 10, "b": 30}) == silent
+        pauses.append(pulse.pause_s(3))
+    assert pauses == [3, 3, 2.5, 3]

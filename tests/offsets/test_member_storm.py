@@ -36,6 +36,9 @@ class Storm:
         self.started = 0
         self.troubled: set[int] = set()
         """The processes that were killed or frozen."""
+        self.looked = time.time()
+        self.owned: dict[tuple[str, int], tuple[str, int, float]] = {}
+        """The owner of each partition, the epoch, and the last look before which the partition was not the owner's in this epoch."""
         self.without: dict[tuple[str, int], tuple[float, set[str]]] = {}
         """The partitions that no living program was told to have: since when, and the dead members that each has waited for."""
         self.longest = 0.0
@@ -73,12 +76,12 @@ class Storm:
         for number in [each for each, until in self.frozen.items() if time.monotonic() > until]:
             del self.frozen[number]
             self.live[number].send_signal(signal.SIGCONT)
-        state = self.table.generations.group("g").state
+        now = time.time()
+        state, told = self.table.generations.group("g").state, self.told()
         lives = {f"p{each}" for each in self.live.keys() - self.frozen.keys()}
         gone = {each for each in state.members if each.partition("-")[0] not in lives} if state else set()
-        now = time.time()
         for each, share in state.shares.items() if state else ():
-            if share.owner is None or share.owner in gone or not self.is_told(each, share.owner):
+            if share.owner is None or share.owner in gone or not self.is_told(each, share.owner, share.epoch, told):
                 since, dead = self.without.setdefault(each, (now, set()))
                 # A member that is dead and not known to be dead is given partitions, too.
                 dead |= gone & {share.owner, share.wanted_by}
@@ -88,14 +91,19 @@ class Storm:
                     self.beyond, self.worst = beyond, (each, now - since, dead, share)
             else:
                 self.without.pop(each, None)
+        self.looked = now
         return state
 
-    def is_told(self, partition: tuple[str, int], owner: str) -> bool:
-        """Whether the program of an owner was told of a partition, if it had no living owner before."""
-        since, _ = self.without.get(partition, (0.0, set()))
-        files = self.folder.glob(f"{owner.partition('-')[0]}-*.assigned") if since else ()
-        told = (line.split() for path in files for line in path.read_text(encoding="utf-8").splitlines())
-        return not since or any(int(number) == partition[1] and float(at) >= since for number, at in told)
+    def told(self) -> dict[tuple[str, int], float]:
+        """By process and partition, when the program was last told of the partition."""
+        words = ((path.name.partition("-")[0], *line.split()) for path in self.folder.glob("*.assigned") for line in path.open())
+        return dict(sorted(((process, int(number)), float(at)) for process, number, at in (each for each in words if len(each) == 3)))
+
+    def is_told(self, partition: tuple[str, int], owner: str, epoch: int, told: dict[tuple[str, int], float]) -> bool:
+        """Whether the program of an owner was told of a partition in this epoch. One that was frozen, and not expired, goes on with it."""
+        if self.owned.get(partition, ("", 0, 0.0))[:2] != (owner, epoch):
+            self.owned[partition] = (owner, epoch, self.looked)
+        return told.get((owner.partition("-")[0], partition[1]), 0.0) >= self.owned[partition][2]
 
     def is_stable(self) -> bool:
         state = self.look()
@@ -168,6 +176,7 @@ def storm(
     )
     print(f"load {os.getloadavg()[0]:.1f}; stable after {first:.1f} s at first, {last:.1f} s at last")
     print(f"{len(notes)} changes of the state in {seconds:.0f} s, {len(notes) / seconds:.1f} a second")
+    print(", ".join(f"{why} {count}" for why, count in Counter(json.loads(row.metadata)["why"].split()[0] for row in notes).most_common()))
     assert found.keys() == {(number, offset) for number in range(partitions) for offset in range(run.written)}, seed
     for place, by in twice.items():
         # One that was frozen ends with the batch in hand when it wakes, after others have read it.

@@ -214,19 +214,19 @@ def test_a_listing_that_hangs_expires_none():
 
 
 def test_members_that_died_together_are_found_together():
-    """One that is nearly silent is waited for, for a tenth of a session."""
+    """A member that is nearly silent is waited for, for an eighth of a session."""
     watch, sessions, live = Watch(), {"a": 10, "b": 10, "c": 10}, (1, 1)
     later = {"a": live, "b": (2, 1), "c": live}
     assert watch.silent({"a": live, "b": live, "c": live}, sessions, 0, 0) == []
-    assert watch.silent(later, sessions, 0.8, 0.8) == []
+    assert watch.silent(later, sessions, 1.1, 1.1) == [], "heartbeats are a tenth of a session apart, and writing one takes time"
     assert watch.silent(later, sessions, 10, 10) == []
-    assert watch.silent(later, sessions, 10.8, 10.8) == ["a", "b", "c"]
+    assert watch.silent(later, sessions, 11.1, 11.1) == ["a", "b", "c"]
     assert watch.silent({**later, "b": (3, 1)}, sessions, 20, 20) == ["a", "c"]
     watch.restart()
     assert watch.silent({"a": live, "b": live, "c": live}, sessions, 30, 30) == []
     assert watch.silent({"a": live, "b": (2, 1), "c": live}, sessions, 31.5, 31.5) == []
-    assert watch.silent({"a": live, "b": (2, 1), "c": live}, sessions, 40.9, 40.9) == []
-    assert watch.silent({"a": live, "b": (2, 1), "c": live}, sessions, 41, 41) == ["a", "c"], "it waits no longer"
+    assert watch.silent({"a": live, "b": (2, 1), "c": live}, sessions, 41.1, 41.1) == []
+    assert watch.silent({"a": live, "b": (2, 1), "c": live}, sessions, 41.2, 41.2) == ["a", "c"], "it waits no longer"
 
 
 def test_many_members_join_at_once(four: Group):
