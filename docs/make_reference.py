@@ -1,8 +1,9 @@
-"""Writes docs/reference/, and the tables of docs/guide/from-kafka.md, from sparklog/spec/: `make docs`."""
+"""Writes docs/reference/ and the tables of docs/guide/from-kafka.md from sparklog/spec/, and the layers of Java: `make docs`."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import sparklog
@@ -10,8 +11,9 @@ from sparklog import errors
 from sparklog.offsets import rows
 from sparklog.options import SECTIONS, Ignored, Option, declared
 
-_MADE = "<!-- Made by `make docs` from sparklog/spec/{}; edit that. -->\n\n"
+_MADE = "<!-- Made by `make docs` from {}; edit that. -->\n\n"
 _END = "\n<!-- End of the generated table. -->\n"
+_LAYERS_TEST = Path("jvm-shim/src/test/java/io/sparklog/LayersTest.java")
 # The types of arguments and columns, as SQL has them.
 _SQL = {
     "string": "STRING",
@@ -50,7 +52,7 @@ def with_kafka_tables(page: str) -> str:
     ValueError without the comments.
     """
     for name, table in (("options.json", _kafka_table()), ("kafka_python.json", _calls_table())):
-        before, begin, rest = page.partition(_MADE.format(name))
+        before, begin, rest = page.partition(_MADE.format(f"sparklog/spec/{name}"))
         _, end, after = rest.partition(_END)
         if not begin or not end:
             raise ValueError(f"the page lacks the two comments around the table of {name}")
@@ -58,16 +60,44 @@ def with_kafka_tables(page: str) -> str:
     return page
 
 
+def may_use(docs: Path) -> dict[str, list[str]]:
+    """For each package of Java, the packages that it may use: the table of `LayersTest`."""
+    source = (docs.parent / _LAYERS_TEST).read_text(encoding="utf-8")
+    entries = re.findall(r"\bentry\(((?:\s*\"\w+\",?)+)\)", source)
+    return {package: used for package, *used in (re.findall(r"\w+", entry) for entry in entries)}
+
+
+def with_layers(page: str, docs: Path) -> str:
+    """The page, with the layers of Java between its two comments: a package uses packages further to the right alone.
+
+    ValueError without the comments.
+    """
+    table = may_use(docs)
+
+    def height(package: str) -> int:
+        return 1 + max((height(used) for used in table[package]), default=0)
+
+    heights = {package: height(package) for package in table}
+    layers = (sorted(package for package in table if heights[package] == level) for level in sorted(set(heights.values()), reverse=True))
+    before, begin, rest = page.partition(_MADE.format(_LAYERS_TEST.as_posix()))
+    _, end, after = rest.partition(_END)
+    if not begin or not end:
+        raise ValueError("the page lacks the two comments around the layers")
+    return before + begin + " → ".join(_code(*layer) for layer in layers) + "\n" + end + after
+
+
 def write_docs(docs: Path) -> None:
-    """Writes all generated pages and tables of the folder docs/."""
+    """Writes all generated pages, tables and figures of the folder docs/."""
     for name, text in generate_reference().items():
         (docs / "reference" / name).write_text(text, encoding="utf-8")
     page = docs / "guide" / "from-kafka.md"
     page.write_text(with_kafka_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
+    page = docs / "ARCHITECTURE.md"
+    page.write_text(with_layers(page.read_text(encoding="utf-8"), docs), encoding="utf-8")
 
 
 def _options_page() -> str:
-    page = _MADE.format("options.json") + "# Options\n\n"
+    page = _MADE.format("sparklog/spec/options.json") + "# Options\n\n"
     page += (
         "Names ignore case. An unknown name is refused, and the error gives the nearest known one. A read accepts the options "
         "of a write without effect, and a write those of a read, so that both can share a set.\n"
@@ -86,7 +116,7 @@ def _options_page() -> str:
 
 
 def _procedures_page() -> str:
-    page = _MADE.format("procedures.json") + "# Procedures\n\n"
+    page = _MADE.format("sparklog/spec/procedures.json") + "# Procedures\n\n"
     page += (
         '`CALL partlog.<name>(…)` in SQL, in a classic session and in Spark Connect; from Python, `spark.sql("CALL partlog.…")`. '
         "Arguments are given by name (`root => '…'`) or by position; an argument with a default may be left out. "
@@ -107,7 +137,7 @@ def _procedures_page() -> str:
 
 
 def _errors_page() -> str:
-    page = _MADE.format("errors.json") + "# Errors\n\n"
+    page = _MADE.format("sparklog/spec/errors.json") + "# Errors\n\n"
     page += (
         "Each error says what went wrong, where, and how to fix it. Errors of the connector reach Python as PySpark's "
         "exceptions, whose `getCondition()` gives the name below. Errors that Python raises have it as `condition`; "

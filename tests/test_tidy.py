@@ -182,6 +182,18 @@ def test_the_generated_reference_is_fresh(reference):
         assert page.is_file() and page.read_text(encoding="utf-8") == text, f"{name} is not fresh: run make docs"
     guide = (ROOT / "docs" / "guide" / "from-kafka.md").read_text(encoding="utf-8")
     assert reference["with_kafka_tables"](guide) == guide, "from-kafka.md is not fresh: run make docs"
+    architecture = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert reference["with_layers"](architecture, ROOT / "docs") == architecture, "ARCHITECTURE.md is not fresh: run make docs"
+
+
+def test_packages_of_java_point_down_the_table(reference):
+    """The table of CONTRIBUTING.md has every package, and each above the packages that it uses."""
+    table = reference["may_use"](ROOT / "docs")
+    rows = re.findall(r"^\| `(\w+)/` \|", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE)
+    listed = [row for row in rows if row in table]
+    folders = {file.parent.name for file in (ROOT / "jvm-shim/src/main/java/io/sparklog").glob("*/*.java")}
+    assert sorted(listed) == sorted(table) and folders == set(table)
+    assert [(package, used) for package in table for used in table[package] if listed.index(used) < listed.index(package)] == []
 
 
 def test_the_performance_page_is_fresh():

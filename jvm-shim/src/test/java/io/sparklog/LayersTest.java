@@ -17,7 +17,7 @@ import com.tngtech.archunit.library.dependencies.SliceIdentifier;
 import java.util.List;
 import java.util.Map;
 
-/** The order of the layers: docs/ARCHITECTURE.md. Before you loosen a rule, ask whether the code does not belong elsewhere. */
+/** The layers; {@code make docs} writes their order into docs/ARCHITECTURE.md. Ask of a new arrow: does the code belong elsewhere? */
 @AnalyzeClasses(packages = "io.sparklog", importOptions = DoNotIncludeTests.class)
 final class LayersTest {
   /** The packages that each package may use. */
