@@ -6,16 +6,19 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from handmade import Topic, batch, records
 from offsets.member_world import REPOSITORY
 
+from sparklog import Consumer
 from sparklog.offsets import OffsetTable
 from sparklog.offsets.members import State
 from sparklog.offsets.rows import is_note, positions
@@ -96,7 +99,8 @@ class Storm:
 
     def told(self) -> dict[tuple[str, int], float]:
         """By process and partition, when the program was last told of the partition."""
-        words = ((path.name.partition("-")[0], *line.split()) for path in self.folder.glob("*.assigned") for line in path.open())
+        its = ((path.name.partition("-")[0], path.read_text(encoding="utf-8")) for path in self.folder.glob("*.assigned"))
+        words = ((process, *line.split()) for process, text in its for line in text.splitlines())
         return dict(sorted(((process, int(number)), float(at)) for process, number, at in (each for each in words if len(each) == 3)))
 
     def is_told(self, partition: tuple[str, int], owner: str, epoch: int, told: dict[tuple[str, int], float]) -> bool:
@@ -208,6 +212,44 @@ def bound(notes: list) -> tuple[int, int]:
             least += len(owners) - kept
         before = state
     return least, made
+
+
+def test_a_storm_counts_a_partition_until_the_program_of_its_owner_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that was frozen, and woke before it was expired, goes on with its partitions."""
+
+    def told(process: str) -> None:
+        (tmp_path / f"{process}-0.assigned").write_text(f"0 {time.time()}\n")
+
+    def join(process: str) -> Consumer:
+        monkeypatch.setattr(socket, "gethostname", lambda: process)
+        group = {"group_id": "g", "table": run.table, "partition_assignment_strategy": "sticky", "auto_offset_reset": "earliest"}
+        consumer = Consumer(tmp_path / "root", "t", **group)
+        consumer.poll(0)
+        return consumer
+
+    run = Storm(tmp_path, 0, partitions=1, threads=1, session_s=45)
+    process: Any = None
+    run.live = {1: process, 2: process}
+    first = join("p1")
+    run.look()
+    assert list(run.without) == [("t", 0)], "it is not told yet"
+    told("p1")
+    run.look()
+    assert not run.without
+    run.frozen = {1: float("inf")}
+    run.look()
+    assert list(run.without) == [("t", 0)]
+    run.frozen = {}
+    run.look()
+    assert not run.without
+    first.close()
+    second = join("p2")
+    run.look()
+    assert list(run.without) == [("t", 0)]
+    told("p2")
+    run.look()
+    assert not run.without
+    second.close()
 
 
 @pytest.mark.soak
