@@ -1,5 +1,6 @@
 package io.sparklog;
 
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
@@ -10,12 +11,15 @@ import com.tngtech.archunit.core.domain.JavaConstructorCall;
 import com.tngtech.archunit.core.importer.ImportOption.DoNotIncludeTests;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
+import com.tngtech.archunit.lang.ArchCondition;
 import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.library.Architectures.LayeredArchitecture;
 import com.tngtech.archunit.library.dependencies.SliceAssignment;
 import com.tngtech.archunit.library.dependencies.SliceIdentifier;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
 
 /** The layers; {@code make docs} writes their order into docs/ARCHITECTURE.md. Ask of a new arrow: does the code belong elsewhere? */
 @AnalyzeClasses(packages = "io.sparklog", importOptions = DoNotIncludeTests.class)
@@ -56,6 +60,39 @@ final class LayersTest {
           : layers.whereLayer(layer.getKey()).mayOnlyAccessLayers(layer.getValue().toArray(String[]::new));
     }
     return layers;
+  }
+
+  /** Public though no bytecode of another package names them: Spark finds the first three by name, constants of Layout are inlined. */
+  private static final Set<String> FOUND_BY_NAME = Set.of("catalog.PartlogCatalog", "catalog.PartlogProvider", "source.ReadMetrics",
+      "format.Layout");
+
+  /** Public for tests of other packages alone. */
+  private static final Set<String> FOR_TESTS = Set.of("log.Checkpoint", "log.Features", "log.Pace", "merge.MergePlan", "read.Keys",
+      "segment.Offsets");
+
+  /** A package shows its entrance alone: a class is public if a class of another package uses the class, or a class in it. */
+  @ArchTest
+  static final ArchRule ENTRANCES = classes().that()
+      .arePublic()
+      .and()
+      .areTopLevelClasses()
+      .and(DescribedPredicate.describe("are no exceptions", LayersTest::isNoException))
+      .should(ArchCondition.from(DescribedPredicate.describe("be used by another package", LayersTest::isUsedOutside)));
+
+  private static boolean isNoException(JavaClass type) {
+    String name = type.getName().replace("io.sparklog.", "");
+    return !FOUND_BY_NAME.contains(name) && !FOR_TESTS.contains(name);
+  }
+
+  private static boolean isUsedOutside(JavaClass type) {
+    return Stream
+        .concat(type.getDirectDependenciesToSelf().stream(),
+            type.getPackage()
+                .getClasses()
+                .stream()
+                .filter(inner -> inner.getName().startsWith(type.getName() + "$"))
+                .flatMap(inner -> inner.getDirectDependenciesToSelf().stream()))
+        .anyMatch(use -> !use.getOriginClass().getPackageName().equals(type.getPackageName()));
   }
 
   /** The log is tested, and broken on purpose, in processes that start without Spark. */

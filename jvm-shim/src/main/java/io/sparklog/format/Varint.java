@@ -5,7 +5,7 @@ package io.sparklog.format;
  *
  * <p>Longer forms than needed are read; a value that does not fit its type is not.
  */
-public final class Varint {
+final class Varint {
   public static final int INT_BYTES_MAX = 5;
   public static final int LONG_BYTES_MAX = 10;
 

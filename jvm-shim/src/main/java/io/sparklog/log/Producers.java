@@ -18,7 +18,7 @@ import java.util.TreeMap;
  *
  * @param last by partition and producer
  */
-public record Producers(SortedMap<Key, Last> last) {
+record Producers(SortedMap<Key, Last> last) {
   static final Producers NONE = new Producers(new TreeMap<>());
 
   /** Sequences are below this number, and the sequence after the last one is 0. */
