@@ -23,8 +23,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * A topic that is written, re-routed, merged and deleted from at random, and what reads of it tell: by routing epoch and offset, the records
- * of each key come in the order of the writes.
+ * A topic that is written, re-routed, merged and deleted from at random. Reads of the topic must tell the order of the writes: the records
+ * of each key are in this order by routing epoch and offset.
  */
 final class EpochHistory {
   private static final int KEYS = 30;
