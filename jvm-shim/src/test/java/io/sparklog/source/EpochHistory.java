@@ -205,6 +205,7 @@ final class EpochHistory {
   }
 
   private void check(List<Map<String, Object>> rows) {
+    int newest = log.state("t").slots().epoch();
     Map<List<Long>, Integer> now = new HashMap<>();
     Map<String, List<Seen>> byKey = new HashMap<>();
     for (Map<String, Object> row : rows) {
@@ -216,7 +217,7 @@ final class EpochHistory {
           .findFirst()
           .orElseThrow();
       String of = row + " of write " + write;
-      require(epoch >= epochs.get(write) && epoch <= log.state("t").slots().epoch(), of + ", in epoch " + epochs.get(write));
+      require(epoch >= epochs.get(write) && epoch <= newest, of + ", in epoch " + epochs.get(write));
       require(epoch >= found.getOrDefault(place(row), 0), of + ": the epoch was higher");
       now.put(place(row), epoch);
       byKey.computeIfAbsent((String) row.get(Columns.KEY), key -> new ArrayList<>()).add(new Seen(epoch, offset, write, partition));
