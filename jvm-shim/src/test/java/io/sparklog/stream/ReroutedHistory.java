@@ -22,22 +22,33 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
 
-/** A topic whose records have keys and numbers that rise for each key, and a query that reads it while it is written and re-routed. */
+/**
+ * A topic whose records have keys and numbers that rise for each key, and a query that reads it while it is written and re-routed, and
+ * while records expire that the query has read.
+ */
 final class ReroutedHistory {
   private static final int KEYS = 25;
 
   private final Random random;
+  /** Says what expires. */
+  private final Random expiring;
   private final Path checkpoint;
   private final WrittenTopic topic;
   /** By partition and offset, the key and the number of a record. */
   private final List<List<int[]>> records = new ArrayList<>();
   private final int[] written = new int[KEYS];
   private final int[] read = new int[KEYS];
+  /** By partition, where the query goes on. */
+  private final Map<Integer, Long> positions = new HashMap<>();
   private StreamOffsets from;
   private TopicStream stream;
 
+  /** How many cuts of partitions the log start offsets have passed. */
+  static long overtaken;
+
   private ReroutedHistory(long seed, Path folder) throws IOException {
     random = new Random(seed);
+    expiring = new Random(-1 - seed);
     checkpoint = folder.resolve("checkpoint");
     topic = new WrittenTopic(folder.resolve("root"), "t");
     write();
@@ -77,6 +88,9 @@ final class ReroutedHistory {
 
   private void run() throws IOException {
     for (int step = 0; step < 50; step++) {
+      if (expiring.nextInt(3) == 0) {
+        expire();
+      }
       switch (random.nextInt(6)) {
         case 0, 1 -> write();
         case 2 -> reroute();
@@ -139,11 +153,28 @@ final class ReroutedHistory {
     }
   }
 
+  private void expire() {
+    State state = topic.state();
+    int partition = expiring.nextInt(state.partitions());
+    long start = state.start(partition);
+    long end = positions.getOrDefault(partition, 0L);
+    if (start < end) {
+      long to = start + 1 + expiring.nextInt((int) (end - start));
+      topic.operator().deleteRecords(new TreeMap<>(Map.of(partition, to)), new TreeMap<>(), false);
+      overtaken += state.routing()
+          .stream()
+          .flatMap(its -> its.past().stream())
+          .filter(past -> start < past.cut(partition) && past.cut(partition) <= to)
+          .count();
+    }
+  }
+
   /** Reads a micro-batch: of each key, from one partition, what comes next. */
   private void micro(TriggerLimits limits) throws IOException {
     StreamOffsets to = stream.next(from, limits);
     Map<Integer, Set<Integer>> partitions = new HashMap<>();
     for (OffsetRange range : stream.ranges(from, to)) {
+      positions.put(range.partition(), range.end());
       for (long offset = range.start(); offset < range.end(); offset++) {
         int[] record = records.get(range.partition()).get((int) offset);
         partitions.computeIfAbsent(record[0], key -> new HashSet<>()).add(range.partition());
