@@ -1,13 +1,13 @@
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.RerouteTime;
 import io.sparklog.log.NextVersion;
-import io.sparklog.log.RoutingChange;
+import io.sparklog.routing.RoutingChange;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
-import io.sparklog.partition.Partitioner;
-import io.sparklog.partition.Router;
-import io.sparklog.partition.SlotMoves;
-import io.sparklog.partition.SlotTable;
+import io.sparklog.routing.Partitioner;
+import io.sparklog.routing.Router;
+import io.sparklog.routing.SlotMoves;
+import io.sparklog.routing.SlotTable;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.Repeatable;
 import io.sparklog.upkeep.TopicWork;
@@ -92,7 +92,7 @@ final class RoutingAlone {
     TopicLog log = new TopicLog(Stores.open(root), topic);
     TopicWork work = new TopicWork(log, Clock.systemUTC(), new Random(1));
     work.commit((Repeatable) newest -> {
-      int[] weights = newest.orElseThrow().slots().weights();
+      int[] weights = newest.orElseThrow().routing().weights();
       SlotTable table = SlotTable.modulo(weights.length, slots);
       weights[0] = 2;
       List<SlotMoves> moves = table.replan(weights);
@@ -102,7 +102,7 @@ final class RoutingAlone {
     for (int n = 1; n <= 100; n++) {
       new Administration(work).configure(Map.of("segment.ms", Integer.toString(n)));
     }
-    return log.latest().orElseThrow().routing().orElseThrow().table().slots();
+    return log.latest().orElseThrow().routing().table().slots();
   }
 
   private static int reroute(String root, String topic, int number) {
@@ -112,7 +112,7 @@ final class RoutingAlone {
       int partition = n / 2 % log.latest().orElseThrow().partitions();
       administration.reroute(new TreeMap<>(Map.of(partition, 2L - n % 2)), RerouteTime.NOW, false);
     }
-    return log.latest().orElseThrow().routing().orElseThrow().epoch();
+    return log.latest().orElseThrow().routing().epoch();
   }
 
   private record Loaded(State state, long nanos) {}
@@ -141,7 +141,7 @@ final class RoutingAlone {
       took[n] = loaded.nanos();
     }
     long bytes = used() - before;
-    return LongStream.of(took).sorted().toArray()[took.length / 2] / 1_000 + " " + bytes + " " + state.routing().orElseThrow().epoch();
+    return LongStream.of(took).sorted().toArray()[took.length / 2] / 1_000 + " " + bytes + " " + state.routing().epoch();
   }
 
   private static long used() throws InterruptedException {

@@ -42,7 +42,7 @@ final class AlterTopic extends AdministrativeChange {
       String value = changes.getOrDefault(key, TopicConfig.NOTHING);
       if (!value.equals(TopicConfig.NOTHING) && planned.wanted(key, value, 0).isEmpty()) {
         throw Option.invalidValue(key, value, "it would have no effect on topic " + log.topic() + ", which has " + planned.router()
-            + ": begin with routing epoch " + planned.slots().epoch() + ", and give each partition a number, 0 if it is closed");
+            + ": begin with routing epoch " + planned.routing().epoch() + ", and give each partition a number, 0 if it is closed");
       }
     }
     String most = changes.get(TopicConfig.MAX_MESSAGE_BYTES);

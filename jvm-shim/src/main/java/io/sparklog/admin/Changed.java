@@ -17,14 +17,14 @@ public record Changed(State was, State is) {
 
   /** The weights that the change leads to, by partition. */
   public int[] weights() {
-    return is.pendingWeights().orElse(is.slots().weights());
+    return is.pendingWeights().orElse(is.routing().weights());
   }
 
   /** How the change moves the slots of each partition, at once or before the next write. */
   public List<Slots> slots() {
-    SlotTable table = is.slots().table();
+    SlotTable table = is.routing().table();
     int[] weights = weights();
-    int[] before = was.slots().table().counts(weights.length);
+    int[] before = was.routing().table().counts(weights.length);
     int[] after = (is.pendingWeights().isPresent() ? table.after(table.replan(weights)) : table).counts(weights.length);
     return IntStream.range(0, after.length).mapToObj(partition -> new Slots(partition, before[partition], after[partition])).toList();
   }

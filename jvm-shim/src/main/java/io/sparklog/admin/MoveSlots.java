@@ -36,7 +36,7 @@ final class MoveSlots extends AdministrativeChange {
   }
 
   private void require(State planned, int slot, int partition) {
-    Routing routing = planned.slots();
+    Routing routing = planned.routing();
     int slots = routing.table().slots();
     if (slot < 0 || slot >= slots) {
       throw Option.invalidValue(MOVES, slot + ": " + partition,
@@ -54,7 +54,7 @@ final class MoveSlots extends AdministrativeChange {
 
   private SortedMap<Integer, Integer> left(State newest) {
     SortedMap<Integer, Integer> left = new TreeMap<>(moves);
-    left.entrySet().removeIf(move -> newest.slots().table().partition(move.getKey()) == move.getValue());
+    left.entrySet().removeIf(move -> newest.routing().table().partition(move.getKey()) == move.getValue());
     return left;
   }
 
@@ -69,7 +69,7 @@ final class MoveSlots extends AdministrativeChange {
     newest.pendingWeights().ifPresent(weights -> {
       throw PartlogException.of("REROUTE_PENDING", "topic", log.topic(), "root", log.store().root(), "weights", Arrays.toString(weights));
     });
-    return new NextVersion(newest, "reroute").move(log, newest.slots().weights(), SlotMoves.of(left(newest)));
+    return new NextVersion(newest, "reroute").move(log, newest.routing().weights(), SlotMoves.of(left(newest)));
   }
 
   @Override

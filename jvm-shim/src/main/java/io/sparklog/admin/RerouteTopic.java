@@ -60,8 +60,8 @@ final class RerouteTopic extends AdministrativeChange {
       throw Option.invalidValue(TopicConfig.PARTITIONS, value,
           "topic " + log.topic() + " has " + planned.partitions() + " partitions, and partitions can only be added: it must not be less");
     }
-    int[] before = planned.slots().weights();
-    int slots = planned.slots().table().slots();
+    int[] before = planned.routing().weights();
+    int slots = planned.routing().table().slots();
     long open = Arrays.stream(before).filter(weight -> weight > 0).count() + partitions - before.length;
     if (open > slots) {
       throw Option.invalidValue(TopicConfig.PARTITIONS, value, "topic " + log.topic() + " has " + slots + " slots for its keys, and " + open
@@ -85,7 +85,7 @@ final class RerouteTopic extends AdministrativeChange {
       throw Option.invalidValue(option, "[]", "it must name partitions");
     }
     partitions.forEach(partition -> planned.requirePartition(option, log.store().root(), partition));
-    int[] before = planned.slots().weights();
+    int[] before = planned.routing().weights();
     if (IntStream.range(0, before.length).noneMatch(p -> before[p] > 0 && !partitions.contains(p))) {
       throw Option.invalidValue(option, partitions.toString(), "one partition at least must stay open for new records");
     }
@@ -101,7 +101,7 @@ final class RerouteTopic extends AdministrativeChange {
    * @throws PartlogException PARTITION_NOT_FOUND; OPTION_VALUE for a weight that is out of range, or of a closed partition
    */
   static RerouteTopic weighed(TopicLog log, State planned, SortedMap<Integer, Long> changes) {
-    int[] before = planned.slots().weights();
+    int[] before = planned.routing().weights();
     changes.forEach((partition, weight) -> {
       planned.requirePartition(WEIGHTS, log.store().root(), partition);
       String value = partition + ": " + weight;
@@ -129,12 +129,12 @@ final class RerouteTopic extends AdministrativeChange {
   }
 
   private int[] wanted(State newest) {
-    return weights.apply(newest.slots().weights());
+    return weights.apply(newest.routing().weights());
   }
 
   private boolean isRight(State newest, int[] wanted) {
-    boolean balanced = !balances || newest.slots().table().isBalanced(wanted);
-    return Arrays.equals(newest.slots().weights(), wanted) && balanced && says(newest, config);
+    boolean balanced = !balances || newest.routing().table().isBalanced(wanted);
+    return Arrays.equals(newest.routing().weights(), wanted) && balanced && says(newest, config);
   }
 
   /** It takes the place of a re-route that waits. */
@@ -152,7 +152,7 @@ final class RerouteTopic extends AdministrativeChange {
 
   private String pending(State newest, int[] wanted) {
     String list = Arrays.stream(wanted).mapToObj(Integer::toString).collect(Collectors.joining(","));
-    String value = newest.slots().epoch() + ":" + list;
+    String value = newest.routing().epoch() + ":" + list;
     if (!Option.ofTopic(TopicConfig.PENDING_WEIGHTS).isCanonical(value)) {
       throw Option.invalidValue("when", "next_write", "it must be now, as the weights of " + wanted.length + " partitions take "
           + value.length() + " bytes, which are too many for the configuration of a topic");

@@ -81,7 +81,9 @@ public final class Checkpoint {
     if (state.isDeleted()) {
       head.put("deleted", true);
     }
-    state.routing().ifPresent(routing -> head.set("routing", routing.toJson()));
+    if (state.features().haveSlots() && !state.routing().isModulo()) {
+      head.set("routing", state.routing().toJson());
+    }
     if (state.features().has(Feature.PRODUCERS)) {
       head.set("producers", state.producers().toJson());
     }
@@ -153,7 +155,9 @@ public final class Checkpoint {
     Damaged.unless(Version.isHash(hash), "field hash is not a SHA-256");
     TopicConfig config = new TopicConfig(Version.config(Json.field(head, "config")));
     JsonNode field = features.haveSlots() ? head.get("routing") : null;
-    Routing routing = field == null ? null : Routing.parse(field, version, ends, features.has(Feature.UNBOUND));
+    Routing routing = field == null
+        ? Routing.modulo(config.partitions())
+        : Routing.parse(field, version, ends, features.has(Feature.UNBOUND));
     if (!Version.deleted(head) && features.areKnownTo(Feature.Binds.KEY_READERS)) {
       Replay.requirePlacement(config, features, routing);
     }
@@ -161,7 +165,7 @@ public final class Checkpoint {
         Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), features,
         features.has(Feature.PRODUCERS) ? Producers.parse(head, ends) : Producers.NONE, config, routing, starts, ends,
         Version.deleted(head));
-    Damaged.unless(!last.deleted() || queries.isEmpty() && routing == null && last.producers().last().isEmpty()
+    Damaged.unless(!last.deleted() || queries.isEmpty() && routing.isModulo() && last.producers().last().isEmpty()
         && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
         "it is of a deleted topic, and has records, queries, slots or producers");
     return new Replay(last, queries, live);

@@ -181,7 +181,7 @@ public final class NextVersion {
       ForeignSegments.requireNone(log, newest.partitions(), weights.length);
       next.configure(Map.of(TopicConfig.PARTITIONS, Integer.toString(weights.length)));
     }
-    return next.move(log, weights, newest.slots().table().replan(weights));
+    return next.move(log, weights, newest.routing().table().replan(weights));
   }
 
   /**
@@ -191,7 +191,7 @@ public final class NextVersion {
    * @throws PartlogException REROUTES_TOO_MANY
    */
   public NextVersion move(TopicLog log, int[] weights, List<SlotMoves> moves) {
-    Routing routes = before.slots();
+    Routing routes = before.routing();
     if (!routes.fits(weights.length, moves)) {
       throw PartlogException.of("REROUTES_TOO_MANY", "topic", log.topic(), "root", log.store().root(), "count", routes.past().size());
     }
@@ -217,7 +217,7 @@ public final class NextVersion {
 
   /** Gives partitions to slots that have none. Where it begins the topic, no slot has any. */
   public NextVersion bind(List<SlotMoves> bound) {
-    routing = (unbound == null ? before.slots() : unbound).binding(bound);
+    routing = (unbound == null ? before.routing() : unbound).binding(bound);
     return this;
   }
 

@@ -88,7 +88,7 @@ final class Replay {
     return head.topicId().equals(version.topicId()) && head.time() == version.time() && head.horizon() == version.horizon()
         && head.boundary() == version.boundary() && head.deleted() == version.deleted() && Arrays.equals(head.starts(), version.starts())
         && Arrays.equals(head.ends(), version.ends()) && head.features().names().equals(version.features().names())
-        && (version.routing() == null || head.routing() != null && head.routing().agreesWith(version.routing()))
+        && (version.routing() == null || head.routing().agreesWith(version.routing()))
         && head.config().entries().entrySet().containsAll(version.config().entrySet());
   }
 
@@ -129,8 +129,9 @@ final class Replay {
     Damaged.unless(begins || version.deleted() || version.features().names().containsAll(head.features().names()),
         "it lacks a feature that the topic has");
     boolean routes = !version.deleted() && version.features().areKnownTo(Feature.Binds.KEY_READERS);
-    Routing routing = !routes ? null : begins ? beginning(version.routing(), changed) : routing(version, known);
+    Routing routing = Routing.modulo(changed.partitions());
     if (routes) {
+      routing = begins ? beginning(version.routing(), changed) : routing(version);
       requirePlacement(changed, version.features(), routing);
     }
     for (int p = known; p < changed.partitions(); p++) {
@@ -177,27 +178,28 @@ final class Replay {
 
   /** Slots without a partition are those of a topic with {@code placement} = {@code on_first_write}, and of no other one. */
   static void requirePlacement(TopicConfig config, Features features, Routing routing) throws Damaged {
-    Damaged.unless(features.has(Feature.UNBOUND) == config.bindsSlots() && (routing != null || !config.bindsSlots()),
+    Damaged.unless(features.has(Feature.UNBOUND) == config.bindsSlots() && !(config.bindsSlots() && routing.isModulo()),
         "its placement is " + config.get(TopicConfig.PLACEMENT) + ", and its features or its routing are of the other one");
   }
 
-  /** The routing of a topic that begins, by the field of its first version; null if the topic begins without slots. */
+  /** The routing of a topic that begins, by the field of its first version; null if that has none. */
   private static Routing beginning(RoutingChange change, TopicConfig config) throws Damaged {
     boolean binds = config.bindsSlots();
     Damaged.unless(binds ? change instanceof RoutingChange.Binding : change == null,
         "it begins a topic with placement " + config.get(TopicConfig.PLACEMENT) + (binds ? ", and is no binding" : ", and has a routing"));
-    return binds ? Routing.beginning(config.partitions(), config.beginning().table()).bound(change) : null;
+    int partitions = config.partitions();
+    return binds ? Routing.beginning(partitions, config.beginning().table()).bound(change) : Routing.modulo(partitions);
   }
 
-  /** The routing after a version that neither begins nor deletes the topic; null while that has no slots. */
-  private Routing routing(Version version, int partitions) throws Damaged {
-    Routing before = head.routing();
+  /** The routing after a version that neither begins nor deletes the topic. */
+  private Routing routing(Version version) throws Damaged {
+    Routing routing = head.routing();
     if (version.routing() != null) {
-      before = Routing.after(before, version.routing(), version.version(), Arrays.copyOf(head.ends(), version.ends().length), partitions);
+      routing = routing.after(version.routing(), version.version(), Arrays.copyOf(head.ends(), version.ends().length));
     } else {
-      Damaged.unless(version.ends().length == partitions, "it adds partitions, and is no re-route");
+      Damaged.unless(version.ends().length == head.ends().length, "it adds partitions, and is no re-route");
     }
-    return before == null ? null : before.since(version.starts());
+    return routing.since(version.starts());
   }
 
   /** Removes segments in one walk through each partition: a merge may remove very many. @param changed is told these partitions */

@@ -1,6 +1,5 @@
 package io.sparklog.log;
 
-import io.sparklog.routing.Partitioner;
 import io.sparklog.routing.PastReroute;
 import io.sparklog.routing.Router;
 import io.sparklog.routing.Routing;
@@ -35,7 +34,7 @@ public final class State {
    * @param time when the version was written, by its writer's clock, in ms since 1970
    * @param starts log start offsets by partition
    * @param ends end offsets (exclusive) by partition
-   * @param routing null while the topic has no slots, or features decide where keys go that are unknown
+   * @param routing has no meaning if features decide where keys go that are unknown
    * @param deleted whether the version ended the topic
    */
   record Head(String topic, String topicId, long version, String hash, String txn, long time, long horizon, long boundary,
@@ -106,29 +105,17 @@ public final class State {
     return isRoutingKnown;
   }
 
-  /** Null while the topic has no slots. @throws PartlogException FORMAT_TOO_NEW; so all the methods about keys here */
-  private Routing known() {
+  /** How the topic routes and has routed. @throws PartlogException FORMAT_TOO_NEW; so all the methods about keys here */
+  public Routing routing() {
     if (!isRoutingKnown) {
       head.features().requireKnownTo(Feature.Binds.KEY_READERS);
     }
     return head.routing();
   }
 
-  /** How the topic routes and has routed; empty while it has no slots. */
-  public Optional<Routing> routing() {
-    return Optional.ofNullable(known());
-  }
-
-  /** How the topic routes and has routed; of one that has no slots, as of one with slots that routes alike. */
-  public Routing slots() {
-    return known() == null ? Routing.modulo(partitions()) : known();
-  }
-
   /** Where records go by their keys: what two writers must agree on. */
   public Router router() {
-    return known() == null
-        ? new Router(head.config().partitioner(), partitions())
-        : known().router(head.config().partitioner(), head.config().bindsSlots());
+    return routing().router(head.config().partitioner(), head.config().bindsSlots());
   }
 
   /**
@@ -137,19 +124,19 @@ public final class State {
    */
   public long[] levelledSince() {
     long[] since = starts();
-    Optional<PastReroute> last = routing().flatMap(routing -> routing.lastOfAll());
+    Optional<PastReroute> last = routing().lastOfAll();
     last.ifPresent(past -> Arrays.setAll(since, p -> Math.max(since[p], past.cut(p))));
     return since;
   }
 
   /** The routing epochs of the offsets [{@code start}, {@code end}) of a partition. @throws PartlogException FORMAT_TOO_NEW */
   public RoutingEpochs epochs(int partition, long start, long end) {
-    return known() == null ? RoutingEpochs.NO_SLOTS : known().epochs(partition, start, end);
+    return routing().epochs(partition, start, end);
   }
 
   /** The re-routes that an offset of a partition comes after, of those that have records from before them. */
   public int reroutesBefore(int partition, long offset) {
-    return known() == null ? 0 : known().after(partition, offset);
+    return routing().after(partition, offset);
   }
 
   /** Whether a re-route cut the partition of a segment where the segment begins. */
@@ -165,9 +152,7 @@ public final class State {
 
   /** The partition whose routed segments after {@code reroutes} re-routes may have this key; {@link SlotTable#UNBOUND} if none. */
   public int home(int reroutes, byte[] key) {
-    Partitioner partitioner = head.config().partitioner();
-    Routing routing = known();
-    return routing == null ? Router.ofKey(partitioner, partitions(), key) : routing.partition(partitioner, key, reroutes);
+    return routing().partition(head.config().partitioner(), key, reroutes);
   }
 
   /** The weights that the topic is to be re-routed to before the next write. There may be more weights than partitions. */
@@ -184,7 +169,7 @@ public final class State {
   public Optional<int[]> wanted(String key, String value, long nowMs) {
     Router router = router();
     int most = key.equals(TopicConfig.PENDING_WEIGHTS) ? Router.PARTITIONS_MAX : config().bindsSlots() ? partitions() : 0;
-    return TopicConfig.wanted(value, slots().epoch(), nowMs)
+    return TopicConfig.wanted(value, routing().epoch(), nowMs)
         .filter(wanted -> wanted.length >= partitions() && wanted.length <= most)
         .filter(wanted -> IntStream.range(0, partitions()).allMatch(p -> wanted[p] == 0 || router.isOpen(p)))
         .filter(wanted -> Arrays.stream(wanted).anyMatch(number -> number > 0));
@@ -192,7 +177,7 @@ public final class State {
 
   /** The partition that a key goes to; empty if its first record decides that. */
   public Optional<Integer> partition(byte[] key) {
-    int found = slots().partition(head.config().partitioner(), key);
+    int found = routing().table().partition(head.config().partitioner(), key);
     return found == SlotTable.UNBOUND ? Optional.empty() : Optional.of(found);
   }
 

@@ -20,7 +20,7 @@ record NamedMove(byte[] key, int number, int to) implements Comparable<NamedMove
       .thenComparing(NamedMove::number);
 
   int slot(State state) {
-    return key == null ? number : state.slots().table().slot(state.config().partitioner(), key);
+    return key == null ? number : state.routing().table().slot(state.config().partitioner(), key);
   }
 
   /** The key as an answer shows it: text in UTF-8 as it is, and other bytes as {@code X'…'}. Null without a key. */

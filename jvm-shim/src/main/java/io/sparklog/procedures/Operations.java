@@ -102,7 +102,7 @@ final class Operations {
         .asArgument("moves", () -> administration(call).move(state, bySlot(named, state), call.arguments().bool("dry_run")));
     for (NamedMove move : named) {
       int slot = move.slot(state);
-      call.row(slot, move.shownKey(), changed.was().slots().table().partition(slot), changed.is().slots().table().partition(slot));
+      call.row(slot, move.shownKey(), changed.was().routing().table().partition(slot), changed.is().routing().table().partition(slot));
     }
   }
 

@@ -16,14 +16,12 @@ public final class Bindings {
 
   /** The partition of the key in [at, at + length). */
   public int ofKey(byte[] key, int at, int length) {
-    if (router.isModulo()) {
-      return router.ofKey(key, at, length);
-    }
-    int slot = router.table().slot(router.partitioner(), key, at, length);
-    int partition = router.table().partition(slot);
+    int hash = router.partitioner().hash(key, at, length);
+    int partition = router.table().ofHash(hash);
     if (partition != SlotTable.UNBOUND) {
       return partition;
     }
+    int slot = router.table().slot(hash);
     if (!used.get(slot)) {
       used.set(slot);
       chosen = chosen.length > slot ? chosen : Arrays.copyOf(chosen, Math.max(slot + 1, 2 * chosen.length));

@@ -13,48 +13,52 @@ public final class Router implements Serializable {
   public static final int PARTITIONS_MAX = 10_000;
 
   private final Partitioner partitioner;
-  private final int partitions;
   private final boolean bindsSlots;
   private final int epoch;
-  /** Null for a topic without slots; so is {@link #weights}. */
   private final SlotTable table;
+  /** By partition; those of weight 0 are closed. */
   private final int[] weights;
   /** By partition, of the slots that have none yet. */
   private final int[] shares;
 
   /** The router of a topic that has no records yet, and whose slots are bound when they are first used. */
   public static Router beginning(Partitioner partitioner, int partitions, int slots) {
-    return new Router(partitioner, true, 0, SlotTable.unbound(slots), new Router(partitioner, partitions).weights());
+    return new Router(partitioner, true, 0, SlotTable.unbound(slots), equal(partitions));
   }
 
   /** The router of a topic without slots. @param partitions how many it has, from 1 to {@link #PARTITIONS_MAX} */
   public Router(Partitioner partitioner, int partitions) {
-    this(partitioner, partitions, false, 0, null, null, null);
+    this(partitioner, false, 0, SlotTable.modulo(partitions), equal(partitions));
+  }
+
+  private static int[] equal(int partitions) {
+    int[] equal = new int[partitions];
+    Arrays.fill(equal, 1);
+    return equal;
   }
 
   /**
-   * The router of a topic with slots in a routing epoch. In one topic, there is one table for each.
+   * The router of a topic in a routing epoch. In one topic, there is one table for each.
    *
    * @param bindsSlots whether a slot gets its partition with the first record of its keys
    * @param weights by partition; the partitions of weight 0 are closed
    */
   public Router(Partitioner partitioner, boolean bindsSlots, int epoch, SlotTable table, int[] weights) {
-    this(partitioner, weights.length, bindsSlots, epoch, table, weights.clone(), weights);
+    this(partitioner, bindsSlots, epoch, table, weights, weights);
   }
 
-  private Router(Partitioner partitioner, int partitions, boolean bindsSlots, int epoch, SlotTable table, int[] weights, int[] shares) {
+  private Router(Partitioner partitioner, boolean bindsSlots, int epoch, SlotTable table, int[] weights, int[] shares) {
     this.partitioner = partitioner;
-    this.partitions = partitions;
     this.bindsSlots = bindsSlots;
     this.epoch = epoch;
     this.table = table;
-    this.weights = weights;
-    this.shares = shares;
+    this.weights = weights.clone();
+    this.shares = shares.clone();
   }
 
   /** The same, but slots without a partition are shared in this way, and not by the weights. @param shares by partition */
   public Router sharing(int[] shares) {
-    return new Router(partitioner, partitions, bindsSlots, epoch, table, weights, shares.clone());
+    return new Router(partitioner, bindsSlots, epoch, table, weights, shares);
   }
 
   public Partitioner partitioner() {
@@ -62,43 +66,28 @@ public final class Router implements Serializable {
   }
 
   public int partitions() {
-    return partitions;
+    return weights.length;
   }
 
-  /** By partition; 1 for each where the topic has no slots. */
+  /** By partition; those of weight 0 are closed. */
   public int[] weights() {
-    if (weights != null) {
-      return weights.clone();
-    }
-    int[] equal = new int[partitions];
-    Arrays.fill(equal, 1);
-    return equal;
+    return weights.clone();
   }
 
-  /** The partition of each slot; null where the topic has no slots. */
   public SlotTable table() {
     return table;
   }
 
-  /** Whether the partition is the hash modulo the number of partitions: the topic has no slots. */
-  public boolean isModulo() {
-    return table == null;
-  }
-
   /** Whether records may go to a partition. */
   public boolean isOpen(int partition) {
-    return weights == null || weights[partition] > 0;
+    return weights[partition] > 0;
   }
 
   /** The partition of the key in [at, at + length). */
   public int ofKey(byte[] key, int at, int length) {
     int hash = partitioner.hash(key, at, length);
-    if (table == null) {
-      return ofHash(hash, partitions);
-    }
-    int slot = table.slot(hash);
-    int partition = table.partition(slot);
-    return partition == SlotTable.UNBOUND ? place(slot) : partition;
+    int partition = table.ofHash(hash);
+    return partition == SlotTable.UNBOUND ? place(table.slot(hash)) : partition;
   }
 
   /** The partition that a slot without one gets: the same for all that have equal shares. FORMAT.md section 13. */
@@ -107,7 +96,7 @@ public final class Router implements Serializable {
     long least = 0;
     long greatest = 0;
     byte[] hashed = new byte[2 * Integer.BYTES];
-    for (int p = 0; p < partitions; p++) {
+    for (int p = 0; p < shares.length; p++) {
       if (shares[p] > 0) {
         long draw = Race.draw(hashed, slot, p);
         if (best >= 0 && draw <= greatest && shares[p] <= shares[best]) {
@@ -126,11 +115,7 @@ public final class Router implements Serializable {
 
   /** As {@link #ofKey(byte[], int, int)}, in a topic without slots with this number of partitions, which may differ at each call. */
   public static int ofKey(Partitioner partitioner, int partitions, byte[] key) {
-    return ofHash(partitioner.hash(key, 0, key.length), partitions);
-  }
-
-  private static int ofHash(int hash, int partitions) {
-    return Partitioner.positive(hash) % partitions;
+    return Partitioner.positive(partitioner.hash(key, 0, key.length)) % partitions;
   }
 
   /**
@@ -139,7 +124,7 @@ public final class Router implements Serializable {
    */
   @Override
   public boolean equals(Object other) {
-    if (!(other instanceof Router router) || partitioner != router.partitioner || partitions != router.partitions
+    if (!(other instanceof Router router) || partitioner != router.partitioner || weights.length != router.weights.length
         || bindsSlots != router.bindsSlots || epoch != router.epoch) {
       return false;
     }
@@ -149,13 +134,13 @@ public final class Router implements Serializable {
 
   @Override
   public int hashCode() {
-    return 31 * partitions + epoch;
+    return 31 * weights.length + epoch;
   }
 
   /** {@code 8 partitions by murmur3}, {@code 9 partitions by murmur2 with 65536 slots, placed on first write, in routing epoch 2} */
   @Override
   public String toString() {
-    return partitions + " partitions by " + partitioner.optionName()
+    return weights.length + " partitions by " + partitioner.optionName()
         + (bindsSlots ? " with " + table.slots() + " slots, placed on first write," : "") + (epoch > 0 ? " in routing epoch " + epoch : "");
   }
 }

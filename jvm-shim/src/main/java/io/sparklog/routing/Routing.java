@@ -19,7 +19,7 @@ import java.util.TreeMap;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 
-/** How a topic with slots routes at one version, and how it did for the records that it still has. FORMAT.md section 13. */
+/** How a topic routes keys at one version, and how it did for the records that it still has. FORMAT.md section 13. */
 public final class Routing {
   /** The most numbers in the re-routes of a state. FORMAT.md section 10. */
   private static final int NUMBERS_MAX = 2_000_000;
@@ -44,9 +44,9 @@ public final class Routing {
     this.numbers = numbers;
   }
 
-  /** That of a topic without slots, as one with those that it gets in its first re-route. */
+  /** That of a topic without slots, by those that it gets in its first re-route. */
   public static Routing modulo(int partitions) {
-    return modulo(partitions, SlotTable.modulo(partitions).slots());
+    return beginning(partitions, SlotTable.modulo(partitions));
   }
 
   /** That of a topic that begins, whose slots have the partitions of {@code table}. */
@@ -54,11 +54,6 @@ public final class Routing {
     int[] equal = new int[partitions];
     Arrays.fill(equal, 1);
     return new Routing(0, equal, table, table, List.of(), 0);
-  }
-
-  /** As {@link #modulo(int)}, with a given number of slots, a multiple of the number of partitions. */
-  private static Routing modulo(int partitions, int slots) {
-    return beginning(partitions, SlotTable.modulo(partitions, slots));
   }
 
   /** The routing epoch: how many re-routes the topic has had. */
@@ -75,9 +70,9 @@ public final class Routing {
     return table;
   }
 
-  /** The partition that a key has now; {@link SlotTable#UNBOUND} if it has none yet. */
-  public int partition(Partitioner partitioner, byte[] key) {
-    return table.partition(partitioner, key);
+  /** Whether the topic has no slots: the partition of a key is its hash modulo the number of partitions. */
+  public boolean isModulo() {
+    return table.isModulo();
   }
 
   /** The re-routes that have records from before them, from old to new. */
@@ -131,7 +126,7 @@ public final class Routing {
     if (reroutes.isEmpty()) {
       return from;
     }
-    int[] slots = IntStream.range(0, from.slots()).map(from::partition).toArray();
+    int[] slots = from.partitions();
     for (PastReroute reroute : reroutes) {
       for (SlotMoves moves : reroute.moved()) {
         for (int slot : moves.slots()) {
@@ -146,6 +141,9 @@ public final class Routing {
 
   /** The partition that a key had after the first {@code after} re-routes of {@link #past}. */
   public int partition(Partitioner partitioner, byte[] key, int after) {
+    if (past.isEmpty()) {
+      return table.partition(partitioner, key);
+    }
     synchronized (this) {
       history = history == null ? new KeyHistory(first, past) : history;
     }
@@ -167,20 +165,15 @@ public final class Routing {
     return new RoutingChange.Binding(bound, table.after(bound).crc());
   }
 
-  /**
-   * The routing after a version.
-   *
-   * @param before null if the topic has no slots
-   * @param ends of the partitions before it; with 0 for those that it adds
-   * @param partitions before it
-   */
-  public static Routing after(Routing before, RoutingChange change, long version, long[] ends, int partitions) throws Damaged {
+  /** The routing after a version. @param ends of the partitions before it; with 0 for those that it adds */
+  public Routing after(RoutingChange change, long version, long[] ends) throws Damaged {
+    int partitions = weights.length;
     if (change instanceof RoutingChange.Reroute reroute) {
-      Damaged.unless(before != null || reroute.slots() % partitions == 0, "its slots are no multiple of " + partitions + " partitions");
-      return (before == null ? modulo(partitions, reroute.slots()) : before).rerouted(reroute, version, ends);
+      Damaged.unless(!isModulo() || reroute.slots() % partitions == 0, "its slots are no multiple of " + partitions + " partitions");
+      return (isModulo() ? beginning(partitions, SlotTable.modulo(partitions, reroute.slots())) : this).rerouted(reroute, version, ends);
     }
-    Damaged.unless(before != null && ends.length == partitions, "it binds slots, and adds partitions or is of a topic without slots");
-    return before.bound(change);
+    Damaged.unless(!isModulo() && ends.length == partitions, "it binds slots, and adds partitions or is of a topic without slots");
+    return bound(change);
   }
 
   private Routing rerouted(RoutingChange.Reroute reroute, long version, long[] ends) throws Damaged {
@@ -239,7 +232,7 @@ public final class Routing {
   public synchronized List<Map<Integer, Set<Integer>>> givers() {
     if (givers == null) {
       List<Map<Integer, Set<Integer>>> all = new ArrayList<>();
-      int[] homes = IntStream.range(0, first.slots()).map(first::partition).toArray();
+      int[] homes = first.partitions();
       for (PastReroute reroute : past) {
         all.add(givers(slot -> homes[slot], reroute.moved()));
         reroute.moved().forEach(moves -> Arrays.stream(moves.slots()).forEach(slot -> homes[slot] = moves.to()));

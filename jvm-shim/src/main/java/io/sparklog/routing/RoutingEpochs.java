@@ -11,9 +11,6 @@ import java.util.Arrays;
  * @param risen the routing epoch from each of {@code rises} on
  */
 public record RoutingEpochs(int first, long[] rises, int[] risen) implements Serializable {
-  /** The epochs of a topic without slots. */
-  public static final RoutingEpochs NO_SLOTS = new RoutingEpochs(0, new long[0], new int[0]);
-
   /** The routing epoch of an offset of the range. */
   public int at(long offset) {
     if (rises.length == 0 || offset < rises[0]) {

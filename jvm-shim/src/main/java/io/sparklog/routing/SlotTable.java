@@ -23,13 +23,19 @@ public final class SlotTable implements Serializable {
   /** A topic gets at least this many slots. */
   private static final int SLOTS_LEAST = 4096;
 
-  private final char[] partitions;
+  private final int slots;
   /** 2⁶⁴ / slots, rounded up; modulo 2⁶⁴. */
   private final long inverse;
+  /** How many partitions a topic without slots has; 0 if it has slots. */
+  private final int modulo;
+  /** By slot; null if the topic has no slots. */
+  private final char[] partitions;
 
-  private SlotTable(char[] partitions) {
+  private SlotTable(int slots, int modulo, char[] partitions) {
+    this.slots = slots;
+    this.inverse = Long.divideUnsigned(-1, slots) + 1;
+    this.modulo = modulo;
     this.partitions = partitions;
-    this.inverse = Long.divideUnsigned(-1, partitions.length) + 1;
   }
 
   /** @param partitions of each slot, from 0 to {@link Router#PARTITIONS_MAX} − 1, or {@link #UNBOUND} */
@@ -38,7 +44,7 @@ public final class SlotTable implements Serializable {
     for (int slot = 0; slot < table.length; slot++) {
       table[slot] = (char) partitions[slot];
     }
-    return new SlotTable(table);
+    return new SlotTable(table.length, 0, table);
   }
 
   /** The table that routes as hashing modulo {@code partitions} does: it has a multiple of so many slots. */
@@ -48,28 +54,43 @@ public final class SlotTable implements Serializable {
 
   /** As {@link #modulo(int)}, with a given number of slots. */
   public static SlotTable modulo(int partitions, int slots) {
-    return of(IntStream.range(0, slots).map(slot -> slot % partitions).toArray());
+    return new SlotTable(slots, partitions, null);
   }
 
   /** The table of a topic that begins with {@code slots} slots, none of which has a partition. */
   public static SlotTable unbound(int slots) {
     char[] table = new char[slots];
     Arrays.fill(table, (char) UNBOUND);
-    return new SlotTable(table);
+    return new SlotTable(table.length, 0, table);
+  }
+
+  /** Whether the partition of a key is its hash modulo the number of partitions: the topic has no slots. */
+  public boolean isModulo() {
+    return modulo > 0;
   }
 
   public int slots() {
-    return partitions.length;
+    return slots;
   }
 
   /** The partition of a slot; {@link #UNBOUND} if it has none. */
   public int partition(int slot) {
-    return partitions[slot];
+    return modulo > 0 ? slot % modulo : partitions[slot];
+  }
+
+  /** The partition of each slot; {@link #UNBOUND} for one that has none. */
+  public int[] partitions() {
+    return IntStream.range(0, slots).map(this::partition).toArray();
+  }
+
+  /** The partition of the keys with a hash; {@link #UNBOUND} if their slot has none. */
+  int ofHash(int hash) {
+    return modulo > 0 ? Partitioner.positive(hash) % modulo : partitions[slot(hash)];
   }
 
   /** The partition of a key; {@link #UNBOUND} if its slot has none. */
   public int partition(Partitioner partitioner, byte[] key) {
-    return partitions[slot(partitioner, key)];
+    return ofHash(partitioner.hash(key, 0, key.length));
   }
 
   /** The slot of a key. */
@@ -88,7 +109,6 @@ public final class SlotTable implements Serializable {
    */
   int slot(int hash) {
     long fraction = inverse * Partitioner.positive(hash);
-    long slots = partitions.length;
     // The high half of a product without signs.
     return (int) (Math.multiplyHigh(fraction, slots) + (fraction >> Long.SIZE - 1 & slots));
   }
@@ -96,9 +116,9 @@ public final class SlotTable implements Serializable {
   /** How many slots each of {@code count} partitions has. */
   public int[] counts(int count) {
     int[] counts = new int[count];
-    for (char partition : partitions) {
-      if (partition != UNBOUND) {
-        counts[partition]++;
+    for (int slot = 0; slot < slots; slot++) {
+      if (partition(slot) != UNBOUND) {
+        counts[partition(slot)]++;
       }
     }
     return counts;
@@ -106,10 +126,10 @@ public final class SlotTable implements Serializable {
 
   /** The CRC-32C of the partitions of all slots, each as two bytes with the low one first. */
   public int crc() {
-    byte[] bytes = new byte[2 * partitions.length];
-    for (int slot = 0; slot < partitions.length; slot++) {
-      bytes[2 * slot] = (byte) partitions[slot];
-      bytes[2 * slot + 1] = (byte) (partitions[slot] >>> 8);
+    byte[] bytes = new byte[2 * slots];
+    for (int slot = 0; slot < slots; slot++) {
+      bytes[2 * slot] = (byte) partition(slot);
+      bytes[2 * slot + 1] = (byte) (partition(slot) >>> 8);
     }
     CRC32C crc = new CRC32C();
     crc.update(bytes);
@@ -118,13 +138,16 @@ public final class SlotTable implements Serializable {
 
   /** The table after these moves. */
   public SlotTable after(List<SlotMoves> moves) {
-    char[] table = partitions.clone();
+    if (moves.isEmpty()) {
+      return this;
+    }
+    int[] table = partitions();
     for (SlotMoves move : moves) {
       for (int slot : move.slots()) {
-        table[slot] = (char) move.to();
+        table[slot] = move.to();
       }
     }
-    return new SlotTable(table);
+    return of(table);
   }
 
   /**
@@ -193,8 +216,8 @@ public final class SlotTable implements Serializable {
       end[p] = count;
     }
     int[] given = new int[count];
-    for (int slot = partitions.length - 1; slot >= 0; slot--) {
-      int p = partitions[slot];
+    for (int slot = slots - 1; slot >= 0; slot--) {
+      int p = partition(slot);
       if (p != UNBOUND && surplus[p] > 0) {
         surplus[p]--;
         given[--end[p]] = slot;
@@ -205,17 +228,18 @@ public final class SlotTable implements Serializable {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof SlotTable table && Arrays.equals(partitions, table.partitions);
+    return other instanceof SlotTable table && slots == table.slots
+        && IntStream.range(0, slots).allMatch(slot -> partition(slot) == table.partition(slot));
   }
 
   @Override
   public int hashCode() {
-    return Arrays.hashCode(partitions);
+    return crc();
   }
 
   /** {@code 4096 slots} */
   @Override
   public String toString() {
-    return partitions.length + " slots";
+    return slots + " slots";
   }
 }

@@ -118,7 +118,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
 
   /** Whether an option says how many partitions a topic had once: a stream that was started with it goes on when some are added. */
   private static boolean hasGrown(TopicPlan existing, Map.Entry<String, String> option) {
-    return option.getKey().equals(TopicConfig.PARTITIONS) && !existing.router().isModulo()
+    return option.getKey().equals(TopicConfig.PARTITIONS) && !existing.router().table().isModulo()
         && Integer.parseInt(option.getValue()) < existing.config().partitions();
   }
 }

@@ -74,7 +74,7 @@ record Grouping(KeyRouting function, boolean ofTopics) {
     Set<KeyRouting> functions = states.stream()
         .map(state -> KeyRouting.of(state.config().partitioner(), state.partitions()))
         .collect(Collectors.toSet());
-    boolean isAlike = functions.size() == 1 && states.stream().allMatch(state -> state.isRoutingKnown() && state.routing().isEmpty());
+    boolean isAlike = functions.size() == 1 && states.stream().allMatch(state -> state.isRoutingKnown() && state.routing().isModulo());
     return isAlike && splits.stream().allMatch(Split::isRouted) ? functions.stream().findFirst() : Optional.empty();
   }
 

@@ -26,7 +26,7 @@ final class Barrier {
     for (OffsetRange range : waiting) {
       barriers.computeIfAbsent(range.state(), topic -> new Barrier()).positions.put(range.partition(), range.start());
     }
-    barriers.forEach((state, barrier) -> state.routing().ifPresent(barrier::find));
+    barriers.forEach((state, barrier) -> barrier.find(state.routing()));
     return waiting.stream().map(range -> barriers.get(range.state()).before(range)).toList();
   }
 

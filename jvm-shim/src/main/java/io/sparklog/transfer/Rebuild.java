@@ -133,7 +133,7 @@ public final class Rebuild {
    */
   private List<long[]> ends(int versions) throws IOException {
     TreeMap<Long, long[]> after = new TreeMap<>();
-    for (PastReroute past : origin.slots().past()) {
+    for (PastReroute past : origin.routing().past()) {
       after.put(past.version() - 1, past.cut());
     }
     int cuts = after.size();

@@ -107,7 +107,7 @@ final class Append implements Change {
     }
     String operation = segments.isEmpty() ? "create" : "write";
     NextVersion next = exists ? extended(newest.get(), operation) : begun(newest, operation);
-    bind(next, exists ? newest.get().slots().table() : plan.router().table());
+    bind(next, exists ? newest.get().routing().table() : plan.router().table());
     segments.forEach(next::append);
     return Optional.of(next.apply(once.query()));
   }

@@ -55,7 +55,7 @@ final class MoveSlotsTest extends CommitsOverFaults {
   }
 
   private Routing routing() {
-    return state().routing().orElseThrow();
+    return state().routing();
   }
 
   private JsonNode file(long version) throws IOException {
@@ -81,7 +81,7 @@ final class MoveSlotsTest extends CommitsOverFaults {
     State state = state();
     TreeMap<Integer, Integer> moves = new TreeMap<>();
     for (byte[] key : keys) {
-      moves.put(state.slots().table().slot(state.config().partitioner(), key), to);
+      moves.put(state.routing().table().slot(state.config().partitioner(), key), to);
     }
     return administration().move(state, moves, dryRun);
   }
@@ -95,7 +95,7 @@ final class MoveSlotsTest extends CommitsOverFaults {
     planned(Writes.config()).run();
     int home = state().partition(key(1)).orElseThrow();
     int other = (home + 1) % 4;
-    int slot = state().slots().table().slot(state().config().partitioner(), key(1));
+    int slot = state().routing().table().slot(state().config().partitioner(), key(1));
     State was = state();
     Planned old = planned(Writes.config());
 
@@ -109,7 +109,7 @@ final class MoveSlotsTest extends CommitsOverFaults {
     assertEquals(home, changed.was().partition(key(1)).orElseThrow());
     assertEquals(other, changed.is().partition(key(1)).orElseThrow());
     IntStream.range(2, 200)
-        .filter(i -> was.slots().table().slot(was.config().partitioner(), key(i)) != slot)
+        .filter(i -> was.routing().table().slot(was.config().partitioner(), key(i)) != slot)
         .forEach(i -> assertEquals(was.partition(key(i)), state().partition(key(i)), "no other slot moves"));
     assertFails("ROUTING_CHANGED", "in routing epoch 1", old::run);
 
@@ -123,7 +123,7 @@ final class MoveSlotsTest extends CommitsOverFaults {
     move(other, false, key(1));
     assertEquals(2, state().version(), "to repeat it changes nothing more");
     TreeMap<Integer, Integer> both = new TreeMap<>(Map.of(slot, other, (slot + 4) % 4096, other));
-    assertEquals(home, state().slots().table().partition((slot + 4) % 4096));
+    assertEquals(home, state().routing().table().partition((slot + 4) % 4096));
     administration().move(state(), both, false);
     assertEquals("[[" + other + "," + (slot + 4) % 4096 + "]]", file(3).get("routing").get("moved").toString(), "that moved before");
   }
@@ -206,12 +206,12 @@ final class MoveSlotsTest extends CommitsOverFaults {
           default -> move(open, false, some);
         }
         State is = state();
-        if (is.slots().epoch() >= known.size()) {
+        if (is.routing().epoch() >= known.size()) {
           known.add(homes());
         }
         State read = new Root(Stores.open(root.toString())).topic("t").newest().orElseThrow();
-        int remembered = read.slots().past().size();
-        assertEquals(is.slots().past().size(), remembered);
+        int remembered = read.routing().past().size();
+        assertEquals(is.routing().past().size(), remembered);
         for (int after = 0; after <= remembered; after++) {
           int[] expected = known.get(known.size() - 1 - remembered + after);
           for (int i = 0; i < expected.length; i++) {

@@ -38,7 +38,7 @@ final class PendingRerouteTest extends CommitsOverFaults {
   }
 
   private Routing routing() {
-    return state().slots();
+    return state().routing();
   }
 
   private static TreeMap<Integer, Long> weights(int... partitionsAndWeights) {
@@ -59,7 +59,7 @@ final class PendingRerouteTest extends CommitsOverFaults {
     Changed told = administration().addPartitions(6, RerouteTime.NEXT_WRITE, true);
     assertEquals(0, state().version());
     assertEquals(told.slots(), administration().addPartitions(6, RerouteTime.NEXT_WRITE, false).slots());
-    assertEquals(List.of(1L, 4L, true), List.of(state().version(), (long) state().partitions(), state().routing().isEmpty()));
+    assertEquals(List.of(1L, 4L, true), List.of(state().version(), (long) state().partitions(), state().routing().isModulo()));
     administration().addPartitions(6, RerouteTime.NEXT_WRITE, false);
     assertEquals(1, state().version(), "to repeat it changes nothing more");
     Checkpoint.write(store.store(), state(), Names.identity(random));

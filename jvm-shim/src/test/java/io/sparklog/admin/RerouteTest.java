@@ -62,7 +62,7 @@ final class RerouteTest extends CommitsOverFaults {
   }
 
   private Routing routing() {
-    return state().routing().orElseThrow();
+    return state().routing();
   }
 
   private static TreeMap<Integer, Long> weights(int... partitionsAndWeights) {
@@ -96,7 +96,7 @@ final class RerouteTest extends CommitsOverFaults {
 
   /** All that a routing says, in words that can be compared. */
   private static String told(State state) {
-    Routing routing = state.routing().orElseThrow();
+    Routing routing = state.routing();
     List<String> past = routing.past()
         .stream()
         .map(one -> one.version() + " " + Arrays.toString(one.cut()) + " " + moves(one.moved()))
@@ -114,9 +114,18 @@ final class RerouteTest extends CommitsOverFaults {
   }
 
   @Test
+  void aTopicHasSlotsAfterAReRouteThatMovesNone() throws IOException {
+    write(300);
+    administration().reroute(weights(0, 3, 1, 3, 2, 3, 3, 3), RerouteTime.NOW, false);
+    assertFalse(routing().isModulo());
+    assertEquals(List.of(), routing().past(), "no record is from before a cut");
+    assertEquals("[\"routing.slots\"]", file(1).get("writerFeatures").toString());
+  }
+
+  @Test
   void partitionsAreAddedClosedAndWeighedAndFewestSlotsMove() throws IOException {
     write(300);
-    assertTrue(state().routing().isEmpty());
+    assertTrue(state().routing().isModulo());
     assertEquals("[]", file(0).get("writerFeatures").toString());
     State first = state();
 
@@ -136,7 +145,7 @@ final class RerouteTest extends CommitsOverFaults {
     write(300);
     State nine = state();
     Changed closed = administration().closePartitions(List.of(1, 4, 6, 8), RerouteTime.NOW, false);
-    assertEquals(IntStream.of(1, 4, 6, 8).map(p -> nine.routing().get().table().counts(9)[p]).sum(),
+    assertEquals(IntStream.of(1, 4, 6, 8).map(p -> nine.routing().table().counts(9)[p]).sum(),
         closed.slots().stream().filter(slots -> slots.after() > slots.before()).mapToInt(Changed.Slots::moved).sum());
     write(300);
     for (int p : new int[] {1, 4, 6, 8}) {
@@ -161,7 +170,7 @@ final class RerouteTest extends CommitsOverFaults {
     State deleted = new TopicLog(Stores.open(root.toString()), "t").latest().orElseThrow();
     assertEquals("[]", file(deleted.version()).get("writerFeatures").toString());
     write(10);
-    assertTrue(state().routing().isEmpty(), "the next topic of the name has no slots");
+    assertTrue(state().routing().isModulo(), "the next topic of the name has no slots");
     assertEquals("[]", file(state().version()).get("writerFeatures").toString());
   }
 

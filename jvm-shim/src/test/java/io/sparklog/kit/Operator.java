@@ -54,7 +54,7 @@ record Operator(Root root, TopicLog log, Clock clock, Map<String, String> argume
       case "keys" -> {
         State state = log.newest().orElseThrow();
         TreeMap<Integer, Integer> moves = new TreeMap<>();
-        keys().forEach(key -> moves.put(state.slots().table().slot(state.config().partitioner(), key), number("to", 0)));
+        keys().forEach(key -> moves.put(state.routing().table().slot(state.config().partitioner(), key), number("to", 0)));
         administration.move(state, moves, false);
       }
       case "config" -> {

@@ -8,6 +8,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.sparklog.format.Vectors;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.ObjectOutputStream;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
@@ -161,7 +165,7 @@ class SlotTableTest {
       SlotTable table = SlotTable.modulo(partitions);
       assertTrue(table.slots() >= 4096 && table.slots() % partitions == 0 && table.slots() < 4096 + partitions);
       for (Partitioner partitioner : List.of(Partitioner.MURMUR3, Partitioner.MURMUR2)) {
-        Router slots = new Router(partitioner, false, 0, table, equal);
+        Router slots = new Router(partitioner, false, 0, SlotTable.of(table.partitions()), equal);
         Router modulo = new Router(partitioner, partitions);
         assertEquals(modulo, slots);
         for (int i = 0; i < 1_000; i++) {
@@ -171,6 +175,30 @@ class SlotTableTest {
         }
       }
     }
+  }
+
+  /** So it takes few bytes in the plan of each write, and a program sees that the topic has no slots. */
+  @Test
+  void aTopicWithoutSlotsHasNoTableInMemory() throws IOException {
+    SlotTable modulo = SlotTable.modulo(3);
+    SlotTable slots = SlotTable.of(modulo.partitions());
+    assertTrue(modulo.isModulo());
+    assertFalse(slots.isModulo());
+    assertFalse(modulo.after(List.of(new SlotMoves(1, new int[] {0}))).isModulo());
+    assertEquals(slots, modulo);
+    assertEquals(slots.hashCode(), modulo.hashCode());
+    assertTrue(serialized(modulo) < 300, () -> "bytes: " + serialized(modulo));
+    assertTrue(serialized(slots) > 2 * modulo.slots());
+  }
+
+  private static int serialized(SlotTable table) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
+      out.writeObject(table);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return bytes.size();
   }
 
   @Test

@@ -80,9 +80,7 @@ final class Cuts {
         .filter(cut -> IntStream.range(0, starts.length).anyMatch(p -> cut.at(p) > starts[p]))
         .map(cut -> cut.shown(starts))
         .toList();
-    List<String> found = state.routing()
-        .map(routing -> routing.past().stream().map(past -> new Cut(past.version(), past.cut()).shown(starts)).toList())
-        .orElse(List.of());
+    List<String> found = state.routing().past().stream().map(past -> new Cut(past.version(), past.cut()).shown(starts)).toList();
     return expected.equals(found);
   }
 }

@@ -78,9 +78,9 @@ final class Homes {
       return;
     }
     TreeMap<Integer, List<Move>> moves = moves(versions, version);
-    for (int after = 0; after <= state.slots().past().size(); after++) {
-      long before = after < state.slots().past().size() ? state.slots().past().get(after).version() : Long.MAX_VALUE;
-      SlotTable table = state.slots().table(after);
+    for (int after = 0; after <= state.routing().past().size(); after++) {
+      long before = after < state.routing().past().size() ? state.routing().past().get(after).version() : Long.MAX_VALUE;
+      SlotTable table = state.routing().table(after);
       String of = "I5: a snapshot at version " + state.version() + " after " + after + " re-routes has slot ";
       moves.forEach((slot, its) -> {
         if (table.partition(slot) != last(its, before)) {

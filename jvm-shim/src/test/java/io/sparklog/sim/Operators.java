@@ -76,7 +76,7 @@ final class Operators {
         .mapToObj(p -> Integer.toString(state.router().isOpen(p) ? process.world.random.nextInt(4) : 0))
         .collect(Collectors.joining(","));
     long until = process.clock.millis() + 100 + process.world.random.nextInt(2000);
-    of(process).configure(Map.of("placement.shares", state.slots().epoch() + ":" + until + ":" + shares));
+    of(process).configure(Map.of("placement.shares", state.routing().epoch() + ":" + until + ":" + shares));
   }
 
   /** Slots of keys that are written of late, not to partitions that are closed one day. */
@@ -86,7 +86,7 @@ final class Operators {
       return;
     }
     Random random = process.world.random;
-    SlotTable table = state.slots().table();
+    SlotTable table = state.routing().table();
     int to = random.nextInt(process.world.partitions);
     TreeMap<Integer, Integer> moves = new TreeMap<>();
     IntStream.range(0, 8)

@@ -49,11 +49,11 @@ final class WritePlanTest {
         .of(root, Options.of(Map.of("topic", "t"), Options.Side.WRITE), columns, Clock.systemUTC(), random, Existence.ANY, root::names)
         .topicPlan("t");
     operator.addPartitions(4, RerouteTime.NEXT_WRITE, false);
-    assertEquals(List.of(2, 0), List.of(root.state("t").partitions(), root.state("t").slots().epoch()));
+    assertEquals(List.of(2, 0), List.of(root.state("t").partitions(), root.state("t").routing().epoch()));
     commit(root, before);
     assertEquals(2, root.state("t").partitions());
     TopicPlan after = WritePlan.of(root, options, columns, Clock.systemUTC(), random, Existence.ANY, root::names).topicPlan("t");
-    assertEquals(List.of(4, 1), List.of(root.state("t").partitions(), root.state("t").slots().epoch()));
+    assertEquals(List.of(4, 1), List.of(root.state("t").partitions(), root.state("t").routing().epoch()));
     commit(root, after);
     Options more = Options.of(Map.of("topic", "t", "partitions", "5"), Options.Side.WRITE);
     PartlogException contradicts = assertThrows(PartlogException.class,

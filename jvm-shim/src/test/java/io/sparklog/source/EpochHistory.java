@@ -103,7 +103,7 @@ final class EpochHistory {
     }
     log.write("t", config, 100, records);
     ends.add(log.state("t").ends());
-    epochs.add(log.state("t").slots().epoch());
+    epochs.add(log.state("t").routing().epoch());
   }
 
   /** Moves the slots of one key or two: other partitions are not cut, and a key may come back. */
@@ -112,7 +112,7 @@ final class EpochHistory {
     TreeMap<Integer, Integer> moves = new TreeMap<>();
     for (int i = random.nextInt(2); i >= 0; i--) {
       byte[] key = ("k" + random.nextInt(KEYS)).getBytes(StandardCharsets.UTF_8);
-      int slot = state.slots().table().slot(state.config().partitioner(), key);
+      int slot = state.routing().table().slot(state.config().partitioner(), key);
       state.partition(key).ifPresent(bound -> moves.put(slot, open(state)));
     }
     if (!moves.isEmpty()) {
@@ -205,7 +205,7 @@ final class EpochHistory {
   }
 
   private void check(List<Map<String, Object>> rows) {
-    int newest = log.state("t").slots().epoch();
+    int newest = log.state("t").routing().epoch();
     Map<List<Long>, Integer> now = new HashMap<>();
     Map<String, List<Seen>> byKey = new HashMap<>();
     for (Map<String, Object> row : rows) {

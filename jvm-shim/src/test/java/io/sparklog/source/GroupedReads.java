@@ -137,7 +137,7 @@ final class GroupedReads {
   private Map<String, Integer> epochs(List<State> states) {
     Map<String, Integer> epochs = new HashMap<>();
     for (State state : states) {
-      int reroutes = state.routing().map(routing -> routing.past().size()).orElse(0);
+      int reroutes = state.routing().past().size();
       epochs.put(state.topic(), oneIn(4) ? -1 : random.nextInt(reroutes + 1));
     }
     return epochs;
@@ -169,20 +169,20 @@ final class GroupedReads {
         .mapToLong(Segment::end)
         .max()
         .orElse(0);
-    long cut = epoch > 0 ? state.routing().orElseThrow().past().get(epoch - 1).cut(partition) : 0;
+    long cut = epoch > 0 ? state.routing().past().get(epoch - 1).cut(partition) : 0;
     long start = oneIn(6) ? cut : Math.max(cut, afterOther);
     return start - (oneIn(20) ? 1 : 0);
   }
 
   private static long end(State state, int partition, int epoch) {
-    List<PastReroute> past = state.routing().map(Routing::past).orElse(List.of());
+    List<PastReroute> past = state.routing().past();
     return epoch < 0 || epoch == past.size() ? state.end(partition) : past.get(epoch).cut(partition);
   }
 
   /** Whether no topic of the splits has slots, and all have the same hash and as many partitions. */
   private boolean isAlike(List<Split> splits) {
     List<State> states = splits.stream().map(Split::topic).distinct().map(log::state).toList();
-    return states.stream().allMatch(state -> state.routing().isEmpty() && state.router().equals(states.get(0).router()));
+    return states.stream().allMatch(state -> state.routing().isModulo() && state.router().equals(states.get(0).router()));
   }
 
   private void check(PartlogScan scan, boolean isByKey, boolean withKey, boolean ofTopics) throws IOException {

@@ -182,7 +182,7 @@ final class GroupingTest extends GroupsOfScans {
           "extents.stream().anyMatch(extent -> extent.segment().routed())"),
       new Broken(0, "topics need not agree", "source/Grouping", "functions.size() == 1", "!functions.isEmpty()"),
       new Broken(1, "a topic with slots is grouped by key", "source/Grouping",
-          " && states.stream().allMatch(state -> state.isRoutingKnown() && state.routing().isEmpty())", ""));
+          " && states.stream().allMatch(state -> state.isRoutingKnown() && state.routing().isModulo())", ""));
 
   @ParameterizedTest
   @FieldSource("BROKEN")

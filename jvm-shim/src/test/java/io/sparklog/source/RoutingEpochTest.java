@@ -44,7 +44,7 @@ final class RoutingEpochTest {
     WrittenTopic topic = new WrittenTopic(directory, "t").with("partitions", "2");
     topic.segment(0, 2).segment(1, 1).commit();
     assertEquals(List.of(0, 0), epochs(topic.state(), 0), "without slots");
-    int slot = IntStream.range(0, 4096).filter(each -> topic.state().slots().table().partition(each) == 1).findFirst().orElseThrow();
+    int slot = IntStream.range(0, 4096).filter(each -> topic.state().routing().table().partition(each) == 1).findFirst().orElseThrow();
     topic.operator().addPartitions(3, RerouteTime.NOW, false);
     topic.segment(0, 1).segment(2, 1).commit();
     for (int to : List.of(2, 1)) {

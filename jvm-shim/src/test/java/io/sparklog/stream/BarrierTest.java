@@ -75,7 +75,7 @@ final class BarrierTest extends StreamRuns {
       batches++;
     }
     assertEquals(List.of(topic.json(20, 15, 15), 11), List.of(from.json(), batches));
-    assertArrayEquals(new long[] {0, 14, 15}, topic.state().slots().past().get(9).cut());
+    assertArrayEquals(new long[] {0, 14, 15}, topic.state().routing().past().get(9).cut());
   }
 
   /** A partition that the query did not read before the cut, and will not read, keeps nothing from being read. */

@@ -139,7 +139,7 @@ final class ReroutedHistory {
       case 0 -> {
         TreeMap<Integer, Integer> moves = new TreeMap<>();
         for (int i = 0; i < 2; i++) {
-          moves.put(state.slots().table().slot(Partitioner.MURMUR3, key(random.nextInt(KEYS))), one);
+          moves.put(state.routing().table().slot(Partitioner.MURMUR3, key(random.nextInt(KEYS))), one);
         }
         topic.operator().move(state, moves, false);
       }
@@ -162,8 +162,8 @@ final class ReroutedHistory {
       long to = start + 1 + expiring.nextInt((int) (end - start));
       topic.operator().deleteRecords(new TreeMap<>(Map.of(partition, to)), new TreeMap<>(), false);
       overtaken += state.routing()
+          .past()
           .stream()
-          .flatMap(its -> its.past().stream())
           .filter(past -> start < past.cut(partition) && past.cut(partition) <= to)
           .count();
     }

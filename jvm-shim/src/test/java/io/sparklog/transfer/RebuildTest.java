@@ -192,7 +192,7 @@ final class RebuildTest {
     List<List<Row>> now = rows(state);
     assertArrayEquals(ends, state.ends());
     assertArrayEquals(new long[partitions], state.starts());
-    assertTrue(state.routing().isEmpty());
+    assertTrue(state.routing().isModulo());
     assertOrdered(state, now);
     assertEquals(below(old, origin.ends()), below(now, ends));
     TreeMap<String, String> expected = new TreeMap<>(origin.config().entries());
@@ -221,7 +221,7 @@ final class RebuildTest {
 
   private void change() throws IOException {
     State state = state("t");
-    int[] weights = state.slots().weights();
+    int[] weights = state.routing().weights();
     List<Integer> open = IntStream.range(0, weights.length).filter(p -> weights[p] > 0).boxed().toList();
     int any = open.get(random.nextInt(open.size()));
     switch (random.nextInt(8)) {

@@ -110,7 +110,7 @@ final class BindingTest extends CommitsOverFaults {
   }
 
   private Routing routing() {
-    return state().routing().orElseThrow();
+    return state().routing();
   }
 
   private int[] homes(int keys) {
@@ -121,7 +121,7 @@ final class BindingTest extends CommitsOverFaults {
   }
 
   private static long bound(State state) {
-    SlotTable table = state.slots().table();
+    SlotTable table = state.routing().table();
     return IntStream.range(0, table.slots()).filter(slot -> table.partition(slot) != SlotTable.UNBOUND).count();
   }
 
@@ -176,11 +176,11 @@ final class BindingTest extends CommitsOverFaults {
       Files.delete(root.resolve(version(gone)));
     }
     State loaded = state();
-    assertEquals(replayed.slots().table(), loaded.slots().table());
+    assertEquals(replayed.routing().table(), loaded.routing().table());
     assertArrayEquals(new int[] {1, 0, 2, 0}, loaded.shares(0).orElseThrow());
-    assertEquals(replayed.slots().past().size(), loaded.slots().past().size());
-    for (int slot = 0; slot < loaded.slots().table().slots(); slot++) {
-      assertEquals(replayed.slots().table(0).partition(slot), loaded.slots().table(0).partition(slot));
+    assertEquals(replayed.routing().past().size(), loaded.routing().past().size());
+    for (int slot = 0; slot < loaded.routing().table().slots(); slot++) {
+      assertEquals(replayed.routing().table(0).partition(slot), loaded.routing().table(0).partition(slot));
     }
   }
 
@@ -251,7 +251,7 @@ final class BindingTest extends CommitsOverFaults {
     State replayed = state();
     Checkpoint.write(store.store(), replayed, Names.identity(random));
     Files.delete(root.resolve(version(0)));
-    assertEquals(replayed.slots().table(), state().slots().table());
+    assertEquals(replayed.routing().table(), state().routing().table());
     assertRefused("OPTION_VALUE", () -> administration().configure(Map.of("placement.slots", "65536")));
   }
 
