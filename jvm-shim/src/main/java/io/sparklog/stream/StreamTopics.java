@@ -56,7 +56,7 @@ final class StreamTopics implements Subscription.Known {
   }
 
   /** The topics that the last look found; empty before the first. */
-  List<Subscription.Subscribed> found() {
+  private List<Subscription.Subscribed> found() {
     return newest == null ? List.of() : newest;
   }
 

@@ -41,11 +41,8 @@ public final class TopicStream {
   /** Where to stop, by topic id; null if the stream goes on for ever. */
   private Map<String, State> last;
 
-  /** Where a query stands that has read all that the last look found; null if none did. */
-  private StreamOffsets allRead;
-
-  /** The ends that the last look found; null if the caller did not ask for them. */
-  private StreamOffsets ends;
+  /** The last look: one for each trigger, and the same for as long as nothing is committed. */
+  private Look look = new Look(List.of());
 
   /** When the last micro-batch with something to read began. */
   private OptionalLong firedMs = OptionalLong.empty();
@@ -76,23 +73,20 @@ public final class TopicStream {
   /** From now on, goes no further than what is committed now. @throws PartlogException as {@link StreamTopics#look} */
   public void stopAtNewest() {
     last = new HashMap<>();
-    look().forEach(topic -> last.put(topic.state().topicId(), topic.state()));
+    look().topics.forEach(topic -> last.put(topic.state().topicId(), topic.state()));
   }
 
   /** An idle query polls many times a second: what was found out stays while nothing is committed. */
-  private List<Subscription.Subscribed> look() {
-    List<Subscription.Subscribed> before = topics.found();
-    if (topics.look() != before) {
-      allRead = null;
-      ends = null;
-    }
-    return topics.found();
+  private Look look() {
+    List<Subscription.Subscribed> found = topics.look();
+    look = found == look.topics ? look : new Look(found);
+    return look;
   }
 
-  /** The readable part of the topics that the last look found: if the stream stops, what they had then. */
-  private List<Subscription.Subscribed> readable() {
+  /** The readable part of the topics of a look: if the stream stops, what they had then. */
+  private List<Subscription.Subscribed> readable(Look look) {
     List<Subscription.Subscribed> readable = new ArrayList<>();
-    for (Subscription.Subscribed topic : topics.found()) {
+    for (Subscription.Subscribed topic : look.topics) {
       State until = last == null ? topic.state() : last.get(topic.state().topicId());
       if (until != null) {
         readable.add(topic.in(until));
@@ -105,8 +99,8 @@ public final class TopicStream {
    * The topics that may be read after an offset. One that names a topic means the topic that was noted: another of its name waits until an
    * offset in Spark's log does not name it.
    */
-  private List<Subscription.Subscribed> readable(StreamOffsets from) {
-    return readable().stream().filter(topic -> !from.topics().contains(topic.state().topic()) || start.isOf(topic.state())).toList();
+  private List<Subscription.Subscribed> readable(Look look, StreamOffsets from) {
+    return readable(look).stream().filter(topic -> !from.topics().contains(topic.state().topic()) || start.isOf(topic.state())).toList();
   }
 
   /**
@@ -117,11 +111,11 @@ public final class TopicStream {
   public StreamOffsets initial() throws IOException {
     if (start.first().isEmpty()) {
       TreeMap<String, QueryStart.Topic> begun = new TreeMap<>();
-      look();
-      for (Subscription.Subscribed topic : readable()) {
+      List<Subscription.Subscribed> readable = readable(look());
+      for (Subscription.Subscribed topic : readable) {
         begun.put(topic.state().topic(), new QueryStart.Topic(topic.state().topicId(), new TreeMap<>()));
       }
-      for (OffsetRange range : new OffsetBounds(root, options).resolveStarts(readable())) {
+      for (OffsetRange range : new OffsetBounds(root, options).resolveStarts(readable)) {
         begun.get(range.state().topic()).offsets().put(range.partition(), range.start());
       }
       start.add(new QueryStart(begun));
@@ -141,18 +135,9 @@ public final class TopicStream {
     start.requireFirst();
   }
 
-  /** The ends of what is committed, as the last look found them. */
+  /** The ends of the topics, as the last look found them. */
   public StreamOffsets newest() {
-    if (ends == null) {
-      TreeMap<String, TreeMap<Integer, Long>> found = new TreeMap<>();
-      for (Subscription.Subscribed topic : topics.found()) {
-        for (int partition : topic.partitions()) {
-          found.computeIfAbsent(topic.state().topic(), first -> new TreeMap<>()).put(partition, topic.state().end(partition));
-        }
-      }
-      ends = new StreamOffsets(found);
-    }
-    return ends;
+    return look.ends();
   }
 
   /**
@@ -162,34 +147,38 @@ public final class TopicStream {
    *     SEGMENT_MISSING, BATCH_CORRUPT, SEGMENT_CORRUPT
    */
   public StreamOffsets next(StreamOffsets from, TriggerLimits limits) throws IOException {
-    look();
-    if (from.equals(allRead)) {
-      return from;
-    }
-    StreamOffsets read = topics.subscribed(from);
-    List<Subscription.Subscribed> readable = readable(from);
-    topics.note(readable.stream().map(Subscription.Subscribed::state).toList());
-    List<OffsetRange> waiting = waiting(read, readable);
-    if (after(read, waiting).equals(from)) {
-      allRead = from;
-      return from;
-    }
-    if (last == null && !fires(limits, waiting)) {
-      return read.equals(from) ? from : read;
-    }
-    StreamOffsets next;
-    try {
-      next = after(read, taken(Barrier.before(waiting), limits));
-    } catch (SegmentGone gone) {
-      // Other files hold its offsets by now, or they have expired; if neither is so, this throws.
-      State known = waiting.stream().map(OffsetRange::state).filter(of -> of.topic().equals(gone.topic())).findFirst().orElseThrow();
-      if (topics.isThere(gone.topic())) {
-        new LaterState(root, dataLoss).after(gone, known, Long.MAX_VALUE);
+    while (true) {
+      Look now = look();
+      if (from.equals(now.allRead)) {
+        return from;
       }
-      return next(from, limits);
+      StreamOffsets read = topics.subscribed(from);
+      List<Subscription.Subscribed> readable = readable(now, from);
+      topics.note(readable.stream().map(Subscription.Subscribed::state).toList());
+      List<OffsetRange> waiting = waiting(now, read, readable);
+      if (after(read, waiting).equals(from)) {
+        now.allRead = from;
+        return from;
+      }
+      if (last == null && !fires(limits, waiting)) {
+        return read.equals(from) ? from : read;
+      }
+      try {
+        StreamOffsets next = after(read, taken(Barrier.before(waiting), limits));
+        firedMs = OptionalLong.of(clock.millis());
+        return next;
+      } catch (SegmentGone gone) {
+        requireLater(gone, waiting);
+      }
     }
-    firedMs = OptionalLong.of(clock.millis());
-    return next;
+  }
+
+  /** After a data file is gone, other files hold its offsets, or the offsets have expired. @throws PartlogException if neither is so */
+  private void requireLater(SegmentGone gone, List<OffsetRange> waiting) throws IOException {
+    State known = waiting.stream().map(OffsetRange::state).filter(of -> of.topic().equals(gone.topic())).findFirst().orElseThrow();
+    if (topics.isThere(gone.topic())) {
+      new LaterState(root, dataLoss).after(gone, known, Long.MAX_VALUE);
+    }
   }
 
   private long begin(StreamOffsets from, String topic, int partition) {
@@ -198,10 +187,10 @@ public final class TopicStream {
   }
 
   /** The offsets that may be read of each partition, in the newest state: merges may have replaced the files of earlier ones. */
-  private List<OffsetRange> waiting(StreamOffsets from, List<Subscription.Subscribed> readable) {
+  private List<OffsetRange> waiting(Look look, StreamOffsets from, List<Subscription.Subscribed> readable) {
     List<OffsetRange> waiting = new ArrayList<>();
     Map<String, State> newest = new HashMap<>();
-    topics.found().forEach(topic -> newest.put(topic.state().topic(), topic.state()));
+    look.topics.forEach(topic -> newest.put(topic.state().topic(), topic.state()));
     for (Subscription.Subscribed topic : readable) {
       State state = newest.get(topic.state().topic());
       for (int partition : topic.partitions()) {
@@ -308,7 +297,7 @@ public final class TopicStream {
    */
   public Map<String, String> metrics(StreamOffsets read) {
     // Spark repeats a micro-batch without a look for more: then it is not known how much is left.
-    Map<String, String> metrics = read == null || topics.found().isEmpty() ? new TreeMap<>() : Lag.metrics(unread(read));
+    Map<String, String> metrics = read == null || look.topics.isEmpty() ? new TreeMap<>() : Lag.metrics(unread(read));
     metrics.put("dataLoss", Long.toString(lost.total()));
     StringJoiner ids = new StringJoiner(",", "{", "}");
     start.topics().forEach((topic, about) -> ids.add("\"" + topic + "\":\"" + about.id() + "\""));
@@ -318,7 +307,7 @@ public final class TopicStream {
 
   private List<OffsetRange> unread(StreamOffsets read) {
     List<OffsetRange> unread = new ArrayList<>();
-    for (Subscription.Subscribed topic : topics.found()) {
+    for (Subscription.Subscribed topic : look.topics) {
       State state = topic.state();
       if (read.topics().contains(state.topic()) && !start.isOf(state)) {
         continue;
@@ -335,6 +324,33 @@ public final class TopicStream {
   @Override
   public String toString() {
     return topics.toString();
+  }
+
+  /** The topics as one look found them, and what follows from them. */
+  private static final class Look {
+    private final List<Subscription.Subscribed> topics;
+
+    /** Where a query stands that has read all of this; null if the query never stood there. */
+    private StreamOffsets allRead;
+    private StreamOffsets ends;
+
+    private Look(List<Subscription.Subscribed> topics) {
+      this.topics = topics;
+    }
+
+    /** Made when a caller asks first. */
+    private StreamOffsets ends() {
+      if (ends == null) {
+        TreeMap<String, TreeMap<Integer, Long>> found = new TreeMap<>();
+        for (Subscription.Subscribed topic : topics) {
+          for (int partition : topic.partitions()) {
+            found.computeIfAbsent(topic.state().topic(), first -> new TreeMap<>()).put(partition, topic.state().end(partition));
+          }
+        }
+        ends = new StreamOffsets(found);
+      }
+      return ends;
+    }
   }
 
   /** How many offsets had expired; each micro-batch counts once, however often it is planned. */

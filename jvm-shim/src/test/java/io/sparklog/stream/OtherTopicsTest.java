@@ -1,6 +1,7 @@
 package io.sparklog.stream;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -31,11 +32,15 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -169,7 +174,7 @@ final class OtherTopicsTest extends StreamRuns {
     HeldTopics.Held second = HeldTopics.copy(topic);
     forget();
     topics.hold(first);
-    TopicStream stream = stream("startingOffsets", "earliest", "subscribePattern", "t|later");
+    TopicStream stream = stream(topics, "startingOffsets", "earliest", "subscribePattern", "t|later");
     StreamOffsets from = stream.initial();
     List<String> read = new ArrayList<>();
     for (int batches = 0;; batches++) {
@@ -182,7 +187,7 @@ final class OtherTopicsTest extends StreamRuns {
       from = to;
       if (batches == 3) {
         topics.hold(second);
-        stream = stream("subscribePattern", "t|later");
+        stream = stream(topics, "subscribePattern", "t|later");
       }
     }
     assertEquals(written(topic.allRows()), read.stream().sorted(Comparator.comparing(OtherTopicsTest::place)).toList());
@@ -190,10 +195,40 @@ final class OtherTopicsTest extends StreamRuns {
     assertSame(from, stream.next(from, TriggerLimits.NONE));
   }
 
-  private TopicStream stream(String... keysAndValues) throws IOException {
+  /** Each look but the last finds a state whose file is gone when the stream opens the file. */
+  @Test
+  void aStreamLooksAgainAsOftenAsFilesAreGone() throws Exception {
+    topic.segment(0, WrittenTopic.times(10, 50)).commit();
+    Deque<HeldTopics.Held> later = new ArrayDeque<>();
+    topics.hold(HeldTopics.copy(topic));
+    for (int move = 0; move < 3; move++) {
+      topic.move(0, 0);
+      later.add(HeldTopics.copy(topic));
+    }
+    ReadableTopics overtaken = (ReadableTopics) Proxy.newProxyInstance(getClass().getClassLoader(), new Class<?>[] {ReadableTopics.class},
+        (proxy, method, arguments) -> {
+          if (method.getName().equals("open") && !later.isEmpty()) {
+            topics.hold(later.remove());
+          }
+          try {
+            return method.invoke(topics, arguments);
+          } catch (InvocationTargetException e) {
+            throw e.getCause();
+          }
+        });
+    TopicStream stream = stream(overtaken, "startingOffsets", "earliest");
+    StreamOffsets from = stream.initial();
+    StreamOffsets to = stream.next(from, TriggerLimits.NONE.bytesMax(3000));
+    assertEquals(0, later.size());
+    List<String> read = read(topics, stream.ranges(from, to));
+    assertFalse(read.isEmpty());
+    assertEquals(written(topic.allRows()).subList(0, read.size()), read);
+  }
+
+  private TopicStream stream(ReadableTopics of, String... keysAndValues) throws IOException {
     StreamStart start = new StreamStart(
         CheckpointFolders.open("file:" + folder.resolve("checkpoint/sources/0"), Map.<String, String>of()::entrySet), random);
-    return new TopicStream(topics, options(keysAndValues), start, clock);
+    return new TopicStream(of, options(keysAndValues), start, clock);
   }
 
   private static long place(String record) {
