@@ -12,6 +12,7 @@ import pytest
 from logtool import BatchTool
 from xdist.scheduler import LoadScopeScheduling
 
+from sparklog.offsets.lake import Lake
 from sparklog.ondisk.topic_log import TopicLog
 
 pytest_plugins = ["limits"]
@@ -120,6 +121,25 @@ def opens(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return load(log)
 
     monkeypatch.setattr(TopicLog, "_load", counted)
+    return found
+
+
+@pytest.fixture
+def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The queries that this process asks offset tables, by the method of `Lake` that asks them."""
+    found: list[str] = []
+
+    def counted(name: str) -> None:
+        ask = getattr(Lake, name)
+
+        def asked(*given: Any) -> Any:
+            found.append(name)
+            return ask(*given)
+
+        monkeypatch.setattr(Lake, name, asked)
+
+    counted("_answer")  # of all rows
+    counted("_added")  # of the rows since a version
     return found
 
 

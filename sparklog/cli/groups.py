@@ -20,6 +20,7 @@ from sparklog.show.display import counted, readable
 if TYPE_CHECKING:
     from sparklog.offsets import OffsetTable
     from sparklog.offsets.reset import Move, Target
+    from sparklog.offsets.snapshots import GroupSnapshot
     from sparklog.offsets.summaries import GroupSummary
 
 _HOW = ("--to-earliest", "--to-latest", "--to-current", "--to-datetime", "--by-duration", "--to-offset", "--shift-by", "--from-file")
@@ -50,7 +51,11 @@ def lag(root: Root, group: Group, at_table: Table, as_json: Json = False) -> Non
 
     Example:  sparklog lag /data/events billing --table /data/offsets
     """
-    found = opened(at_table, root).lag(group).to_pylist()
+    _lag(opened(at_table, root).group(group), as_json)
+
+
+def _lag(group: GroupSnapshot, as_json: bool) -> None:
+    found = group.lag().to_pylist()
     if as_json:
         write_json(found)
         return
@@ -58,7 +63,8 @@ def lag(root: Root, group: Group, at_table: Table, as_json: Json = False) -> Non
     rows = [["" if each[name] is None else each[name] for name in columns] for each in found]
     records, octets = (sum(each[name] or 0 for each in found) for name in ("records", "bytes"))
     columns[2], columns[5] = "current offset", "lag"
-    table(f"Group {readable(group, 100)}", [f"behind by {counted(records, 'record')}, {octets:,} bytes"], columns, rows, ["start", "bytes"])
+    about = f"behind by {counted(records, 'record')}, {octets:,} bytes"
+    table(f"Group {readable(group.name, 100)}", [about], columns, rows, ["start", "bytes"])
 
 
 def describe(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
@@ -66,12 +72,12 @@ def describe(root: Root, group: Group, at_table: Table, as_json: Json = False) -
 
     Example:  sparklog groups describe /data/events billing --table /data/offsets
     """
-    of = opened(at_table, root)
-    shares = {(each.topic, each.partition): each for each in of.assignments(group)}
+    of = opened(at_table, root).group(group)
+    shares = {(each.topic, each.partition): each for each in of.assignments()}
     if not shares:
-        lag(root, group, at_table, as_json)
+        _lag(of, as_json)
         return
-    lags = {(row["topic"], row["partition"]): row for row in of.lag(group).to_pylist()}
+    lags = {(row["topic"], row["partition"]): row for row in of.lag().to_pylist()}
     found = [
         {**{"offset": None, "end": None, "records": None}, **lags.get(place, {}), **vars(share)} for place, share in sorted(shares.items())
     ]

@@ -43,9 +43,8 @@ HISTORY = pa.schema(
 )
 
 
-def of_topic(group: str, log: TopicLog, positions: Iterable[Position]) -> list[dict[str, Any]]:
-    """The lag of a group in one topic: a row for each partition of it, as `LAG` says."""
-    state = log.newest()
+def of_topic(group: str, log: TopicLog, state: State, positions: Iterable[Position]) -> list[dict[str, Any]]:
+    """The lag of a group in one topic, in this state of it: a row for each partition of it, as `LAG` says."""
     by_partition = {}
     for position in positions:
         require_same(log.root, position, state)

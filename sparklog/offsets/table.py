@@ -6,7 +6,6 @@ import dataclasses
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
@@ -17,13 +16,13 @@ from sparklog.errors import SparklogError
 from sparklog.offsets import doctor, kafka_files, lags, places, plans, reset, rows, sql, views
 from sparklog.offsets.doctor import WATCH_S, GroupDiagnosis
 from sparklog.offsets.generations import Generations
-from sparklog.offsets.heartbeats import Heartbeats, Mark
 from sparklog.offsets.lake import Lake
 from sparklog.offsets.members import State
 from sparklog.offsets.plans import GroupPlan
 from sparklog.offsets.reset import Move, Placing, Target
 from sparklog.offsets.rows import Group, Position, Positions
-from sparklog.offsets.summaries import GroupSummaries, GroupSummary
+from sparklog.offsets.snapshots import GroupSnapshot
+from sparklog.offsets.summaries import GroupSummaries
 from sparklog.offsets.topics import Ids, Offsets, Topics, require_same
 from sparklog.offsets.views import GroupChanges, GroupMembers, GroupShare
 from sparklog.ondisk.root import Root
@@ -94,44 +93,59 @@ class OffsetTable:
         """Whether there is a Delta table at the path; the first write creates it."""
         return self._lake.exists()
 
+    def group(self, group: str) -> GroupSnapshot:
+        """A group at one moment: its positions, lag, members and shares, which agree with each other.
+
+        Args:
+            group: The name of the group.
+
+        Returns:
+            The group, from one query of the table and one state of each of its topics. In a notebook it shows its lag.
+
+        Raises:
+            CallError: OFFSETS_TABLE_NOT_FOUND or GROUP_NOT_FOUND.
+            RetryError: OFFSETS_TABLE if the table cannot be read.
+
+        Example:
+            billing = table.group("billing")
+            print(billing.summary.lag, billing.positions(), billing.members())
+        """
+        return GroupSnapshot(self.generations.existing(group), self.topics.pinned(), self.path)
+
+    def snapshots(self, groups: Sequence[str] | str | None = None) -> list[GroupSnapshot]:
+        """These groups, or all sorted by name, each as `group` returns it. One query reads all groups. CallError as `group`."""
+        topics = self.topics.pinned()
+        return [GroupSnapshot(each, topics, self.path) for each in self.generations.some(groups)]
+
     def summaries(self, groups: Sequence[str] | str | None = None) -> GroupSummaries:
         """These groups, or all sorted by name, in short: topics, lag, last commit. A group whose lag cannot be told has an `error`.
 
         CallError as `groups`, and GROUP_NOT_FOUND.
         """
-        return GroupSummaries([GroupSummary.of(each, self.topics) for each in self.generations.some(groups)], self.path)
+        return GroupSummaries([each.summary for each in self.snapshots(groups)], self.path)
 
     def positions(self, group: str, topic: str | None = None) -> Positions:
         """The positions of a group, sorted by topic and partition; with `topic`, only those in that topic.
 
         A position whose topic was created again or deleted has a `note`.
         """
-        return Positions(map(self.topics.noted, self._positions(group, topic)))
+        return self.group(group).positions(topic)
 
     def history(self, group: str) -> list[Position]:
         """All positions that a group ever committed, the oldest first; a heartbeat is a repeated one."""
-        self.generations.existing(group)
-        return [row for row in rows.positions(self._lake.rows(group, current=False)) if not rows.is_note(row)]
+        return [row for row in self._rows(group) if not rows.is_note(row)]
 
     def members(self, group: str) -> GroupMembers:
         """The members of a group, sorted by id: what each owns and waits for; none if one owner runs it alone."""
-        found = self.generations.existing(group)
-        if found.state is None:
-            return GroupMembers(group, [])
-        marks: dict[str, Mark] = {}
-        with suppress(OSError):  # the folder cannot be reached: then no heartbeat is known
-            marks = Heartbeats(self.path, group).look()
-        return GroupMembers(group, views.members(found.state, marks, self.topics.unread(found.positions)))
+        return self.group(group).members()
 
     def assignments(self, group: str) -> list[GroupShare]:
         """The partitions that members share, sorted: the owner of each, and what it waits for."""
-        state = self.generations.existing(group).state
-        return [] if state is None else views.shares(state)
+        return self.group(group).assignments()
 
     def changes(self, group: str) -> GroupChanges:
         """Every change of a group, the oldest first: why members came and went, and how many partitions moved."""
-        self.generations.existing(group)
-        return GroupChanges(group, views.changes(rows.positions(self._lake.rows(group, current=False))))
+        return GroupChanges(group, views.changes(self._rows(group)))
 
     def doctor(self, group: str, *, watch_s: float = WATCH_S) -> GroupDiagnosis:
         """Finds the reasons why a group is stuck or slow. It changes nothing.
@@ -183,7 +197,7 @@ class OffsetTable:
         """
         place, parts = (1, 1) if share is None else arguments.share(share)
         found: dict[str, dict[str, int]] = {}
-        for position in self._positions(group, topic):
+        for position in self.positions(group, topic):
             of = found.get(position.topic)
             if of is None:
                 state = self.topics.state(position.topic)
@@ -389,12 +403,12 @@ class OffsetTable:
         * seconds: from the time of the first unread record to the greatest one of all unread records; 0 if all is read. None if the first
           unread record does not have a time.
         """
-        table = pa.Table.from_pylist(self._lag(group, topic), lags.LAG)
+        table = self.group(group).lag(topic)
         return table if self._spark is None else self._spark.createDataFrame(table)
 
     def show(self, group: str) -> None:
         """Prints the lag of a group as text; in a notebook, as a table."""
-        lags.shown(pa.Table.from_pylist(self._lag(group, None), lags.LAG), group).show()
+        self.group(group).show()
 
     def lag_history(self, group: str) -> Any:
         """The lag of a group at each of its commits, with a row for each position that it committed, the oldest first.
@@ -442,6 +456,13 @@ class OffsetTable:
 
     # ---- within
 
+    def _rows(self, group: str) -> list[Position]:
+        """All rows of a group, the oldest first. CallError if the group does not exist."""
+        found = rows.positions(self._lake.rows(rows.require_group(group), current=False))
+        if not Group(group, []).after(found).exists:
+            self.generations.existing(group)
+        return found
+
     def _move(self, name: str, event: str, plan: Callable[[Group], list[Move]], *, dry_run: bool, force: bool) -> list[Move]:
         dry_run, force = arguments.boolean("dry_run", dry_run), arguments.boolean("force", force)
         planned = plan(self.generations.group(name))
@@ -455,18 +476,3 @@ class OffsetTable:
 
         self.generations.claim(name, event, moved)
         return planned
-
-    def _positions(self, group: str, topic: str | None) -> list[Position]:
-        wanted = None if topic is None else arguments.text("topic", topic)
-        return [each for each in self.generations.existing(group).positions if wanted in (None, each.topic)]
-
-    def _lag(self, group: str, topic: str | None) -> list[dict[str, Any]]:
-        wanted = None if topic is None else arguments.text("topic", topic)
-        found = self.generations.existing(group)
-        of = [each for each in found.positions if wanted in (None, each.topic)]
-        # Members go on where a topic was deleted or created again, and so does the question how far they are.
-        gone = [each for each in of if self.topics.noted(each).note] if found.state else []
-        rows = []
-        for name in sorted({each.topic for each in of} - {each.topic for each in gone}):
-            rows += lags.of_topic(group, self.topics.log(name), [each for each in of if each.topic == name])
-        return rows + [lags.unknown(each) for each in gone]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import os
 from collections.abc import Iterable, Mapping
@@ -34,6 +35,13 @@ class Topics:
         self.root = None if self._logs is None else self._logs.root
         places.require_apart(table, self.root, "offsets")
         self._table = table
+        self._pinned: dict[str, State | None] | None = None
+
+    def pinned(self) -> Topics:
+        """The same topics. Each stays in the state of the first look at it, so that several answers agree."""
+        found = copy.copy(self)
+        found._pinned = {}
+        return found
 
     @property
     def storage_options(self) -> Mapping[str, str]:
@@ -53,11 +61,16 @@ class Topics:
 
     def state(self, topic: str) -> State:
         """The newest state of a topic. Cheap if nothing was committed since the last call. CallError TOPIC_NOT_FOUND."""
-        return self.log(topic).newest()
+        pinned = None if self._pinned is None else self.find_state(topic)
+        return self.log(topic).newest() if pinned is None else pinned
 
     def find_state(self, topic: str) -> State | None:
         """The newest state of a topic; None if the topic does not exist."""
-        return self.logs.find(arguments.topic(topic))
+        if self._pinned is None:
+            return self.logs.find(arguments.topic(topic))
+        if topic not in self._pinned:
+            self._pinned[topic] = self.logs.find(arguments.topic(topic))
+        return self._pinned[topic]
 
     def placed(self, group: str, offsets: Offsets, ids: Ids | None = None, known: Iterable[Position] = ()) -> list[Position]:
         """The positions of a group at these offsets, by topic and partition, which are checked; their generation is 0.

@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from sparklog.errors import SparklogError
 from sparklog.offsets import lags
+from sparklog.offsets.snapshots import GroupSnapshot
 from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.views import GroupMember
 from sparklog.ondisk.topic_logs import TopicLogs
@@ -35,24 +36,25 @@ def groups(logs: TopicLogs, path: str | None, request: Request) -> dict[str, Any
         return {"table": None, "exists": False, "groups": [], "more": 0}
     table = table_of(logs, path)
     exists = table.exists()
-    names = table.groups() if exists else []
+    there = table.snapshots() if exists else []
     deadline = time.monotonic() + _LIST_S
-    found = [_about(table, name) if time.monotonic() < deadline else _unknown(name) for name in names[:_GROUPS_MAX]]
-    return {"table": table.path, "exists": exists, "groups": found, "more": max(0, len(names) - _GROUPS_MAX)}
+    found = [_about(each) if time.monotonic() < deadline else _unknown(each.name) for each in there[:_GROUPS_MAX]]
+    return {"table": table.path, "exists": exists, "groups": found, "more": max(0, len(there) - _GROUPS_MAX)}
 
 
 def group(logs: TopicLogs, path: str | None, request: Request) -> dict[str, Any]:
     """A group: its positions, its lag, its lag over time, and the members that share it."""
     table = table_of(logs, path)
     name = request.query_params.get("group", "")
-    about = _about(table, name)
+    found = table.group(name)
+    about = _about(found)
     history = table.lag_history(name).to_pylist()
-    shares = {(each.topic, each.partition): each for each in table.assignments(name)}
+    shares = {(each.topic, each.partition): each for each in found.assignments()}
     for row in about["rows"]:
         share = shares.get((row["topic"], row["partition"]))
         row["owner"] = _text(share.consumer_id if share else None)
         row["waits_for"] = _text(share.waits_for if share else None)
-    members = [_member(each) for each in table.members(name)[:_ROWS_MAX]]
+    members = [_member(each) for each in found.members()[:_ROWS_MAX]]
     return {"table": table.path, **about, "history": _over_time(history), "commits": len(history), "members": members}
 
 
@@ -79,19 +81,19 @@ def _unknown(name: str) -> dict[str, Any]:
     return {"group": name, "topics": [], "rows": [], "errors": [], **numbers}
 
 
-def _about(table: OffsetTable, name: str) -> dict[str, Any]:
-    (short,) = table.summaries(name)
+def _about(group: GroupSnapshot) -> dict[str, Any]:
+    short = group.summary
     found: dict[str, Any] = {
-        **_unknown(name),
+        **_unknown(group.name),
         "generation": short.generation,
         "committed_at": _millis(short.committed_at),
         "running": short.running,
         "topics": short.topics,
     }
-    written = {(each.topic, each.partition): each for each in table.positions(name)}
+    written = {(each.topic, each.partition): each for each in group.positions()}
     for topic in found["topics"]:
         try:
-            rows = table.lag(name, topic).to_pylist()
+            rows = group.lag(topic).to_pylist()
         except SparklogError as error:
             found["errors"].append({"topic": topic, "condition": error.condition, "text": text_of(error)})
             continue

@@ -28,6 +28,14 @@ def test_groups_and_their_lag(client_with_groups, table):
     assert got(client, "group", 404, group="absent")["error"]["condition"] == "PARTLOG_GROUP_NOT_FOUND"
 
 
+def test_a_request_asks_the_table_once_for_groups_and_once_for_history(client_with_groups, queries):
+    queries.clear()  # the fixtures committed
+    assert len(got(client_with_groups, "groups")["groups"]) == 2
+    assert len(queries) == 1
+    got(client_with_groups, "group", group="billing")
+    assert len(queries) == 1 + 2
+
+
 def test_lag_over_time_has_a_point_for_each_commit(root, tmp_path, monkeypatch):
     """The rows of a commit need not have the same time: some milliseconds may lie between them."""
     start = datetime.datetime.now(datetime.timezone.utc)

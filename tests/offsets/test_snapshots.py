@@ -1,0 +1,76 @@
+"""A group at one moment: answers that agree with each other, from one query."""
+
+import pytest
+from handmade import records
+
+from sparklog import Consumer, SparklogError
+from sparklog.cli import groups as commands
+from sparklog.offsets import OffsetTable
+
+
+@pytest.fixture
+def shared(topic, table):
+    """A group of one member, which has read a part of its topic."""
+    options = {"auto_offset_reset": "earliest", "max_poll_records": 7, "enable_auto_commit": False}
+    with Consumer(topic.root, "t", group_id="shared", table=table, partition_assignment_strategy="sticky", **options) as consumer:
+        consumer.poll(1000)
+        consumer.commit()
+        yield consumer
+
+
+def answers(group) -> tuple[object, ...]:
+    return group.summary, list(group.positions()), group.assignments(), group.lag()
+
+
+def test_a_snapshot_stays_as_it_was(topic, table, shared):
+    group = table.group("shared")
+    before = answers(group)
+    assert before == answers(table.group("shared"))
+    topic.append(records(9))
+    shared.poll(1000)
+    shared.commit()
+    assert answers(group) == before != answers(table.group("shared"))
+    behind = sum(group.lag()["records"].to_pylist())
+    assert behind == group.summary.lag == sum(each.lag for each in group.members()) > 0
+
+
+def test_a_snapshot_shows_its_lag(table, shared, capsys):
+    group = table.group("shared")
+    group.show()
+    assert capsys.readouterr().out == f"{group}\n"
+    table.show("shared")
+    assert capsys.readouterr().out == f"{group}\n"
+
+
+def test_snapshots_are_those_of_the_groups(topic, table, shared):
+    generation = table.begin("alone")
+    table.append("alone", generation, {"t": {0: 5}})
+    assert [each.name for each in table.snapshots()] == table.groups() == ["alone", "shared"]
+    assert [each.name for each in table.snapshots("alone")] == ["alone"]
+    assert list(table.snapshots()[0].members()) == table.snapshots()[0].assignments() == []
+    with pytest.raises(SparklogError, match="GROUP_NOT_FOUND"):
+        table.group("absent")
+    with pytest.raises(SparklogError, match="GROUP_NOT_FOUND"):
+        table.history("absent")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda table, root: commands.describe(root, "shared", table.path, True),
+        lambda table, root: commands.describe(root, "alone", table.path, True),
+        lambda table, root: commands.lag(root, "alone", table.path, True),
+        lambda table, root: commands.groups(root, table.path, True),
+        lambda table, root: answers(table.group("shared")),
+        lambda table, root: table.snapshots(),
+        lambda table, root: table.history("shared"),
+        lambda table, root: table.changes("shared"),
+        lambda table, root: table.lag_history("alone"),
+    ],
+)
+def test_an_answer_is_one_query(topic, table, shared, queries, ask):
+    generation = table.begin("alone")
+    table.append("alone", generation, {"t": {0: 5}})
+    queries.clear()
+    ask(OffsetTable(table.path, topic.root), str(topic.root))
+    assert len(queries) == 1
