@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+import pyarrow as pa
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
@@ -29,7 +29,10 @@ COLUMNS = {
     ),
     "query_id": (pa.string(), "The id of the streaming query that was tracked."),
     "epoch": (pa.int64(), "The micro-batch of that query."),
-    "seq": (pa.int64(), "The number of the commit that wrote the row, among those of its group: 1, 2, 3, …."),
+    "seq": (
+        pa.int64(),
+        "The newest number of its group that its writer knew: the number of its own commit, if that has one.",
+    ),
     "metadata": (pa.string(), "Free text of the writer; in a note, JSON: what happened (`event`), and an id of the row."),
 }
 """The columns by name, each with its type and its meaning. Those up to `committed_at` are never null."""

@@ -74,3 +74,17 @@ def test_an_answer_is_one_query(topic, table, shared, queries, ask):
     queries.clear()
     ask(OffsetTable(table.path, topic.root), str(topic.root))
     assert len(queries) == 1
+
+
+def test_each_row_has_the_newest_number_of_its_group(topic, table, shared):
+    """A commit of an owner takes the next number; a commit of positions by a member takes none."""
+    generation = table.begin("alone")
+    for offset in (1, 2):
+        table.append("alone", generation, {"t": {0: offset}})
+        assert {each.seq for each in table.positions("alone")} == {1 + offset} == {table.generations.state("alone")[0]}
+    number, commits = table.generations.state("shared")[0], len({each.committed_at for each in table.history("shared")})
+    shared.poll(1000)
+    shared.commit()
+    history = table.history("shared")
+    assert len({each.committed_at for each in history}) == commits + 1
+    assert history[-1].seq == number == table.generations.state("shared")[0]
