@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import deltalake
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+import pyarrow as pa
 from core_consumer import Consumer
 from core_parts import ByProgram, Fault, Killed
 from core_world import World

@@ -12,8 +12,8 @@ from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
-import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from sparklog.errors import SparklogError
 from sparklog.show.display import readable
@@ -78,7 +78,7 @@ def _into(format: str, file: BinaryIO, columns: pa.Schema, *, safe: bool) -> Ite
         with pa.ipc.new_stream(file, columns) as stream:
             yield stream.write_batch
     elif format == "parquet":
-        import pyarrow.parquet as pq  # type: ignore[import-untyped,unused-ignore]
+        import pyarrow.parquet as pq
 
         with pq.ParquetWriter(file, columns, compression="zstd") as parquet:
             yield parquet.write_batch
@@ -209,7 +209,7 @@ def _headers(headers: list[dict[str, Any]] | None) -> str:
 def _csv_lines(batch: pa.RecordBatch, *, safe: bool) -> bytes:
     import io
 
-    from pyarrow import csv  # type: ignore[import-untyped,unused-ignore]
+    from pyarrow import csv
 
     fields = ["topic", "partition", "offset", "timestamp", "key", "value"]
     arrays = []

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+import pyarrow as pa
 
 from sparklog.barrier import Barrier, Open
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition

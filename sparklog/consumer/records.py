@@ -8,7 +8,7 @@ from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+import pyarrow as pa
 
 from sparklog import arguments
 from sparklog.batches.columns import SCHEMA, numbers_of, schema_of

@@ -16,7 +16,7 @@ from sparklog.ondisk.version import Segment
 from sparklog.show.display import SHOWN, Display, Displayed, counted, when
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+    import pyarrow as pa
 
     from sparklog.errors import SparklogError
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+import pyarrow as pa
 
 from sparklog.batches.columns import numbers, numbers_of
 from sparklog.ondisk.reader import PART_BYTES_MAX, PartitionReader, Wanted

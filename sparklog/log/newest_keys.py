@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
+import pyarrow.compute as pc
 
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.state import State

@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+import pyarrow as pa
 
 from sparklog.offsets.rows import Position
 from sparklog.offsets.topics import require_same

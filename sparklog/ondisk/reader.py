@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+import pyarrow as pa
 
 from sparklog.batches.columns import SCHEMA, arrow_batch, numbers_of
 from sparklog.batches.header import batch_bytes_max, decompressed_max

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+import pyarrow as pa
 
 from sparklog.log import by_time
 from sparklog.ondisk.reader import PartitionReader, Wanted
@@ -221,7 +221,7 @@ class Records:
 
 
 def _containing(batch: pa.RecordBatch, needle: bytes) -> list[int]:
-    import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
+    import pyarrow.compute as pc
 
     found = np.zeros(batch.num_rows, dtype=bool)
     for name in ("key", "value"):

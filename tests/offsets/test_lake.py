@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import deltalake
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+import pyarrow as pa
 import pytest
 from handmade import Topic
 

@@ -16,7 +16,7 @@ from unittest import mock
 
 import deltalake
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+import pyarrow as pa
 import pytest
 from handmade import Topic, batch, records
 from offsets.member_world import REPOSITORY, Group

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import deltalake
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+import pyarrow as pa
 import pytest
 from handmade import Topic, batch, draw_seed, records
 from offsets.programs import count_looks
