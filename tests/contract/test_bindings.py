@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import broken_bindings
+from contract.verdicts import agree_on_checkpoints, agree_on_versions
 from handmade import Topic, given
 from logtool import LogTool
-from verdicts import agree_on_checkpoints, agree_on_versions
 
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State

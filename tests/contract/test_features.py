@@ -13,9 +13,9 @@ from typing import Any
 import broken_bindings
 import broken_reroutes
 import pytest
+from contract.verdicts import verdict
 from handmade import Topic, batch, records
 from logtool import LogTool
-from verdicts import verdict
 
 from sparklog import Log, SparklogError
 from sparklog.ondisk.features import Binds, Feature

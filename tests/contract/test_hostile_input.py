@@ -12,9 +12,9 @@ from typing import Any
 import broken_checkpoints
 import broken_rules
 import google_crc32c
-import json_texts
 import pytest
 from broken_rules import BIG, changed, write_third, write_two_versions
+from contract import json_texts
 from handmade import Record, Topic, batch, flipped, given, records, seeded
 from logtool import TIMEOUT_S, BatchTool, LogTool
 from odd_batches import BROKEN, CONTENT, RIGHT, WRONG, compressed

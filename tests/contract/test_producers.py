@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from broken_rules import Change, changed
+from contract.verdicts import agree_on_checkpoints, agree_on_versions
 from handmade import TIME, Topic, batch, given, records
 from logtool import LogTool
-from verdicts import agree_on_checkpoints, agree_on_versions
 
 from sparklog import Log
 from sparklog.ondisk.producers import Batch, Producer

@@ -1,9 +1,9 @@
 """The readers in Java and in Python on topics that were re-routed: both see the same, or both refuse."""
 
 import broken_reroutes
+from contract.verdicts import agree_on_checkpoints, agree_on_versions, verdict
 from handmade import Topic, given
 from logtool import LogTool
-from verdicts import agree_on_checkpoints, agree_on_versions, verdict
 
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog

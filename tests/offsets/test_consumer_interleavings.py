@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from consumer_world import fault
 from handmade import draw_seed
+from offsets.consumer_world import fault
 
 from sparklog.consumer.consumer import Consumer
 from sparklog.consumer.core import Core

@@ -11,8 +11,8 @@ from types import FunctionType
 from typing import Any
 
 import pytest
-from core_world import fault, patched
 from handmade import draw_seed
+from offsets.core_world import fault, patched
 
 from sparklog.barrier import Barrier
 from sparklog.consumer import core

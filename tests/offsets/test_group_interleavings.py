@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from group_world import Process, World
 from handmade import draw_seed
+from offsets.group_world import Process, World
 
 from sparklog.offsets.rows import Group
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from core_world import patched
 from handmade import draw_seed
-from output_world import Output, output_fault
+from offsets.core_world import patched
+from offsets.output_world import Output, output_fault
 
 SEEDS = 100
 

@@ -14,7 +14,7 @@ import pytest
 from audits import POOLS, SPILLS, Writer, audit, view
 from handmade import seeded
 from logtool import TIMEOUT_S, LogTool, commits
-from powerless_disk import formatted, mounted, needs_disk
+from protocol.powerless_disk import formatted, mounted, needs_disk
 from verifying import faults
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from audits import POOLS, SPILLS, Load, Writer, audit, audit_view
 from handmade import seeded
 from logtool import MERGE_BYTES, LogTool
-from powerless_disk import mounted, needs_disk, powerless
+from protocol.powerless_disk import mounted, needs_disk, powerless
 
 MEBIBYTES = 320
 """XFS wants that many. The images are sparse."""

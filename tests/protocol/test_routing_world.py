@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from handmade import draw_seed, either
 from logtool import LogTool
-from routing_world import World
+from protocol.routing_world import World
 
 
 @pytest.mark.parametrize("number", range(either(2, 60)))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import machine
 import pytest
-from browser import Browser
-from hostile_root import HOSTILE, hostile_root
 from starlette.testclient import TestClient
+from ui.browser import Browser
+from ui.hostile_root import HOSTILE, hostile_root
 
 from sparklog.offsets import OffsetTable
 from sparklog.ui import application
@@ -26,7 +26,7 @@ def made_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(made_root: Path, tmp_path: Path) -> Path:
-    """A copy of the root that tests/hostile_root.py makes."""
+    """A copy of the root that tests/ui/hostile_root.py makes."""
     return Path(shutil.copytree(made_root, tmp_path / "root"))
 
 

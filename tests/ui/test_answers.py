@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import got, places
 from broken_reroutes import grown
 from handmade import TIME, Record, Topic, batch, batches, records, seeded
 from shutting import shut
 from starlette.testclient import TestClient
+from ui.asking import got, places
 
 from sparklog import Log
 from sparklog.ui import records as pages

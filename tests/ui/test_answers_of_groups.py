@@ -3,9 +3,9 @@
 import datetime
 import itertools
 
-from asking import got
-from hostile_root import HOSTILE
 from starlette.testclient import TestClient
+from ui.asking import got
+from ui.hostile_root import HOSTILE
 
 from sparklog import Consumer, Log
 from sparklog.offsets import OffsetTable

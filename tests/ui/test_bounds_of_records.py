@@ -1,8 +1,8 @@
 """Where a page of records begins and ends: times, offsets."""
 
 import pytest
-from asking import got, places
 from handmade import TIME, Record, Topic, records, seeded
+from ui.asking import got, places
 
 from sparklog import Log
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from handmade import Record, Topic, batch, batches, identity, records
-from hostile_root import HOSTILE
+from ui.hostile_root import HOSTILE
 
 pytestmark = pytest.mark.slow
 

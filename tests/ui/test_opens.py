@@ -1,6 +1,6 @@
 """The page asks about a topic as often as browsers do, and opens it once."""
 
-from asking import got
+from ui.asking import got
 
 
 def test_requests_open_a_topic_once(client_with_groups, opens):

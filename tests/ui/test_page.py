@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 import pytest
 from broken_reroutes import grown
 from handmade import Record, Topic, batch, batches, records
-from hostile_root import HOSTILE
-from large_root import large_root
 from logtool import LogTool
+from ui.hostile_root import HOSTILE
+from ui.large_root import large_root
 
 from sparklog import Log
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import google_crc32c
 import pyarrow as pa
 import pytest
-from answers import failure, places, values
 from handmade import TIME, VALUES, Record, Topic, batch, records, split
+from unit.answers import failure, places, values
 
 from sparklog import Log
 

@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-from answers import failure
 from handmade import TIME, Topic, records
+from unit.answers import failure
 
 from sparklog import CallError, Log
 from sparklog.ondisk.root import Root

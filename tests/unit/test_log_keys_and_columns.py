@@ -3,8 +3,8 @@
 import random
 from pathlib import Path
 
-from answers import failure, values
 from handmade import TIME, Record, Topic, batch
+from unit.answers import failure, values
 
 from sparklog import Log, partition_for
 

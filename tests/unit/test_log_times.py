@@ -3,8 +3,8 @@
 import datetime
 
 import pytest
-from answers import failure
 from handmade import TIME, Record, Topic, batch, batches, records, seeded
+from unit.answers import failure
 
 from sparklog import Log
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from broken_checkpoints import HEADS, LINES
 from handmade import Topic, batch, flipped, records, seeded
-from readback import failure, newest, segments, values
+from unit.readback import failure, newest, segments, values
 
 from sparklog import Log, SparklogError
 from sparklog.ondisk.root import Root

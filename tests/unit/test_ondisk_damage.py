@@ -6,8 +6,8 @@ import socket
 
 import pyarrow as pa
 import pytest
-from answers import failure, values
 from handmade import VALUES, Record, Topic, batch, batches, flipped, records, seeded, split, stamped
+from unit.answers import failure, values
 
 from sparklog import DataError, Log, RetryError, SparklogError
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from handmade import TIME, Topic, batches, records
-from memory_store import MemoryStore
+from unit.memory_store import MemoryStore
 
 from sparklog import Log
 from sparklog.errors import SparklogError

@@ -4,8 +4,8 @@ import struct
 from pathlib import Path
 
 import pytest
-from answers import values
 from handmade import Topic, batch, flipped, records, seeded
+from unit.answers import values
 
 from sparklog import Log
 from sparklog.ondisk import segment as ondisk_segment

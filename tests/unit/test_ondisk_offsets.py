@@ -3,8 +3,8 @@
 import os
 
 import pytest
-from answers import failure, offsets, values
 from handmade import TIME, VALUES, Record, Topic, batch, batches, records, split, stamped
+from unit.answers import failure, offsets, values
 
 from sparklog import Log
 from sparklog.errors import SparklogError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from handmade import Record, Topic, batch, records
-from readback import failure
+from unit.readback import failure
 
 from sparklog import SparklogError
 from sparklog.ondisk import checkpoint

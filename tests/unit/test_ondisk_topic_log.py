@@ -8,7 +8,7 @@ import pytest
 from broken_rules import BROKEN, changed, write_third, write_two_versions
 from handmade import TIME, Topic, batch, flipped, identity, records, seeded, summed
 from kinds_of_versions import KINDS
-from readback import failure, newest, segments, values
+from unit.readback import failure, newest, segments, values
 
 from sparklog import DataError, Log, SparklogError, UpgradeError
 from sparklog.batches.faults import Unreadable

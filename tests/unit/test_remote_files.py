@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 from handmade import Topic, batches, records
-from memory_store import MemoryStore
+from unit.memory_store import MemoryStore
 
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.root import Root

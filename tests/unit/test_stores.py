@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from handmade import records, sample
-from memory_store import MemoryStore, _Kept
 from shutting import shut
 from store_contract import LinkingStoreContract, Place
+from unit.memory_store import MemoryStore, _Kept
 
 import sparklog
 from sparklog import Log, SparklogError

@@ -5,12 +5,11 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-import plants_forged
-import plants_in_files
 import pytest
 from handmade import draw_seed
 from logtool import LogTool
 from planting import PLANTS, Planted, Root, checked
+from verify import plants_forged, plants_in_files
 
 KINDS = (plants_in_files, plants_forged)
 """Modules that fill PLANTS."""

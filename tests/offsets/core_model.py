@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from core_parts import MANY, Fault, Table, Topic
+from offsets.core_parts import MANY, Fault, Table, Topic
 
 from sparklog import SparklogError
 from sparklog.offsets.rows import Group, Position
 
 if TYPE_CHECKING:
-    from core_consumer import Consumer
+    from offsets.core_consumer import Consumer
 
 
 class Model:

@@ -8,9 +8,9 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
-from core_consumer import Consumer
-from core_parts import ByProgram, Fault, Killed
-from core_world import World
+from offsets.core_consumer import Consumer
+from offsets.core_parts import ByProgram, Fault, Killed
+from offsets.core_world import World
 
 from sparklog import SparklogError
 from sparklog.consumer import DeltaOutput, TopicPartition

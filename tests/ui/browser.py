@@ -20,7 +20,7 @@ WAIT_S = 60
 @functools.cache
 def _axe() -> str:
     """axe-core, out of the jar that `make test` fetched."""
-    jars = list((Path(__file__).resolve().parents[1] / ".tools" / "axe").glob("selenium-*.jar"))
+    jars = list((Path(__file__).resolve().parents[2] / ".tools" / "axe").glob("selenium-*.jar"))
     assert jars, "axe-core is not there: run `make test`, or `make .tools/axe/.copied`"
     with zipfile.ZipFile(jars[0]) as jar:
         return jar.read("axe.min.js").decode()

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from consumer_lookups import lookups
 from handmade import TIME
-from living_topic import Log
+from offsets.consumer_lookups import lookups
+from offsets.living_topic import Log
 
 from sparklog import CallError, Consumer, SparklogError
 from sparklog.consumer import TopicPartition

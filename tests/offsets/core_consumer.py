@@ -21,9 +21,9 @@ from sparklog.membership import Membership, standing
 from sparklog.offsets import MemberSettings
 
 if TYPE_CHECKING:
-    from core_world import World
+    from offsets.core_world import World
 
-from core_parts import HEARTBEAT, INTERVAL, NAMES, SESSION, ByProgram, Fault, Killed, Lock, Pulse, Topics, batch_of
+from offsets.core_parts import HEARTBEAT, INTERVAL, NAMES, SESSION, ByProgram, Fault, Killed, Lock, Pulse, Topics, batch_of
 
 
 class Consumer:

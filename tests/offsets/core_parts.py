@@ -22,7 +22,7 @@ from sparklog.offsets.members import SharedTopic, State
 from sparklog.offsets.rows import Group, Position
 
 if TYPE_CHECKING:
-    from core_world import World
+    from offsets.core_world import World
 
 SESSION, HEARTBEAT, INTERVAL = 10.0, 2.0, 0.1
 MANY = 200

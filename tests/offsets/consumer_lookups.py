@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from consumer_world import World
+    from offsets.consumer_world import World
 
 
 def lookups(world: World) -> None:

@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection, Iterator
 from types import SimpleNamespace
 from typing import Any
 
-from core_consumer import Consumer
-from core_model import Model
-from core_parts import NAMES, Beats, Done, Fault, Killed, Table, Topic
+from offsets.core_consumer import Consumer
+from offsets.core_model import Model
+from offsets.core_parts import NAMES, Beats, Done, Fault, Killed, Table, Topic
 
 from sparklog import SparklogError
 from sparklog.errors import GenerationFenced, RetryError
