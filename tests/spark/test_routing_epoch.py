@@ -125,7 +125,7 @@ def test_only_a_query_that_names_the_column_gets_it(spark: SparkSession, topic: 
     assert "_routing_epoch" not in rows.select("key")._jdf.queryExecution().optimizedPlan().toString()
 
 
-def test_filters_and_aggregates_by_the_column_are_those_of_its_rows(topic: Topic, table: str, spark: SparkSession) -> None:
+def test_filters_and_aggregates_agree_with_the_rows(topic: Topic, table: str, spark: SparkSession) -> None:
     rows = topic.read().select("*", EPOCH).collect()
     last = max(row[EPOCH] for row in rows)
     by_epoch = Counter(row[EPOCH] for row in rows)
@@ -144,7 +144,7 @@ def test_filters_and_aggregates_by_the_column_are_those_of_its_rows(topic: Topic
     assert joined.first()[0] == len(rows)
 
 
-def test_what_is_written_and_deleted_does_not_depend_on_the_column(
+def test_writes_and_deletions_do_not_depend_on_the_column(
     spark: SparkSession, topic: Topic, table: str, fails: Callable[..., str], tmp_path: Path
 ) -> None:
     before = topic.read().count()
