@@ -144,7 +144,7 @@ def test_links_between_pages_lead_somewhere():
     assert broken == []
 
 
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/glossary.md"])
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/glossary.md", "docs/spark-calls.md"])
 def test_a_page_about_the_code_names_what_exists(page):
     """Files, folders, tests and classes: in backticks, or in a figure."""
     java = [path for half in ("main", "test") for path in (JAVA / half / "java" / "io" / "sparklog").rglob("*.java")]
