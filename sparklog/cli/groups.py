@@ -13,9 +13,9 @@ import typer
 
 from sparklog.cli.members import consume, doctor, history, members, opened, plan
 from sparklog.cli.parameters import Group, Json, Root, Table, millis, numbers
-from sparklog.cli.show import show, table, write, write_json
+from sparklog.cli.show import answer, write, write_json
 from sparklog.errors import SparklogError
-from sparklog.show.display import counted, readable
+from sparklog.show.display import Display, counted, readable
 
 if TYPE_CHECKING:
     from sparklog.offsets import OffsetTable
@@ -33,10 +33,7 @@ def groups(root: Root, at_table: Table, as_json: Json = False) -> None:
     Example:  sparklog groups list /data/events --table /data/offsets
     """
     found = opened(at_table, root).summaries()
-    if as_json:
-        write_json([_as_json(each) for each in found])
-        return
-    show(found.display(None))
+    answer(as_json, [_as_json(each) for each in found], found.display(None))
 
 
 def _as_json(group: GroupSummary) -> dict[str, Any]:
@@ -56,15 +53,12 @@ def lag(root: Root, group: Group, at_table: Table, as_json: Json = False) -> Non
 
 def _lag(group: GroupSnapshot, as_json: bool) -> None:
     found = group.lag().to_pylist()
-    if as_json:
-        write_json(found)
-        return
     columns = ["topic", "partition", "offset", "start", "end", "records", "bytes", "seconds"]
     rows = [["" if each[name] is None else each[name] for name in columns] for each in found]
     records, octets = (sum(each[name] or 0 for each in found) for name in ("records", "bytes"))
     columns[2], columns[5] = "current offset", "lag"
     about = f"behind by {counted(records, 'record')}, {octets:,} bytes"
-    table(f"Group {readable(group.name, 100)}", [about], columns, rows, ["start", "bytes"])
+    answer(as_json, found, Display(f"Group {readable(group.name, 100)}", [about], columns, rows), ["start", "bytes"])
 
 
 def describe(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
@@ -81,16 +75,13 @@ def describe(root: Root, group: Group, at_table: Table, as_json: Json = False) -
     found = [
         {**{"offset": None, "end": None, "records": None}, **lags.get(place, {}), **vars(share)} for place, share in sorted(shares.items())
     ]
-    if as_json:
-        write_json(found)
-        return
     names = ["topic", "partition", "offset", "end", "records", "epoch", "consumer_id", "waits_for"]
     columns = ["topic", "partition", "current offset", "log end offset", "lag", "epoch", "consumer-id", "waits for"]
     cells = [["" if each[name] is None else each[name] for name in names] for each in found]
     waiting = sum(each["waits_for"] is not None for each in found)
     about = [f"{counted(len({each.consumer_id for each in shares.values() if each.consumer_id}), 'owner')}"]
     about[0] += f", {counted(sum(each['records'] or 0 for each in found), 'record')} behind, {counted(waiting, 'partition')} on the way"
-    table(f"Group {readable(group, 100)}", about, columns, cells, ["epoch", "log end offset"])
+    answer(as_json, found, Display(f"Group {readable(group, 100)}", about, columns, cells), ["epoch", "log end offset"])
 
 
 def delete(
@@ -235,17 +226,17 @@ def _loaded(of: OffsetTable, group: str, file: Path, *, execute: bool, force: bo
 
 def _moved(group: str, moves: list[Move], *, execute: bool, as_json: bool) -> None:
     """Says where a group went, or would go."""
-    if as_json:
-        write_json({"executed": execute, "moves": [vars(each) for each in moves]})
-        return
     rows = [[each.topic, each.partition, "" if each.was is None else each.was, each.now, each.note or ""] for each in moves]
     done = "moved" if execute else "would be moved (add --execute to do it)"
     stay = sum(each.stays for each in moves)
     title = f"Group {readable(group, 100)}: {counted(len(moves) - stay, 'partition')} {done}"
     about = [f"{counted(stay, 'partition')} at that offset already"] if stay else []
-    table(title, about, ["topic", "partition", "was", "new offset", "note"], rows)
-    if not moves:
-        write("It has no positions in these topics.")
+    answer(
+        as_json,
+        {"executed": execute, "moves": [vars(each) for each in moves]},
+        Display(title, about, ["topic", "partition", "was", "new offset", "note"], rows),
+        after=None if moves else "It has no positions in these topics.",
+    )
 
 
 def _partitions(root: str, given: list[str]) -> dict[str, list[int]]:

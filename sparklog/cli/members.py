@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparklog.cli.parameters import Group, Json, Root, SomeTable, Table, millis
-from sparklog.cli.show import show, write_json
+from sparklog.cli.show import answer
 
 if TYPE_CHECKING:
     from sparklog.offsets import OffsetTable
@@ -91,10 +91,8 @@ def members(root: Root, group: Group, at_table: Table, as_json: Json = False) ->
     Example:  sparklog groups members /data/events billing --table /data/offsets
     """
     found = opened(at_table, root).members(group)
-    if as_json:
-        write_json([{**vars(each), "heartbeat": None if each.heartbeat is None else millis(each.heartbeat)} for each in found])
-        return
-    show(found.display(None), ["heartbeat (UTC)", "host"])
+    document = [{**vars(each), "heartbeat": None if each.heartbeat is None else millis(each.heartbeat)} for each in found]
+    answer(as_json, document, found.display(None), ["heartbeat (UTC)", "host"])
 
 
 def history(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
@@ -103,10 +101,7 @@ def history(root: Root, group: Group, at_table: Table, as_json: Json = False) ->
     Example:  sparklog groups history /data/events billing --table /data/offsets
     """
     found = opened(at_table, root).changes(group)
-    if as_json:
-        write_json([{**vars(each), "at": millis(each.at)} for each in found])
-        return
-    show(found.display(None), ["number", "owned"])
+    answer(as_json, [{**vars(each), "at": millis(each.at)} for each in found], found.display(None), ["number", "owned"])
 
 
 def doctor(
@@ -125,10 +120,8 @@ def doctor(
                sparklog groups doctor /data/events billing --table /data/offsets --watch 5 --json
     """
     found = opened(at_table, root).doctor(group, watch_s=watch_s)
-    if as_json:
-        write_json({"group": group, "stuck": found.is_stuck, "findings": [vars(each) for each in found]})
-    else:
-        show(found.display(), ["rule"])
+    document = {"group": group, "stuck": found.is_stuck, "findings": [vars(each) for each in found]}
+    answer(as_json, document, found.display(), ["rule"])
     return 1 if found.is_stuck else 0
 
 
@@ -178,10 +171,7 @@ def plan(
 
     planned: Callable[..., GroupPlan] = partial(offsets.plan, root) if at_table is None else opened(at_table, root).plan
     found = planned(group, count or named, topics, joining=joining or (), leaving=leaving or (), assignor=assignor, weight=weight)
-    if as_json:
-        write_json(_plan_as_json(found))
-        return
-    show(found.display(None), ["lag"])
+    answer(as_json, _plan_as_json(found), found.display(None), ["lag"])
 
 
 def _plan_as_json(plan: GroupPlan) -> dict[str, Any]:

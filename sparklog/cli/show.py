@@ -61,6 +61,16 @@ def write_json(value: object) -> None:
     write(json.dumps(value, indent=2 if terminal() else None))
 
 
+def answer(as_json: bool, document: object, display: Display, spare: Sequence[str] = (), after: str | None = None) -> None:
+    """Prints an answer: with --json its document, else as `show` does; `after` is a line that follows the table."""
+    if as_json:
+        write_json(document)
+        return
+    show(display, spare)
+    if after is not None:
+        write(after)
+
+
 def complain(error: SparklogError | OSError) -> int:
     """Prints an error, and returns the exit status for it."""
     print(readable(error.in_shell() if isinstance(error, SparklogError) else str(error), None), file=sys.stderr)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparklog.cli.parameters import Json, Partitions, Root, TopicName, Topics, millis
-from sparklog.cli.show import bar, progress, show, table, write, write_json
-from sparklog.show.display import counted, field, readable, when
+from sparklog.cli.show import answer, bar, progress, show, table, write, write_json
+from sparklog.show.display import Display, counted, field, readable, when
 
 if TYPE_CHECKING:
     from sparklog.log.topic import Topic
@@ -30,9 +30,6 @@ def topics(root: Root, as_json: Json = False) -> None:
     log = Log(root)
     names = len(log.topics())
     found = list(progress(log.summaries(), names, "topics"))
-    if as_json:
-        write_json([each.as_dict() for each in found])
-        return
     rows: list[list[object]] = [
         [each.topic, *[""] * 9, each.error.condition]
         if each.error
@@ -55,11 +52,10 @@ def topics(root: Root, as_json: Json = False) -> None:
     columns += ["committed at (UTC)", "error"]
     if not any(each.error for each in found):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    table(
-        f"{log.root}: {counted(len(found), 'topic')}",
-        [],
-        columns,
-        rows,
+    answer(
+        as_json,
+        [each.as_dict() for each in found],
+        Display(f"{log.root}: {counted(len(found), 'topic')}", [], columns, rows),
         ["view bytes", "segments", "from (UTC)", "version", "to (UTC)"],
     )
 
@@ -159,10 +155,12 @@ def segments(root: Root, topic: TopicName, partition: Partitions = None, as_json
     from sparklog.log.log import Log
 
     found = Log(root).topic(topic).segments(partition)
-    if as_json:
-        write_json([each._asdict() for each in found])
-        return
-    show(found.display(None, f"Topic {topic}: "), ["position", "batches", "from (UTC)", "records", "to (UTC)"])
+    answer(
+        as_json,
+        [each._asdict() for each in found],
+        found.display(None, f"Topic {topic}: "),
+        ["position", "batches", "from (UTC)", "records", "to (UTC)"],
+    )
 
 
 def commits(
@@ -211,9 +209,6 @@ def keys(
             held = _held(of, partition, key)
             if partition == placed or held["records"]:
                 found.append({"key": key, "partition": partition, "routed": partition == placed, **held})
-    if as_json:
-        write_json([{**field("key", each.pop("key")), **each} for each in found])
-        return
     columns = ["key", "partition", "routed", "records", "first offset", "last offset", "last time (UTC)"]
     rows = [
         [
@@ -223,7 +218,8 @@ def keys(
         ]
         for each in found
     ]
-    table(f"Topic {topic}", [], columns, rows, ["first offset"])
+    document = [{**field("key", each.pop("key")), **each} for each in found]
+    answer(as_json, document, Display(f"Topic {topic}", [], columns, rows), ["first offset"])
 
 
 def _held(of: Topic, partition: int, key: bytes) -> dict[str, Any]:

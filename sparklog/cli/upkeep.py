@@ -15,9 +15,9 @@ import typer
 from sparklog import options
 from sparklog.cli.parameters import Config, Json, Root, TopicName, key_values
 from sparklog.cli.procedures import Parameter, Procedure, declared
-from sparklog.cli.show import show, table, write, write_json
+from sparklog.cli.show import answer, write, write_json
 from sparklog.errors import SparklogError
-from sparklog.show.display import counted
+from sparklog.show.display import Display, counted
 
 _EXAMPLES = {
     "add_partitions": ["ROOT orders --partitions 16 --dry-run", "ROOT orders --partitions 16"],
@@ -182,13 +182,10 @@ def _command(procedure: Procedure) -> Callable[..., None]:
 
 def _answer(name: str, columns: Sequence[str], rows: list[dict[str, Any]], dry_run: bool | None, to_do_it: str, *, as_json: bool) -> None:
     """Writes the rows of a procedure; `dry_run` is None for one without a dry run."""
-    if as_json:
-        write_json(rows if dry_run is None else {"executed": not dry_run, "rows": rows})
-        return
     title = f"{name}: {counted(len(rows), 'row')}"
     if dry_run:
         title += f" of a dry run; nothing was changed ({to_do_it} to do it)"
-    _show(title, columns, rows)
+    _print(as_json, rows if dry_run is None else {"executed": not dry_run, "rows": rows}, title, columns, rows)
 
 
 def move_keys(
@@ -242,12 +239,8 @@ def suggest_moves(
     moves = Log(root).topic(topic).suggest_moves(max_moves)
     if execute and moves:
         _called("move_slots", root, topic, {"moves": dict(moves)})
-    if as_json:
-        write_json({"executed": execute, **moves.as_dict()})
-        return
-    show(moves.display(None))
-    if moves and not execute:
-        write("Nothing was changed (add --execute to do it)")
+    after = "Nothing was changed (add --execute to do it)" if moves and not execute else None
+    answer(as_json, {"executed": execute, **moves.as_dict()}, moves.display(None), after=after)
 
 
 def _called(procedure: str, root: str, topic: str | None, arguments: dict[str, Any]) -> list[dict[str, Any]]:
@@ -264,8 +257,9 @@ def _called(procedure: str, root: str, topic: str | None, arguments: dict[str, A
     return spark.call(spark.start(), procedure, {"root": log.root, **arguments})
 
 
-def _show(title: str, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
-    table(title, [], columns, [["" if each[name] is None else each[name] for name in columns] for each in rows], columns[-1:0:-1])
+def _print(as_json: bool, document: object, title: str, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
+    cells = [["" if each[name] is None else each[name] for name in columns] for each in rows]
+    answer(as_json, document, Display(title, [], columns, cells), columns[-1:0:-1])
 
 
 def create(
@@ -377,10 +371,7 @@ def _configure(root: str, topic: str, changes: dict[str, str], only: Sequence[st
         keys = only or sorted({*known, *values})
         rows = [{"key": key, "value": values.get(key, known.get(key)), "default": known.get(key)} for key in keys]
         columns = ("key", "value", "default")
-    if as_json:
-        write_json(rows)
-        return
-    _show(f"Topic {topic}: configuration", columns, rows)
+    _print(as_json, rows, f"Topic {topic}: configuration", columns, rows)
 
 
 COMMANDS = (create, config, retention, move_keys, suggest_moves, *(_command(declared()[name]) for name in _EXAMPLES))
