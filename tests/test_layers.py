@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "ondisk": {"batches", "errors", "store"},
     "arguments": {"batches", "errors", "ondisk"},
     "router": {"arguments", "errors", "options"},
-    "barrier": {"ondisk", "router"},
+    "barrier": {"ondisk"},
     "assignors": {"arguments", "errors"},
     "show": {"errors"},
     "spark": {"arguments", "errors", "router", "show"},
@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "membership": {"assignors", "errors", "offsets"},
     "queries": {"arguments", "errors", "log", "offsets", "ondisk", "spark", "store"},
     "offsets.__init__": {"membership", "queries"},
-    "consumer": {"arguments", "barrier", "batches", "errors", "membership", "offsets", "ondisk", "router"},
+    "consumer": {"arguments", "barrier", "batches", "errors", "membership", "offsets", "ondisk"},
     "": {"consumer", "errors", "log", "offsets", "queries", "router", "spark"},
     "ui": {"", "arguments", "errors", "log", "offsets", "ondisk"},
     "cli": {"", "arguments", "consumer", "errors", "log", "offsets", "options", "show", "shown", "spark", "ui", "verify"},
@@ -139,6 +139,17 @@ def test_a_module_imports_only_what_is_below_it(module):
             )
         if name.split(".")[0] in ("batches", "ondisk"):
             assert package not in {"pyspark", "py4j"}, f"{name} imports {imported}"
+
+
+def test_a_layer_may_import_only_what_it_imports():
+    """An arrow that was deleted does not come back unseen."""
+    used: dict[str, set[str]] = {layer: set() for layer in MAY_IMPORT}
+    for module in modules():
+        name = "" if module.parent == PACKAGE and module.stem == "__init__" else name_of(module)
+        layer = name if name in MAY_IMPORT else name.split(".")[0]
+        imported = {module.partition(".") for module, _ in imports(ast.parse(module.read_text()))}
+        used[layer] |= {rest.split(".")[0] for package, _, rest in imported if package == "sparklog"} - {name.split(".")[0]}
+    assert {layer: allowed - used[layer] for layer, allowed in MAY_IMPORT.items() if allowed - used[layer]} == {}
 
 
 READ_ROOTS = ("batches", "consumer", "log", "ondisk", "ui", "verify")
