@@ -97,7 +97,7 @@ final class RoutingAlone {
       weights[0] = 2;
       List<SlotMoves> moves = table.replan(weights);
       return Optional.of(new NextVersion(newest.orElseThrow(), "reroute")
-          .reroute(new RoutingChange.Reroute(1, slots, weights, moves, table.after(moves).crc())));
+          .routing(new RoutingChange.Reroute(1, slots, weights, moves, table.after(moves).crc())));
     });
     for (int n = 1; n <= 100; n++) {
       new Administration(work).configure(Map.of("segment.ms", Integer.toString(n)));

@@ -8,7 +8,9 @@ import io.sparklog.routing.SlotMoves;
 import io.sparklog.routing.SlotTable;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
+import java.io.IOException;
 import java.util.Arrays;
+import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
@@ -64,12 +66,12 @@ final class MoveSlots extends AdministrativeChange {
   }
 
   @Override
-  NextVersion change(State newest) {
+  NextVersion change(State newest) throws IOException {
     requireRouting(newest);
     newest.pendingWeights().ifPresent(weights -> {
       throw PartlogException.of("REROUTE_PENDING", "topic", log.topic(), "root", log.store().root(), "weights", Arrays.toString(weights));
     });
-    return new NextVersion(newest, "reroute").move(log, newest.routing().weights(), SlotMoves.of(left(newest)));
+    return NextVersion.rerouting(log, newest, newest.routing().weights(), SlotMoves.of(left(newest)), Map.of());
   }
 
   @Override

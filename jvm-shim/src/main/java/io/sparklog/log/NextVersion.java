@@ -33,8 +33,6 @@ public final class NextVersion {
   private boolean deleted;
   private Features features = Features.NONE;
   private RoutingChange routing;
-  /** The routing before a version that begins a topic, if its slots are bound later; otherwise null. */
-  private Routing unbound;
   private Rebuilt rebuilt;
   private final Map<String, String> config = new TreeMap<>();
   private long[] starts;
@@ -169,56 +167,47 @@ public final class NextVersion {
   }
 
   /**
-   * The version that gives each partition of {@code newest} its share of the slots by new weights, and adds those that it lacks.
+   * The version that re-routes the topic of {@code newest}: to new weights, by the fewest moves of slots.
    *
-   * @param weights by partition
+   * @param weights by partition; partitions that the topic lacks are added
    * @param config that changes too
    * @throws PartlogException FOREIGN_SEGMENTS, REROUTES_TOO_MANY
    */
   public static NextVersion rerouting(TopicLog log, State newest, int[] weights, Map<String, String> config) throws IOException {
+    return rerouting(log, newest, weights, newest.routing().table().replan(weights), config);
+  }
+
+  /** The same, by these moves of slots. */
+  public static NextVersion rerouting(TopicLog log, State newest, int[] weights, List<SlotMoves> moves, Map<String, String> config)
+      throws IOException {
+    Routing routing = newest.routing();
     NextVersion next = new NextVersion(newest, "reroute").configure(config);
     if (weights.length > newest.partitions()) {
       ForeignSegments.requireNone(log, newest.partitions(), weights.length);
       next.configure(Map.of(TopicConfig.PARTITIONS, Integer.toString(weights.length)));
     }
-    return next.move(log, weights, newest.routing().table().replan(weights));
-  }
-
-  /**
-   * Moves slots.
-   *
-   * @param weights of all partitions
-   * @throws PartlogException REROUTES_TOO_MANY
-   */
-  public NextVersion move(TopicLog log, int[] weights, List<SlotMoves> moves) {
-    Routing routes = before.routing();
-    if (!routes.fits(weights.length, moves)) {
-      throw PartlogException.of("REROUTES_TOO_MANY", "topic", log.topic(), "root", log.store().root(), "count", routes.past().size());
+    if (!routing.fits(weights.length, moves)) {
+      throw PartlogException.of("REROUTES_TOO_MANY", "topic", log.topic(), "root", log.store().root(), "count", routing.past().size());
     }
-    return reroute(routes.reroute(weights, moves));
+    return next.routing(routing.reroute(weights, moves));
   }
 
-  /** Gives slots to other partitions; those that are added by it must be set before. The version must not have records of a write. */
-  public NextVersion reroute(RoutingChange.Reroute reroute) {
-    Invariant.require(reroute.weights().length == ends.length && added.isEmpty(),
-        () -> this + " has " + ends.length + " partitions and " + added.size() + " segments, and re-routes " + reroute.weights().length);
-    routing = reroute;
-    features = features.and(List.of(Feature.SLOTS));
+  /** Changes where keys go. Partitions that a re-route adds must be set before, and its version must not have records of a write. */
+  public NextVersion routing(RoutingChange change) {
+    if (change instanceof RoutingChange.Reroute reroute) {
+      Invariant.require(reroute.weights().length == ends.length && added.isEmpty(),
+          () -> this + " has " + ends.length + " partitions and " + added.size() + " segments, and re-routes " + reroute.weights().length);
+      features = features.and(List.of(Feature.SLOTS));
+    }
+    routing = change;
     return this;
   }
 
   private void begin(TopicConfig config) {
     if (config.bindsSlots()) {
-      unbound = Routing.beginning(config.partitions(), config.beginning().table());
       features = features.and(List.of(Feature.SLOTS, Feature.UNBOUND));
-      bind(List.of());
+      routing(config.routing().binding(List.of()));
     }
-  }
-
-  /** Gives partitions to slots that have none. Where it begins the topic, no slot has any. */
-  public NextVersion bind(List<SlotMoves> bound) {
-    routing = (unbound == null ? before.routing() : unbound).binding(bound);
-    return this;
   }
 
   /** Notes whose records a version has that begins a topic. @param origin may be null: they are its own */

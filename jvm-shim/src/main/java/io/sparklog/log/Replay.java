@@ -187,8 +187,7 @@ final class Replay {
     boolean binds = config.bindsSlots();
     Damaged.unless(binds ? change instanceof RoutingChange.Binding : change == null,
         "it begins a topic with placement " + config.get(TopicConfig.PLACEMENT) + (binds ? ", and is no binding" : ", and has a routing"));
-    int partitions = config.partitions();
-    return binds ? Routing.beginning(partitions, config.beginning().table()).bound(change) : Routing.modulo(partitions);
+    return binds ? config.routing().bound(change) : config.routing();
   }
 
   /** The routing after a version that neither begins nor deletes the topic. */

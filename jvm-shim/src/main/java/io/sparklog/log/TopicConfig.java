@@ -5,6 +5,8 @@ import io.sparklog.format.TimestampType;
 import io.sparklog.json.Damaged;
 import io.sparklog.routing.Partitioner;
 import io.sparklog.routing.Router;
+import io.sparklog.routing.Routing;
+import io.sparklog.routing.SlotTable;
 import io.sparklog.segment.Segment;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
@@ -123,11 +125,16 @@ public final class TopicConfig implements Serializable {
     return get(PLACEMENT).equals("on_first_write");
   }
 
+  /** The routing of a topic of this configuration that begins. */
+  public Routing routing() {
+    return bindsSlots()
+        ? Routing.beginning(partitions, SlotTable.unbound(Integer.parseInt(get(PLACEMENT_SLOTS))))
+        : Routing.modulo(partitions);
+  }
+
   /** Where keys go in a topic of this configuration that begins. */
   public Router beginning() {
-    return bindsSlots()
-        ? Router.beginning(partitioner, partitions, Integer.parseInt(get(PLACEMENT_SLOTS)))
-        : new Router(partitioner, partitions);
+    return routing().router(partitioner, bindsSlots());
   }
 
   /**

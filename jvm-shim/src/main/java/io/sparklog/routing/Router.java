@@ -2,10 +2,11 @@ package io.sparklog.routing;
 
 import java.io.Serializable;
 import java.util.Arrays;
+import java.util.stream.IntStream;
 
 /**
- * Where the records of a topic go by their keys: from the hash of a key to a partition. FORMAT.md section 13. Two writers of a topic must
- * have equal routers. Records without a key are for {@link NullKeyRouter}.
+ * Where the records of a topic go by their keys: from the hash of a key to a partition. FORMAT.md section 13. The
+ * router of each writer must be admitted by that of the topic. Records without a key are for {@link NullKeyRouter}.
  */
 public final class Router implements Serializable {
   private static final long serialVersionUID = 1;
@@ -21,20 +22,9 @@ public final class Router implements Serializable {
   /** By partition, of the slots that have none yet. */
   private final int[] shares;
 
-  /** The router of a topic that has no records yet, and whose slots are bound when they are first used. */
-  public static Router beginning(Partitioner partitioner, int partitions, int slots) {
-    return new Router(partitioner, true, 0, SlotTable.unbound(slots), equal(partitions));
-  }
-
   /** The router of a topic without slots. @param partitions how many it has, from 1 to {@link #PARTITIONS_MAX} */
   public Router(Partitioner partitioner, int partitions) {
-    this(partitioner, false, 0, SlotTable.modulo(partitions), equal(partitions));
-  }
-
-  private static int[] equal(int partitions) {
-    int[] equal = new int[partitions];
-    Arrays.fill(equal, 1);
-    return equal;
+    this(partitioner, false, 0, SlotTable.modulo(partitions), IntStream.generate(() -> 1).limit(partitions).toArray());
   }
 
   /**
@@ -119,22 +109,16 @@ public final class Router implements Serializable {
   }
 
   /**
-   * In routing epoch 0, a topic with slots routes as one without. Slots that get their first partition do not count: which of these a
-   * writer has chosen is compared slot by slot.
+   * Whether a write that was planned by a router may commit where this one is the newest. In routing epoch 0, a topic with slots routes as
+   * one without. Slots that get their first partition do not count: the slots that a writer has chosen are compared one by one.
    */
-  @Override
-  public boolean equals(Object other) {
-    if (!(other instanceof Router router) || partitioner != router.partitioner || weights.length != router.weights.length
-        || bindsSlots != router.bindsSlots || epoch != router.epoch) {
+  public boolean admits(Router planned) {
+    if (partitioner != planned.partitioner || weights.length != planned.weights.length || bindsSlots != planned.bindsSlots
+        || epoch != planned.epoch) {
       return false;
     }
-    boolean isSame = bindsSlots ? table.slots() == router.table.slots() : epoch == 0 || table.equals(router.table);
-    return isSame && (epoch == 0 || Arrays.equals(weights, router.weights));
-  }
-
-  @Override
-  public int hashCode() {
-    return 31 * weights.length + epoch;
+    boolean isSame = bindsSlots ? table.slots() == planned.table.slots() : epoch == 0 || table.equals(planned.table);
+    return isSame && (epoch == 0 || Arrays.equals(weights, planned.weights));
   }
 
   /** {@code 8 partitions by murmur3}, {@code 9 partitions by murmur2 with 65536 slots, placed on first write, in routing epoch 2} */

@@ -7,6 +7,7 @@ import io.sparklog.log.Rebuilt;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
+import io.sparklog.routing.Routing;
 import io.sparklog.routing.SlotMoves;
 import io.sparklog.routing.SlotTable;
 import io.sparklog.segment.Names;
@@ -107,7 +108,7 @@ final class Append implements Change {
     }
     String operation = segments.isEmpty() ? "create" : "write";
     NextVersion next = exists ? extended(newest.get(), operation) : begun(newest, operation);
-    bind(next, exists ? newest.get().routing().table() : plan.router().table());
+    bind(next, exists ? newest.get().routing() : plan.config().routing());
     segments.forEach(next::append);
     return Optional.of(next.apply(once.query()));
   }
@@ -123,7 +124,7 @@ final class Append implements Change {
 
   private NextVersion extended(State state, String operation) {
     plan.requireWanted(state, store.root());
-    if (!state.router().equals(plan.router())) {
+    if (!state.router().admits(plan.router())) {
       throw changed(state.router().toString(), plan.router().toString());
     }
     if (plan.topicId() == null) {
@@ -143,16 +144,16 @@ final class Append implements Change {
    *
    * @throws PartlogException ROUTING_CHANGED if they have bound one to another partition
    */
-  private void bind(NextVersion next, SlotTable newest) {
+  private void bind(NextVersion next, Routing newest) {
     List<SlotMoves> bound = new ArrayList<>();
     for (SlotMoves its : chosen) {
-      int[] unbound = Arrays.stream(its.slots()).filter(slot -> isUnbound(newest, slot, its.to())).toArray();
+      int[] unbound = Arrays.stream(its.slots()).filter(slot -> isUnbound(newest.table(), slot, its.to())).toArray();
       if (unbound.length > 0) {
         bound.add(new SlotMoves(its.to(), unbound));
       }
     }
     if (!bound.isEmpty()) {
-      next.bind(bound);
+      next.routing(newest.binding(bound));
     }
   }
 

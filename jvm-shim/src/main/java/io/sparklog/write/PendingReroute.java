@@ -45,7 +45,7 @@ public final class PendingReroute implements Repeatable {
   /** Also where the topic is another one, or has another routing epoch: then another re-route waits. */
   @Override
   public Optional<String> appliedIn(State newest) {
-    boolean isOther = !newest.topicId().equals(planned.topicId()) || !newest.router().equals(planned.router());
+    boolean isOther = !newest.topicId().equals(planned.topicId()) || !newest.router().admits(planned.router());
     return newest.isDeleted() || isOther || isDone(newest) ? Optional.of("the re-route of topic " + log.topic()) : Optional.empty();
   }
 

@@ -193,8 +193,7 @@ public final class WrittenTopic {
     int[] weights = new int[count];
     Arrays.fill(weights, 1);
     new Committer(root.topic(topic), Names.identity(random), Clock.systemUTC(), random)
-        .commit(newest -> Optional.of(new NextVersion(newest.get(), "reroute").configure(Map.of("partitions", Integer.toString(count)))
-            .move(root.topic(topic), weights, List.of())));
+        .commit(newest -> Optional.of(NextVersion.rerouting(root.topic(topic), newest.get(), weights, List.of(), Map.of())));
   }
 
   /** Changes where keys go, as an operator does. */

@@ -52,9 +52,10 @@ final class PlacementTest {
     for (JsonNode each : Vectors.load("placement.json").get("keys")) {
       int[] shares = numbers(each.get("shares"));
       byte[] key = HexFormat.of().parseHex(each.get("key").textValue());
-      Router router = Router.beginning(Partitioner.named(each.get("partitioner").textValue()), shares.length, each.get("slots").intValue());
+      SlotTable unbound = SlotTable.unbound(each.get("slots").intValue());
+      Router router = new Router(Partitioner.named(each.get("partitioner").textValue()), true, 0, unbound, shares);
       assertEquals(each.get("slot").intValue(), router.table().slot(router.partitioner(), key), each.toString());
-      assertEquals(each.get("partition").intValue(), router.sharing(shares).ofKey(key, 0, key.length), each.toString());
+      assertEquals(each.get("partition").intValue(), router.ofKey(key, 0, key.length), each.toString());
     }
   }
 

@@ -3,7 +3,6 @@ package io.sparklog.routing;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -167,7 +166,8 @@ class SlotTableTest {
       for (Partitioner partitioner : List.of(Partitioner.MURMUR3, Partitioner.MURMUR2)) {
         Router slots = new Router(partitioner, false, 0, SlotTable.of(table.partitions()), equal);
         Router modulo = new Router(partitioner, partitions);
-        assertEquals(modulo, slots);
+        assertTrue(modulo.admits(slots));
+        assertTrue(slots.admits(modulo));
         for (int i = 0; i < 1_000; i++) {
           byte[] key = new byte[random.nextInt(20)];
           random.nextBytes(key);
@@ -219,9 +219,9 @@ class SlotTableTest {
   void routersOfDifferentEpochsDiffer() {
     SlotTable table = SlotTable.modulo(2);
     Router first = new Router(Partitioner.MURMUR3, false, 1, table, new int[] {1, 1});
-    assertEquals(first, new Router(Partitioner.MURMUR3, false, 1, table, new int[] {1, 1}));
-    assertNotEquals(first, new Router(Partitioner.MURMUR3, false, 2, table, new int[] {1, 1}));
-    assertNotEquals(first, new Router(Partitioner.MURMUR3, 2));
+    assertTrue(first.admits(new Router(Partitioner.MURMUR3, false, 1, table, new int[] {1, 1})));
+    assertFalse(first.admits(new Router(Partitioner.MURMUR3, false, 2, table, new int[] {1, 1})));
+    assertFalse(first.admits(new Router(Partitioner.MURMUR3, 2)));
     Router closed = new Router(Partitioner.MURMUR3, false, 2, table.after(table.replan(new int[] {1, 0})), new int[] {1, 0});
     assertTrue(closed.isOpen(0));
     assertFalse(closed.isOpen(1));

@@ -182,7 +182,7 @@ final class GroupedReads {
   /** Whether no topic of the splits has slots, and all have the same hash and as many partitions. */
   private boolean isAlike(List<Split> splits) {
     List<State> states = splits.stream().map(Split::topic).distinct().map(log::state).toList();
-    return states.stream().allMatch(state -> state.routing().isModulo() && state.router().equals(states.get(0).router()));
+    return states.stream().allMatch(state -> state.routing().isModulo() && state.router().admits(states.get(0).router()));
   }
 
   private void check(PartlogScan scan, boolean isByKey, boolean withKey, boolean ofTopics) throws IOException {
