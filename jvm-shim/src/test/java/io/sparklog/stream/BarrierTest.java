@@ -94,6 +94,7 @@ final class BarrierTest extends StreamRuns {
   @Test
   void keysComeInOrderOverRandomReroutesWhileRecordsExpire() throws IOException {
     ReroutedHistory.overtaken = 0;
+    ReroutedHistory.lost = 0;
     long first = Long.getLong("reroutes.seed", 0);
     int seeds = Integer.getInteger("reroutes.seeds", 6);
     for (long seed = first; seed < first + seeds; seed++) {
@@ -101,10 +102,11 @@ final class BarrierTest extends StreamRuns {
       assertEquals("in order", ReroutedHistory.run(seed, its), "seed " + seed);
       FileUtils.deleteDirectory(its.toFile());
       if ((seed + 1) % 100 == 0) {
-        System.out.println(seed + ": " + ReroutedHistory.overtaken + " cuts overtaken");
+        System.out.println(seed + ": " + ReroutedHistory.overtaken + " cuts overtaken, " + ReroutedHistory.lost + " records lost");
       }
     }
     assertTrue(ReroutedHistory.overtaken > 0);
+    assertTrue(ReroutedHistory.lost > 0);
   }
 
   /** A rule that is broken in the source of a class. @param seed that finds it */

@@ -24,7 +24,7 @@ import java.util.stream.IntStream;
 
 /**
  * A topic whose records have keys and numbers that rise for each key, and a query that reads it while it is written and re-routed, and
- * while records expire that the query has read.
+ * while records expire: in half of the histories those that the query has read, in the others any.
  */
 final class ReroutedHistory {
   private static final int KEYS = 25;
@@ -32,6 +32,7 @@ final class ReroutedHistory {
   private final Random random;
   /** Says what expires. */
   private final Random expiring;
+  private final boolean loses;
   private final Path checkpoint;
   private final WrittenTopic topic;
   /** By partition and offset, the key and the number of a record. */
@@ -43,12 +44,14 @@ final class ReroutedHistory {
   private StreamOffsets from;
   private TopicStream stream;
 
-  /** How many cuts of partitions the log start offsets have passed. */
+  /** How many cuts of partitions records expired beyond, and how many records expired before the query read them. */
   static long overtaken;
+  static long lost;
 
   private ReroutedHistory(long seed, Path folder) throws IOException {
     random = new Random(seed);
     expiring = new Random(-1 - seed);
+    loses = seed % 4 >= 2;
     checkpoint = folder.resolve("checkpoint");
     topic = new WrittenTopic(folder.resolve("root"), "t");
     write();
@@ -81,9 +84,12 @@ final class ReroutedHistory {
   }
 
   private void start() throws IOException {
-    Map<String, String> options = from == null ? Map.of("subscribe", "t", "startingOffsets", "earliest") : Map.of("subscribe", "t");
+    Map<String, String> options = new TreeMap<>(Map.of("subscribe", "t", "failOnDataLoss", String.valueOf(!loses)));
+    if (from == null) {
+      options.put("startingOffsets", "earliest");
+    }
     StreamStart start = new StreamStart(CheckpointFolders.open("file:" + checkpoint, Map.<String, String>of()::entrySet), random);
-    stream = new TopicStream(topic.root, Options.of(new TreeMap<>(options), Options.Side.READ).ofStream(), start, Clock.systemUTC());
+    stream = new TopicStream(topic.root, Options.of(options, Options.Side.READ).ofStream(), start, Clock.systemUTC());
   }
 
   private void run() throws IOException {
@@ -104,6 +110,7 @@ final class ReroutedHistory {
       micro(TriggerLimits.NONE);
     }
     for (int key = 0; key < KEYS; key++) {
+      skip(key, written[key]);
       require(written[key] == read[key], read[key] + " of " + written[key] + " records of key " + key);
     }
   }
@@ -157,16 +164,28 @@ final class ReroutedHistory {
     State state = topic.state();
     int partition = expiring.nextInt(state.partitions());
     long start = state.start(partition);
-    long end = positions.getOrDefault(partition, 0L);
+    long end = loses ? state.end(partition) : positions.getOrDefault(partition, 0L);
     if (start < end) {
       long to = start + 1 + expiring.nextInt((int) (end - start));
       topic.operator().deleteRecords(new TreeMap<>(Map.of(partition, to)), new TreeMap<>(), false);
-      overtaken += state.routing()
-          .past()
-          .stream()
-          .filter(past -> start < past.cut(partition) && past.cut(partition) <= to)
-          .count();
+      overtaken += state.routing().past().stream().filter(past -> start < past.cut(partition) && past.cut(partition) <= to).count();
     }
+  }
+
+  /** Goes on after the records of a key that have expired, up to this number. */
+  private void skip(int key, int number) {
+    State state = topic.state();
+    while (read[key] < number && hasExpired(state, key, read[key] + 1)) {
+      lost++;
+      read[key]++;
+    }
+  }
+
+  private boolean hasExpired(State state, int key, int number) {
+    return IntStream.range(0, records.size())
+        .mapToObj(partition -> records.get(partition).subList(0, (int) state.start(partition)))
+        .flatMap(List::stream)
+        .anyMatch(record -> record[0] == key && record[1] == number);
   }
 
   /** Reads a micro-batch: of each key, from one partition, what comes next. */
@@ -178,6 +197,9 @@ final class ReroutedHistory {
       for (long offset = range.start(); offset < range.end(); offset++) {
         int[] record = records.get(range.partition()).get((int) offset);
         partitions.computeIfAbsent(record[0], key -> new HashSet<>()).add(range.partition());
+        if (loses) {
+          skip(record[0], record[1] - 1);
+        }
         require(read[record[0]] + 1 == record[1],
             "number " + record[1] + " after " + read[record[0]] + " of key " + record[0] + ", at " + range.partition() + ":" + offset);
         read[record[0]]++;
