@@ -120,6 +120,10 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
     if (!prepared) {
       root.prepare();
     }
+    // A commit of its own, after all that may refuse the write.
+    if (plan.applyPendingReroutes(root, clock, random)) {
+      plan = WritePlan.of(root, options, columns, clock, random, existence, topics);
+    }
     return new DriverWrite(root, plan, options.bool("merge") ? options.number("merge.budget.bytes") : 0, existence == Existence.NEW, clock,
         random);
   }

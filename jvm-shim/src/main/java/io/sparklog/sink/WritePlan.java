@@ -58,7 +58,8 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
     if (topic == null) {
       for (String name : names.get()) {
         try {
-          PendingReroute.latest(root.topic(name), clock, random)
+          root.topic(name)
+              .latest()
               .ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config, byBytes, clock.millis())));
         } catch (PartlogException e) {
           plan.unreadable.put(name, e);
@@ -66,7 +67,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       }
       plan.require(root, asked);
     } else {
-      Optional<State> latest = PendingReroute.latest(root.topic(topic), clock, random);
+      Optional<State> latest = root.topic(topic).latest();
       known.put(topic, TopicPlan.of(topic, latest, config, byBytes, clock.millis()));
       plan.require(root, asked); // Before its options are compared with those of a topic that should not be there.
       int partitions = plan.topicPlan(topic).config().partitions();
@@ -75,6 +76,22 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       }
     }
     return plan;
+  }
+
+  /**
+   * Commits the re-routes that wait for a write to the topics of this plan, but for topics that this write contradicts.
+   *
+   * @return whether there was one: then the write must be planned once more
+   */
+  boolean applyPendingReroutes(Root root, Clock clock, RandomGenerator random) {
+    boolean applied = false;
+    for (TopicPlan each : known.values()) {
+      boolean mayWait = each.topicId() != null && !each.config().get(TopicConfig.PENDING_WEIGHTS).equals(TopicConfig.NOTHING);
+      if (mayWait && contradiction(each).isEmpty()) {
+        applied |= PendingReroute.apply(root.topic(each.topic()), clock, random);
+      }
+    }
+    return applied;
   }
 
   private void require(Root root, Existence asked) {
@@ -102,6 +119,14 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       ReadableTopics.requireLegal(name);
       return TopicPlan.of(name, Optional.empty(), config, byBytes, 0);
     }
+    contradiction(existing).ifPresent(error -> {
+      throw error;
+    });
+    return existing;
+  }
+
+  /** The error of an option that says another thing than a topic has. */
+  private Optional<PartlogException> contradiction(TopicPlan existing) {
     for (Map.Entry<String, String> option : given.entrySet()) {
       String found = existing.config().get(option.getKey());
       if (!option.getValue().equals(found) && !hasGrown(existing, option)) {
@@ -109,11 +134,11 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
         String way = ofTable.contains(key)
             ? "It comes from the table or view; remove it there, for example with ALTER TABLE … UNSET TBLPROPERTIES ('" + key + "')"
             : "Leave the option out";
-        throw PartlogException.of("OPTION_CONTRADICTS_TOPIC", "option", key, "value", option.getValue(), "topic", name, "root",
-            store.root(), "found", found, "way", way);
+        return Optional.of(PartlogException.of("OPTION_CONTRADICTS_TOPIC", "option", key, "value", option.getValue(), "topic",
+            existing.topic(), "root", store.root(), "found", found, "way", way));
       }
     }
-    return existing;
+    return Optional.empty();
   }
 
   /** Whether an option says how many partitions a topic had once: a stream that was started with it goes on when some are added. */

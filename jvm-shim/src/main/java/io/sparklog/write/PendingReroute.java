@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.random.RandomGenerator;
 
-/** The re-route that waits for the next write, made before that write is planned: so no lone writer is refused. FORMAT.md section 13.6. */
+/** The re-route that waits for the next write. It is made before that write begins: so no lone writer is refused. FORMAT.md section 13.6. */
 public final class PendingReroute implements Repeatable {
   private final TopicLog log;
   private final State planned;
@@ -23,11 +23,15 @@ public final class PendingReroute implements Repeatable {
     this.planned = planned;
   }
 
-  /** The newest state of a topic, after the re-route that waits. If that cannot be made now, a later write makes it. */
-  public static Optional<State> latest(TopicLog log, Clock clock, RandomGenerator random) {
+  /**
+   * Commits the re-route of a topic that waits, if there is one. Where that is not possible now, a later write makes it.
+   *
+   * @return whether a re-route waited: a write that was planned before must be planned once more
+   */
+  public static boolean apply(TopicLog log, Clock clock, RandomGenerator random) {
     Optional<State> latest = log.latest();
     if (latest.isEmpty() || isDone(latest.get())) {
-      return latest;
+      return false;
     }
     try {
       new TopicWork(log, clock, random).commit(new PendingReroute(log, latest.get()));
@@ -35,7 +39,7 @@ public final class PendingReroute implements Repeatable {
       Warnings.warn(PendingReroute.class, "topic {} under {} cannot be re-routed before this write, which goes on without that",
           log.topic(), log.store().root(), e);
     }
-    return log.latest();
+    return true;
   }
 
   private static boolean isDone(State state) {

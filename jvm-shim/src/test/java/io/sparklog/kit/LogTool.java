@@ -162,7 +162,8 @@ public final class LogTool {
   /** One commit, of that name. Returns its version. */
   private long append(String name, int commit, TreeMap<String, String> config, Clock clock, Random random) throws IOException {
     String txn = Names.identity(random);
-    TopicPlan plan = TopicPlan.of(log.topic(), PendingReroute.latest(log, clock, random), config);
+    PendingReroute.apply(log, clock, random);
+    TopicPlan plan = TopicPlan.of(log.topic(), log.latest(), config);
     Writes writes = new Writes(name, number("tasks", 2), number("records", 10), number("big", 0), number("batch", 1 << 14),
         number("buffer", 64 << 20), number("fall", 0), number("keys", 7) + commit * number("moreKeys", 0));
     Once once = once(commit);

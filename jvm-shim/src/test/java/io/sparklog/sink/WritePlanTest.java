@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.RerouteTime;
@@ -52,20 +53,29 @@ final class WritePlanTest {
     assertEquals(List.of(2, 0), List.of(root.state("t").partitions(), root.state("t").routing().epoch()));
     commit(root, before);
     assertEquals(2, root.state("t").partitions());
+    WritePlan plan = WritePlan.of(root, options, columns, Clock.systemUTC(), random, Existence.ANY, root::names);
+    assertEquals(0, root.state("t").routing().epoch(), "a plan commits nothing");
+    assertTrue(plan.applyPendingReroutes(root, Clock.systemUTC(), random));
     TopicPlan after = WritePlan.of(root, options, columns, Clock.systemUTC(), random, Existence.ANY, root::names).topicPlan("t");
     assertEquals(List.of(4, 1), List.of(root.state("t").partitions(), root.state("t").routing().epoch()));
     commit(root, after);
-    Options more = Options.of(Map.of("topic", "t", "partitions", "5"), Options.Side.WRITE);
+    operator.addPartitions(5, RerouteTime.NEXT_WRITE, false);
+    Options more = Options.of(Map.of("topic", "t", "partitions", "7"), Options.Side.WRITE);
     PartlogException contradicts = assertThrows(PartlogException.class,
         () -> WritePlan.of(root, more, columns, Clock.systemUTC(), random, Existence.ANY, root::names));
     assertEquals("OPTION_CONTRADICTS_TOPIC", contradicts.id());
+    assertEquals(1, root.state("t").routing().epoch(), "a write that is refused re-routes no topic");
     operator.closePartitions(List.of(0), RerouteTime.NEXT_WRITE, false);
-    TopicPlan named = WritePlan
-        .of(root, Options.of(Map.of(), Options.Side.WRITE),
-            RowColumns.of(new StructType().add("topic", DataTypes.StringType).add("value", DataTypes.StringType), false), Clock.systemUTC(),
-            random, Existence.ANY, root::names)
-        .topicPlan("t");
-    assertFalse(named.router().isOpen(0));
+    RowColumns named = RowColumns.of(new StructType().add("topic", DataTypes.StringType).add("value", DataTypes.StringType), false);
+    Options contradicting = Options.of(Map.of("partitions", "7"), Options.Side.WRITE);
+    assertFalse(WritePlan.of(root, contradicting, named, Clock.systemUTC(), random, Existence.ANY, root::names)
+        .applyPendingReroutes(root, Clock.systemUTC(), random));
+    Options none = Options.of(Map.of(), Options.Side.WRITE);
+    assertTrue(WritePlan.of(root, none, named, Clock.systemUTC(), random, Existence.ANY, root::names)
+        .applyPendingReroutes(root, Clock.systemUTC(), random));
+    WritePlan last = WritePlan.of(root, none, named, Clock.systemUTC(), random, Existence.ANY, root::names);
+    assertFalse(last.applyPendingReroutes(root, Clock.systemUTC(), random));
+    assertFalse(last.topicPlan("t").router().isOpen(0));
     assertEquals(Optional.empty(), root.state("t").pendingWeights());
   }
 
