@@ -154,7 +154,8 @@ def test_a_page_about_the_code_names_what_exists(page):
     places = [ROOT, PACKAGE, JAVA / "main" / "java" / "io" / "sparklog"]
     text = (ROOT / page).read_text(encoding="utf-8")
     figures = "".join(re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-    missing = {word for word in re.findall(r"(?<![.\w])(?:[A-Z][a-z]+){2,}\b", figures) if word not in classes}
+    drawn = "".join(re.findall(r"<pre>\{@code\n(.*?)\}</pre>", "\n".join(file.read_text(encoding="utf-8") for file in java), re.DOTALL))
+    missing = {word for word in re.findall(r"(?<![.\w])(?:[A-Z][a-z]+){2,}\b", figures + drawn) if word not in classes}
     for word in re.findall(r"`([^`\n]+)`", text.replace(figures, "")):
         if re.fullmatch(r"[A-Z][a-z]\w*", word):
             found = word in classes

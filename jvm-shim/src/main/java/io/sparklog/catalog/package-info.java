@@ -1,5 +1,17 @@
 /**
  * Where Spark enters: the format {@code partlog}, its table, and what SQL can call: functions, and the procedures of
  * {@link io.sparklog.procedures}. Nothing here reads or writes records: {@link io.sparklog.source} and {@link io.sparklog.sink} do.
+ *
+ * <p>The classes of a statement, each row beside the name of its package:
+ *
+ * <pre>{@code
+ *  catalog      PartlogCatalog ──► TableNames ──► Place (what a name is about)
+ *                 ├─ TopicTable (a topic), TopicInfo (a table about it), PartlogTable (a root; a load or save: FormatIdentifier)
+ *                 ├─ Definition (what CREATE and ALTER say), TimeTravel (the offsets of a version)
+ *                 └─ NewTable (CREATE TABLE … AS SELECT: a write that must create its topic)
+ *  procedures   TopicStatements (CREATE, ALTER, TRUNCATE, DELETE, DROP) beside TopicProcedure (CALL)
+ *  source       PrefixPredicate (what DELETE may name)
+ *  admin        Administration: CreateTopic, AlterTopic, DeleteRecords, DeleteTopic
+ * }</pre>
  */
 package io.sparklog.catalog;

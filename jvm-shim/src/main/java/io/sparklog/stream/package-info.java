@@ -1,5 +1,19 @@
 /**
  * The next reads of a streaming query, without Spark: its topics and where they began, the limits of a trigger, and the shares of
  * partitions and tasks. FORMAT.md section 15.
+ *
+ * <p>The classes of a stream, each row beside the name of its package:
+ *
+ * <pre>{@code
+ *  source     PartlogScan ──► PartlogStream, StreamOffset (Spark's calls and its log of offsets)
+ *                               │
+ *  stream                       TopicStream (where the next micro-batch ends, and what is in it)
+ *                               ├─ StreamTopics, StreamStart (the topics by id, and where the query began), StreamOffsets
+ *                               ├─ Barrier (not over a re-route), TriggerLimits, OffsetShares, ByteShares (how much of what waits)
+ *                               ├─ Lag (the metrics)
+ *                               └─ TaskShares (small splits share a task) ──► as in a batch
+ *  log                          ReadableTopics.recentTopics, .newest, QueryStart (a file of the query's checkpoint)
+ *  storage                      CheckpointFolders, CheckpointFolder, HadoopFolder
+ * }</pre>
  */
 package io.sparklog.stream;
