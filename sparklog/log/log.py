@@ -10,17 +10,13 @@ from sparklog import arguments
 from sparklog.log.summary import Summary
 from sparklog.log.topic import Topic
 from sparklog.ondisk.root import Root
-from sparklog.ondisk.topic_logs import TopicLogs
+from sparklog.ondisk.topic_logs import KEPT, TopicLogs
 from sparklog.show.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, when
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
     from sparklog.verify import Report
-
-
-_TOPICS_KEPT = 1_000
-"""A log keeps the newest known states of this many topics, those that were asked for last."""
 
 
 class Log(Displayed):
@@ -46,7 +42,7 @@ class Log(Displayed):
         the hdfs-site.xml of HADOOP_CONF_DIR, or at port 9870 of the host. CallError if there is not a root (PARTLOG_ROOT_NOT_FOUND and
         others).
         """
-        self._logs = arguments.topic_logs(root, filesystem, _TOPICS_KEPT)
+        self._logs = arguments.topic_logs(root, filesystem, KEPT)
         self.root = str(self._logs.root)
 
     def topics(self) -> list[str]:

@@ -9,6 +9,9 @@ from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 
+KEPT = 32
+"""How many topics a program keeps that is asked about any topic: a state has the lines of its segments, and may have an open checkpoint."""
+
 
 class TopicLogs:
     """Opens the topics of a root: nothing else does. It keeps the commit log of each topic, with its newest known state.

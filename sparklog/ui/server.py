@@ -25,7 +25,7 @@ import sparklog
 from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.log.summary import Summary
-from sparklog.ondisk.topic_logs import TopicLogs
+from sparklog.ondisk.topic_logs import KEPT, TopicLogs
 from sparklog.ui import groups, query, topics
 from sparklog.ui.guard import Guard
 from sparklog.ui.records import MERGED_MAX
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 PORT = 8470
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _LINES_S = 0.05
-_TOPICS_KEPT = 1_000
-"""The server keeps the newest known states of this many topics, those that were asked for last."""
 
 
 def application(
@@ -52,7 +50,7 @@ def application(
 
     The root, and `filesystem`, are those of `Log`. CallError if there is not a root.
     """
-    logs = arguments.topic_logs(root, filesystem, _TOPICS_KEPT)
+    logs = arguments.topic_logs(root, filesystem, KEPT)
     offsets = None if table is None else arguments.path("table", table)
     tails = Tails()
 

@@ -1,12 +1,14 @@
 """A topic is opened once, however many questions are asked about it."""
 
+import gc
 import pickle
+import weakref
 
 from handmade import Topic, records
 
 from sparklog import Consumer, Log
 from sparklog.ondisk.root import Root
-from sparklog.ondisk.topic_logs import TopicLogs
+from sparklog.ondisk.topic_logs import KEPT, TopicLogs
 
 
 def test_a_log_opens_a_topic_once(topic, opens):
@@ -55,3 +57,13 @@ def test_a_consumer_opens_a_topic_once(topic, opens):
         assert consumer.poll()
         assert consumer.end_offsets(consumer.assignment())
     assert opens == ["t"]
+
+
+def test_a_log_of_many_topics_keeps_few(tmp_path):
+    """A kept topic may hold a file open, and the lines of its segments."""
+    for number in range(KEPT + 3):
+        Topic(tmp_path, f"t{number:02}", partitions=1).append(records(1))
+    log = Log(tmp_path)
+    kept = [weakref.ref(log[name]._log) for name in log]
+    gc.collect()
+    assert [each() is not None for each in kept] == [False] * 3 + [True] * KEPT
