@@ -142,11 +142,13 @@ def mapping(name: str, given: Mapping[K, V]) -> ItemsView[K, V]:
 def topic_logs(
     given: str | os.PathLike[str] | Root | TopicLogs, filesystem: FileSystem | None = None, most: int | None = None
 ) -> TopicLogs:
-    """The topics of the root that `named_root` makes of this, or that object again; `most` is as in `TopicLogs`.
+    """The topics of the root that `named_root` makes of this, or the given ones as they are; `most` is as in `TopicLogs`.
 
     CallError if the root does not exist (ROOT_NOT_FOUND and others).
     """
-    found = given if isinstance(given, TopicLogs) else TopicLogs(named_root(given, filesystem), most)
+    if isinstance(given, TopicLogs):
+        return given
+    found = TopicLogs(named_root(given, filesystem), most)
     found.root.require()
     return found
 

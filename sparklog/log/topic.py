@@ -47,7 +47,11 @@ class Topic(Displayed):
         """Opens a topic. The root, and `filesystem`, are those of `Log`."""
         self.name = arguments.topic(name)
         self._log = arguments.topic_logs(root, filesystem).log(self.name)
-        self._log.newest()
+        try:
+            self._log.newest()
+        except SparklogError:
+            self._log.root.require()
+            raise
 
     @property
     def root(self) -> str:

@@ -58,14 +58,18 @@ def application(
         return {"root": str(logs.root), "table": offsets, "version": sparklog.__version__}
 
     def api(answer: Callable[[TopicLogs, Request], object]) -> Any:
-        return answering(lambda request: answer(arguments.topic_logs(logs), request))
+        return answering(lambda request: answer(there(), request))
+
+    def there() -> TopicLogs:
+        logs.root.require()
+        return logs
 
     def download(logs: TopicLogs, request: Request) -> Response:
         return Download(*topics.value(logs, request))
 
     async def listed(request: Request) -> Response:
         try:
-            await run_in_threadpool(arguments.topic_logs, logs)
+            await run_in_threadpool(there)
             return StreamingResponse(_lines(logs, await run_in_threadpool(logs.root.topics)), media_type="application/x-ndjson")
         except Exception as error:
             return respond(*failure(error))

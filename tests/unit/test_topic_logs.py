@@ -2,11 +2,13 @@
 
 import gc
 import pickle
+import shutil
 import weakref
 
+import pytest
 from handmade import Topic, records
 
-from sparklog import Consumer, Log
+from sparklog import Consumer, Log, SparklogError
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_logs import KEPT, TopicLogs
 
@@ -67,3 +69,13 @@ def test_a_log_of_many_topics_keeps_few(tmp_path):
     kept = [weakref.ref(log[name]._log) for name in log]
     gc.collect()
     assert [each() is not None for each in kept] == [False] * 3 + [True] * KEPT
+
+
+def test_a_topic_of_a_log_costs_no_look_at_the_root(topic, monkeypatch):
+    log, looks, require = Log(topic.root), [], Root.require
+    monkeypatch.setattr(Root, "require", lambda root: looks.append(root) or require(root))
+    assert log["t"].head().num_rows == 10
+    assert looks == []
+    shutil.rmtree(topic.root)
+    with pytest.raises(SparklogError, match="ROOT_NOT_FOUND"):
+        log["t"]
