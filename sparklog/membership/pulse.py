@@ -17,6 +17,9 @@ from sparklog.offsets.heartbeats import Heartbeats, Mark, Watch, pause
 _LIVE = 0.8
 """A member stops by itself after this part of its session, before others may expire it."""
 
+_CALLS_S = 0.1
+"""A member looks so often whether it was called, in seconds. A look costs some microseconds, as much as some records."""
+
 _EXIT_S = 10
 """A process that ends waits so long for the heartbeats that are on their way: deltalake crashes where Python ends beneath it."""
 
@@ -57,6 +60,7 @@ class Pulse:
         """The members of which no heartbeat was in the folder at the last two looks: one that is there now may have left since."""
         self._missing: frozenset[str] = frozenset()
         self._called = 0
+        self._asked = float("-inf")
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -158,7 +162,11 @@ class Pulse:
                 self._heartbeats.call(each)
 
     def is_called(self, member: str) -> bool:
-        """Whether another member called this one since this was asked last."""
+        """Whether another member called this one since this was answered last. It is answered each tenth of a second; else False."""
+        now = self._clock()
+        if now - self._asked < _CALLS_S:
+            return False
+        self._asked = now
         before, self._called = self._called, self._heartbeats.called(member)
         return before != self._called
 

@@ -187,3 +187,17 @@ def test_an_observer_looks_again_when_the_session_of_a_silent_member_ends(tmp_pa
         assert pulse.silent({"a": 10, "b": 30}) == silent
         pauses.append(pulse.pause_s(3))
     assert pauses == [3, 3, 2.5, 3]
+
+
+def test_a_member_looks_each_tenth_of_a_second_whether_it_was_called(tmp_path: Path):
+    """Else each poll that returns few records would look at a file."""
+    now = 0.0
+    pulse = Pulse(str(tmp_path / "offsets"), "g", 10, lambda members: dict.fromkeys(members, 0), lambda: now)
+    pulse._heartbeats.write("a", 1, 1)
+    assert not pulse.is_called("a")
+    pulse.call(["a", "gone"])
+    assert not pulse.is_called("a")
+    now = 0.25
+    assert pulse.is_called("a")
+    now = 0.5
+    assert not pulse.is_called("a")
