@@ -7,12 +7,15 @@ import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.sli
 
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaCodeUnitAccess;
 import com.tngtech.archunit.core.domain.JavaConstructorCall;
 import com.tngtech.archunit.core.importer.ImportOption.DoNotIncludeTests;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchCondition;
 import com.tngtech.archunit.lang.ArchRule;
+import com.tngtech.archunit.lang.ConditionEvents;
+import com.tngtech.archunit.lang.SimpleConditionEvent;
 import com.tngtech.archunit.library.Architectures.LayeredArchitecture;
 import com.tngtech.archunit.library.dependencies.SliceAssignment;
 import com.tngtech.archunit.library.dependencies.SliceIdentifier;
@@ -151,6 +154,9 @@ final class LayersTest {
       .haveFullyQualifiedName("io.sparklog.storage.LogStore")
       .orShould()
       .dependOnClassesThat()
+      .haveFullyQualifiedName("io.sparklog.storage.ReadStore")
+      .orShould()
+      .dependOnClassesThat()
       .haveFullyQualifiedName("io.sparklog.segment.Names")
       .orShould()
       .dependOnClassesThat()
@@ -158,6 +164,34 @@ final class LayersTest {
       .orShould()
       .dependOnClassesThat()
       .haveFullyQualifiedName("io.sparklog.log.TopicLog");
+
+  /** A reader can change nothing, and reads a store that cannot be written. */
+  @ArchTest
+  static final ArchRule READERS = classes().that().resideOutsideOfPackage("..storage..").should(new ArchCondition<>("need what they take") {
+    @Override
+    public void check(JavaClass owner, ConditionEvents events) {
+      boolean takes = owner.getFields().stream().anyMatch(field -> isLogStore(field.getRawType()))
+          || owner.getCodeUnits().stream().anyMatch(unit -> unit.getRawParameterTypes().stream().anyMatch(LayersTest::isLogStore));
+      boolean gives = owner.getMethods().stream().anyMatch(method -> isLogStore(method.getRawReturnType()));
+      boolean needs = owner.getCodeUnitAccessesFromSelf()
+          .stream()
+          .filter(call -> !call.getTargetOwner().equals(owner))
+          .anyMatch(call -> call.getTarget().getRawParameterTypes().stream().anyMatch(LayersTest::isLogStore) || isOfLogStoreAlone(call));
+      if (takes && !gives && !needs) {
+        events.add(SimpleConditionEvent.violated(owner, owner.getName() + " takes a LogStore, and a ReadStore would do"));
+      }
+    }
+  });
+
+  private static boolean isLogStore(JavaClass type) {
+    return type.getName().equals("io.sparklog.storage.LogStore");
+  }
+
+  /** A call names the type of the variable, so a method of {@code ReadStore} is asked of a {@code LogStore} too. */
+  private static boolean isOfLogStoreAlone(JavaCodeUnitAccess<?> call) {
+    return isLogStore(call.getTargetOwner())
+        && call.getTargetOwner().getMethods().stream().anyMatch(declared -> declared.getName().equals(call.getTarget().getName()));
+  }
 
   /** One class commits what others want changed, and always does what follows: no caller can forget it. */
   @ArchTest

@@ -10,6 +10,7 @@ import io.sparklog.segment.Names;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
+import io.sparklog.storage.ReadStore;
 import io.sparklog.upkeep.ReplacedFiles;
 import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
@@ -119,7 +120,7 @@ public final class Vacuum {
 
   /** Looks at files of the topic: by one listing of their folder where each look would be a request. */
   private final class Looks {
-    private final Map<String, Map<String, LogStore.Listed>> listed = new HashMap<>();
+    private final Map<String, Map<String, ReadStore.Listed>> listed = new HashMap<>();
     private List<String> folders;
 
     /** The data folders, their last parts only. */
@@ -142,17 +143,17 @@ public final class Vacuum {
       return store.sparesLooks() ? told(file).modifiedMs() : store.modifiedMs(Names.topicFile(log.topic(), file));
     }
 
-    private LogStore.Listed told(String file) throws IOException {
+    private ReadStore.Listed told(String file) throws IOException {
       int slash = file.lastIndexOf('/');
-      LogStore.Listed told = listed(file.substring(0, slash)).get(file.substring(slash + 1));
+      ReadStore.Listed told = listed(file.substring(0, slash)).get(file.substring(slash + 1));
       if (told == null) {
         throw new NoSuchFileException(file);
       }
       return told;
     }
 
-    private Map<String, LogStore.Listed> listed(String folder) throws IOException {
-      Map<String, LogStore.Listed> told = listed.get(folder);
+    private Map<String, ReadStore.Listed> listed(String folder) throws IOException {
+      Map<String, ReadStore.Listed> told = listed.get(folder);
       if (told == null) {
         boolean isThere = folders().contains(folder.substring(folder.indexOf('/') + 1));
         told = isThere ? store.listed(Names.topicFile(log.topic(), folder)) : Map.of();

@@ -16,6 +16,7 @@ import io.sparklog.spec.Warnings;
 import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.PutObserver;
+import io.sparklog.storage.ReadStore;
 import java.io.ByteArrayOutputStream;
 import java.io.Closeable;
 import java.io.IOException;
@@ -103,12 +104,12 @@ public final class Checkpoint {
   }
 
   /** The state in the checkpoint {@code name}. @throws PartlogException FORMAT_TOO_NEW */
-  static Replay read(LogStore store, String topic, String name) throws IOException, Damaged {
+  static Replay read(ReadStore store, String topic, String name) throws IOException, Damaged {
     return read(store, topic, name, null);
   }
 
   /** As the other. @param told of its file, so that its length need not be asked for; null if that is not known */
-  static Replay read(LogStore store, String topic, String name, LogStore.Listed told) throws IOException, Damaged {
+  static Replay read(ReadStore store, String topic, String name, ReadStore.Listed told) throws IOException, Damaged {
     String file = Names.topicFile(topic, name);
     try (FileReader opened = told == null ? store.open(file) : store.open(file, told); Checked lines = new Checked(opened)) {
       if (told != null) {

@@ -3,6 +3,7 @@ package io.sparklog.log;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
+import io.sparklog.storage.ReadStore;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -68,7 +69,7 @@ public final class ForeignSegments {
     }
   }
 
-  private static List<String> names(LogStore store, String folder) throws IOException {
+  private static List<String> names(ReadStore store, String folder) throws IOException {
     return store.list(folder).stream().filter(name -> Names.viewBase(name).isPresent()).sorted().toList();
   }
 

@@ -257,7 +257,7 @@ public final class State {
     return head.hash();
   }
 
-  /** The answer of {@link io.sparklog.storage.LogStore#tag} for the file of {@link #tagged}, before it was read; null if it was absent. */
+  /** The answer of {@link io.sparklog.storage.ReadStore#tag} for the file of {@link #tagged}, before it was read; null if it was absent. */
   String tag() {
     return tag;
   }

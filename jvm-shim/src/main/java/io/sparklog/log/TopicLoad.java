@@ -3,7 +3,7 @@ package io.sparklog.log;
 import io.sparklog.json.Damaged;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.LogStore;
+import io.sparklog.storage.ReadStore;
 import io.sparklog.storage.UnfitFileException;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
@@ -18,11 +18,11 @@ import java.util.TreeMap;
  * FORMAT.md section 9.
  */
 final class TopicLoad {
-  private final LogStore store;
+  private final ReadStore store;
   private final String topic;
   private final VersionFiles files;
 
-  TopicLoad(LogStore store, String topic, VersionFiles files) {
+  TopicLoad(ReadStore store, String topic, VersionFiles files) {
     this.store = store;
     this.topic = topic;
     this.files = files;
@@ -59,7 +59,7 @@ final class TopicLoad {
     Moved before = null;
     long lastBefore = -1;
     while (true) {
-      Map<String, LogStore.Listed> told = new TreeMap<>();
+      Map<String, ReadStore.Listed> told = new TreeMap<>();
       List<String> names = files.list(told);
       // The name of a checkpoint, even of a damaged one, tells that its version was committed.
       long last = Names.newest(names);
@@ -86,7 +86,7 @@ final class TopicLoad {
    *
    * @return null if all is not as it should be: another attempt tells why
    */
-  private State trusting(List<String> names, Map<String, LogStore.Listed> told, long last) throws IOException {
+  private State trusting(List<String> names, Map<String, ReadStore.Listed> told, long last) throws IOException {
     List<String> checkpoints = checkpoints(names);
     Replay builder = checkpoints.isEmpty() ? null : readable(checkpoints.get(0), told.get(checkpoints.get(0)), new ArrayList<>());
     long version = builder == null ? -1 : builder.nextVersion() - 1;
@@ -112,7 +112,7 @@ final class TopicLoad {
    * @param told of the files, by the listing
    * @param last the greatest version that {@code names}, those of the topic's folder, tell of
    */
-  private State attempt(List<String> names, Map<String, LogStore.Listed> told, long last) throws IOException, Moved {
+  private State attempt(List<String> names, Map<String, ReadStore.Listed> told, long last) throws IOException, Moved {
     List<String> checkpoints = checkpoints(names);
     Start start = start(checkpoints, told, last);
     Replay builder = start.builder;
@@ -140,7 +140,7 @@ final class TopicLoad {
     if (start.version >= 0) {
       return start.tag.equals(files.tag(start.version));
     }
-    Map<String, LogStore.Listed> told = new TreeMap<>();
+    Map<String, ReadStore.Listed> told = new TreeMap<>();
     return checkpoints.containsAll(checkpoints(files.list(told))) && start.tag.equals(files.tag(0, told));
   }
 
@@ -157,7 +157,7 @@ final class TopicLoad {
     }
   }
 
-  private Start start(List<String> checkpoints, Map<String, LogStore.Listed> told, long last) throws IOException, Moved {
+  private Start start(List<String> checkpoints, Map<String, ReadStore.Listed> told, long last) throws IOException, Moved {
     List<IOException> failures = new ArrayList<>();
     StringBuilder tried = new StringBuilder();
     for (String checkpoint : checkpoints) {
@@ -214,7 +214,7 @@ final class TopicLoad {
    * @throws IOException only if an interrupt ended it
    * @throws PartlogException FORMAT_TOO_NEW
    */
-  Replay readable(String name, LogStore.Listed told, List<IOException> failures) throws IOException {
+  Replay readable(String name, ReadStore.Listed told, List<IOException> failures) throws IOException {
     try {
       return Checkpoint.read(store, topic, name, told);
     } catch (Damaged | NoSuchFileException | UnfitFileException damagedOrGone) {

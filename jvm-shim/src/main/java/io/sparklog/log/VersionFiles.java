@@ -3,7 +3,7 @@ package io.sparklog.log;
 import io.sparklog.json.Damaged;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.LogStore;
+import io.sparklog.storage.ReadStore;
 import io.sparklog.storage.UnfitFileException;
 import java.io.EOFException;
 import java.io.IOException;
@@ -13,15 +13,15 @@ import java.util.Map;
 
 /** The version files of one topic, for reading. FORMAT.md section 5. */
 final class VersionFiles {
-  private final LogStore store;
+  private final ReadStore store;
   private final String topic;
   private final int untagged;
 
-  /** {@link LogStore#sparesLooks}. */
+  /** {@link ReadStore#sparesLooks}. */
   private final boolean sparing;
 
   /** @param untagged how many versions are read without a look at one of them, where looks are spared */
-  VersionFiles(LogStore store, String topic, int untagged) {
+  VersionFiles(ReadStore store, String topic, int untagged) {
     this.store = store;
     this.topic = topic;
     this.untagged = untagged;
@@ -42,7 +42,7 @@ final class VersionFiles {
   }
 
   /** As the other. @param told gets what the listing tells of the files, where looks are spared */
-  List<String> list(Map<String, LogStore.Listed> told) throws IOException {
+  List<String> list(Map<String, ReadStore.Listed> told) throws IOException {
     if (!sparing) {
       return list();
     }
@@ -53,11 +53,11 @@ final class VersionFiles {
   }
 
   /** The tag of a version file, before it is read; null if it is absent. @param told by {@link #list(Map)} */
-  String tag(long version, Map<String, LogStore.Listed> told) throws IOException {
+  String tag(long version, Map<String, ReadStore.Listed> told) throws IOException {
     if (!sparing) {
       return tag(version);
     }
-    LogStore.Listed file = told.get(Names.versionFile(version));
+    ReadStore.Listed file = told.get(Names.versionFile(version));
     return file == null ? null : file.tag();
   }
 

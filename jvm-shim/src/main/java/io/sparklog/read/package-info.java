@@ -21,7 +21,7 @@
  *  segment      Extent                                                  ExtentReader, ReadAhead (an extent: its batches)
  *               SegmentFile, BatchWalk, on both sides: an opened segment, and a walk over its headers
  *  format     OffsetIndex                                             BatchHeader, BatchDecoder, RecordParser, Decompressor
- *  storage    LogStore.list, LogStore.read                            StoreRef, FileReader
+ *  storage    ReadStore.list, ReadStore.read                          StoreRef, FileReader
  * }</pre>
  */
 package io.sparklog.read;

@@ -4,7 +4,7 @@ import io.sparklog.format.BatchHeader;
 import io.sparklog.format.IndexBuilder;
 import io.sparklog.format.OffsetIndex;
 import io.sparklog.spec.Invariant;
-import io.sparklog.storage.LogStore;
+import io.sparklog.storage.ReadStore;
 import io.sparklog.storage.Stores;
 import java.util.zip.CRC32C;
 
@@ -73,7 +73,7 @@ public final class SegmentBuilder {
   }
 
   /** The index that follows the batches in a data file of their own; empty where the Kafka view has it. FORMAT.md section 4. */
-  public byte[] index(LogStore store) {
+  public byte[] index(ReadStore store) {
     return Stores.hasLinks(store) ? new byte[0] : index.offsetIndex();
   }
 

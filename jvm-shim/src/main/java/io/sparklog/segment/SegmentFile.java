@@ -6,7 +6,7 @@ import io.sparklog.format.Layout;
 import io.sparklog.format.OffsetIndex;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FileReader;
-import io.sparklog.storage.LogStore;
+import io.sparklog.storage.ReadStore;
 import java.io.Closeable;
 import java.io.EOFException;
 import java.io.IOException;
@@ -48,7 +48,7 @@ public final class SegmentFile implements Closeable {
   }
 
   /** Opens the data file of a segment of this format. @throws SegmentGone if it is gone */
-  public static SegmentFile open(LogStore store, String topic, Segment segment) throws IOException {
+  public static SegmentFile open(ReadStore store, String topic, Segment segment) throws IOException {
     String name = Names.topicFile(topic, segment.file());
     try {
       return new SegmentFile(topic, segment, store.location(name), store.open(name), true);

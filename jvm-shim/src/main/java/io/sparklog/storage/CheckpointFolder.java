@@ -11,10 +11,10 @@ public interface CheckpointFolder {
   /** The full name of {@code name}, for messages; "" is the folder. */
   String location(String name);
 
-  /** As {@link LogStore#above}; empty where that cannot be told. */
+  /** As {@link ReadStore#above}; empty where that cannot be told. */
   Optional<String> above(String name);
 
-  /** As {@link LogStore#read}. */
+  /** As {@link ReadStore#read}. */
   byte[] read(String name, int bytesMax) throws IOException;
 
   /**

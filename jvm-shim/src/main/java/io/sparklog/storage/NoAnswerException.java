@@ -7,7 +7,7 @@ import java.io.IOException;
  * FORMAT.md section 7.
  */
 public final class NoAnswerException extends IOException {
-  /** @param location of the file that was put, as {@link LogStore#location} gives it */
+  /** @param location of the file that was put, as {@link ReadStore#location} gives it */
   public NoAnswerException(String location, Throwable cause) {
     super("no answer came to the put of " + location + ", which may still take effect" + (cause == null ? "" : ": " + cause), cause);
   }

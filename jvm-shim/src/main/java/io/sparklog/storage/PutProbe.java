@@ -60,7 +60,7 @@ final class PutProbe {
    * @param shared the files of which more than one put won
    * @param lost the files that have another content than that of the put that won
    * @param failure why the first of those without an answer has none; null if all had one
-   * @param atMs when the last file was written, as {@link LogStore#modifiedMs}; -1 if it is not there
+   * @param atMs when the last file was written, as {@link ReadStore#modifiedMs}; -1 if it is not there
    */
   record Result(LogStore store, int keys, long won, long refused, long unanswered, int shared, int lost, IOException failure, long atMs) {
     /** @throws PartlogException STORE_UNSAFE if more than one put of a file won, or one that won is lost */

@@ -138,7 +138,7 @@ public final class Stores {
    * Whether a store can give a file a second name. Where it can, a directory may be that of a Kafka broker, and a topic has a Kafka view;
    * elsewhere these are not looked for.
    */
-  public static boolean hasLinks(LogStore store) {
+  public static boolean hasLinks(ReadStore store) {
     return store instanceof LinkingStore;
   }
 

@@ -35,7 +35,7 @@ final class Simulation {
     return run(seed).failure();
   }
 
-  /** In a store behind a network: {@link io.sparklog.storage.LogStore#sparesLooks}. */
+  /** In a store behind a network: {@link io.sparklog.storage.ReadStore#sparesLooks}. */
   static Outcome runRemote(long seed) {
     return run(seed, Lie.NONE, true, null);
   }

@@ -178,10 +178,10 @@ public final class MemoryDisk {
     return node(name) instanceof Content content ? Optional.of(content.tag()) : Optional.empty();
   }
 
-  LogStore.Listed peekListed(String name) {
+  ReadStore.Listed peekListed(String name) {
     return node(name) instanceof Content content
-        ? new LogStore.Listed(content.bytes.length, content.modifiedMs, content.tag())
-        : new LogStore.Listed(0, Long.MAX_VALUE, "gone");
+        ? new ReadStore.Listed(content.bytes.length, content.modifiedMs, content.tag())
+        : new ReadStore.Listed(0, Long.MAX_VALUE, "gone");
   }
 
   /** The names of all files in a folder and below it, relative to it. */

@@ -1,0 +1,157 @@
+package io.sparklog.storage;
+
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * A place that keeps files, for reading: the half of a {@link LogStore} that changes nothing. A class that only reads takes this one.
+ *
+ * <p>Names are relative to the root and separated by {@code /}; {@code io.sparklog.segment.Names} builds them. A name that leads out of the
+ * root is a programming error: {@link IllegalStateException}.
+ *
+ * <p>The exceptions named here are part of the contract: classes above decide by them. Every other failure is an {@link IOException} of any
+ * other class. Methods may be called from several threads at once; the files that they open may not.
+ */
+public interface ReadStore {
+  /** The full name of the root: messages show it. */
+  String root();
+
+  /** The full name of {@code name}, for messages. */
+  default String location(String name) {
+    return root() + "/" + name;
+  }
+
+  /**
+   * Whether files are asked for over a network, by a client of Hadoop. Then each read takes a request, and what is read is in Hadoop's
+   * statistics of the reading thread, from which Spark takes the input bytes of a task.
+   */
+  default boolean isRemote() {
+    return false;
+  }
+
+  /**
+   * Whether folders are there by themselves. In a store without them, a folder is there as long as a file is in it, and there is none to
+   * create or to delete.
+   */
+  default boolean hasFolders() {
+    return true;
+  }
+
+  /**
+   * Whether each look at a file is a request to a server that takes long and costs money. Callers read files there without a look at them
+   * before, and take tags from {@link #listed}.
+   */
+  default boolean sparesLooks() {
+    return false;
+  }
+
+  /** Whether the root exists and is a folder. */
+  boolean rootExists() throws IOException;
+
+  /** Whether {@code name} exists, as a file, a folder or anything else; "" is the root. */
+  boolean exists(String name) throws IOException;
+
+  /** Whether {@code name} exists in the folder that holds the root, or with {@code ../} above that. False also if that cannot be told. */
+  boolean existsBeside(String name);
+
+  /** The innermost folder above the root that holds {@code name}; empty if none is seen to. Each folder is looked at once. */
+  default Optional<String> above(String name) {
+    int authority = root().indexOf("://");
+    int top = authority < 0 ? 0 : authority + 3;
+    String up = "";
+    for (int end = root().lastIndexOf('/'); end >= top; end = root().lastIndexOf('/', end - 1)) {
+      if (existsBeside(up + name)) {
+        return Optional.of(root().substring(0, end));
+      }
+      up += "../";
+    }
+    return Optional.empty();
+  }
+
+  /** The names (last parts only) in the folder {@code name}, in any order; empty if there is no such folder. */
+  List<String> list(String name) throws IOException;
+
+  /** An entry of a listing: the length of the file in bytes, when it was written, as {@link #modifiedMs}, and its {@link #tag}. */
+  record Listed(long bytes, long modifiedMs, String tag) {}
+
+  /** The files in the folder {@code name}, by their last parts, without those in folders below. Only where looks are spared. */
+  default Map<String, Listed> listed(String name) throws IOException {
+    throw new UnsupportedOperationException(location(name));
+  }
+
+  /**
+   * Reads a whole file.
+   *
+   * @param bytesMax the largest file to read; for a larger one nothing is allocated
+   * @throws java.nio.file.NoSuchFileException if it is absent, and for no other reason: the classes above take it as an answer
+   * @throws UnfitFileException if it is larger than {@code bytesMax}, not a regular file, or reached through a symbolic link
+   */
+  byte[] read(String name, int bytesMax) throws IOException;
+
+  /**
+   * Distinguishes the file {@code name} from a file that takes its place later, without reading a byte: the tag of a file that is put never
+   * changes, and one that is put after it was deleted has another. Only to be compared with what this store gave.
+   *
+   * @return empty if {@code name} is absent
+   */
+  Optional<String> tag(String name) throws IOException;
+
+  /**
+   * When a file was last written to, by the clock of the place, in ms since 1970.
+   *
+   * @throws java.nio.file.NoSuchFileException if it is absent, and for no other reason
+   */
+  long modifiedMs(String name) throws IOException;
+
+  /**
+   * The length of a file, in bytes.
+   *
+   * @throws java.nio.file.NoSuchFileException if it is absent, and for no other reason
+   * @throws UnfitFileException if it is not a regular file, or reached through a symbolic link
+   */
+  default long bytes(String name) throws IOException {
+    try (FileReader file = open(name)) {
+      return file.bytes();
+    }
+  }
+
+  /**
+   * The lengths of files, in bytes, by name; one that is absent is left out.
+   *
+   * @param names of files in {@code folder}, their last parts only
+   * @throws UnfitFileException as {@link #open}, where files are looked at one by one
+   */
+  default Map<String, Long> lengths(String folder, Collection<String> names) throws IOException {
+    Map<String, Long> lengths = new HashMap<>();
+    for (String name : names) {
+      try (FileReader file = open(folder + "/" + name)) {
+        lengths.put(name, file.bytes());
+      } catch (NoSuchFileException absent) {
+        // It is left out.
+      }
+    }
+    return lengths;
+  }
+
+  /**
+   * Opens a file for reading.
+   *
+   * @throws java.nio.file.NoSuchFileException if it is absent, and for no other reason
+   * @throws UnfitFileException if it is not a regular file, or reached through a symbolic link
+   */
+  FileReader open(String name) throws IOException;
+
+  /**
+   * As the other, without asking for the length.
+   *
+   * @throws java.nio.file.NoSuchFileException if it is absent: this may come when it is read, and not before
+   */
+  default FileReader open(String name, Listed told) throws IOException {
+    return open(name);
+  }
+}
