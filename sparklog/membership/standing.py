@@ -251,7 +251,8 @@ class Standing(ABC):
             if self.id is None:
                 break
             number, group, versions = self._generations.fenceable(self.group)
-            if group.state is None or moved - group.state.owned(self.id).keys():
+            owned = {} if group.state is None else group.state.owned(self.id)
+            if group.state is None or any(each not in owned or owned[each] != self._mine.get(each) for each in moved):
                 self._adopt()
                 return False
             # Rows of a topic before stay: by them, its other partitions begin at their first records.

@@ -42,6 +42,11 @@ def test_groups_keep_the_rules() -> None:
     assert found(range(SEEDS)) is None
 
 
+def test_a_share_that_was_reset_and_came_back_does_not_take_a_position_of_before() -> None:
+    """Once, a commit that goes back asked only whether the member has the share, and undid the reset."""
+    assert fault(7373) is None
+
+
 def changed(of: type, name: str, *changes: tuple[str, str]) -> tuple[object, str, Any]:
     """A method of which some texts are replaced by others. Each text comes once in it."""
     method: FunctionType = vars(of)[name]
