@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.random.RandomGenerator;
 
-/** The re-route that waits for the next write. It is made before that write begins: so no lone writer is refused. FORMAT.md section 13.6. */
+/** The re-route that waits for the next write. The write begins after it: so no lone writer is refused. FORMAT.md section 13.6. */
 public final class PendingReroute implements Repeatable {
   private final TopicLog log;
   private final State planned;
