@@ -5,7 +5,7 @@ import io.sparklog.log.Root;
 import io.sparklog.sink.PartlogWrite;
 import io.sparklog.sink.SinkMetrics;
 import io.sparklog.source.PartlogScanBuilder;
-import io.sparklog.source.StreamRequest;
+import io.sparklog.source.ReadRequest;
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.RunningQuery;
 import io.sparklog.spark.SessionSettings;
@@ -191,9 +191,9 @@ class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColum
         Clock.systemUTC(), new SecureRandom()).to(asked));
   }
 
-  /** @throws PartlogException what {@link StreamRequest#require} throws, OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT */
+  /** @throws PartlogException what {@link ReadRequest#requireStream} throws, OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT */
   void requireSourceOfStream() {
-    StreamRequest.require(requireRoot(CaseInsensitiveStringMap.empty()), parsed(CaseInsensitiveStringMap.empty(), Options.Side.READ));
+    ReadRequest.requireStream(requireRoot(CaseInsensitiveStringMap.empty()), parsed(CaseInsensitiveStringMap.empty(), Options.Side.READ));
   }
 
   /**

@@ -2,6 +2,7 @@ package io.sparklog.query;
 
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
+import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import java.util.Arrays;
@@ -10,6 +11,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Function;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
@@ -152,5 +154,37 @@ public final class Subscription {
 
   private String part() {
     return share == null ? "" : ", share=" + share;
+  }
+
+  /**
+   * One of several parts of each topic: every n-th partition, so that partitions that are added change no part of those before.
+   *
+   * @param place from 0 on
+   * @param parts at least 1
+   */
+  private record Share(int place, int parts) {
+    private static final Pattern TEXT = Pattern.compile("([0-9]{1,5})/([0-9]{1,5})");
+
+    /** @throws io.sparklog.spec.PartlogException OPTION_VALUE */
+    static Share of(String text) {
+      Matcher found = TEXT.matcher(text);
+      if (found.matches()) {
+        Share share = new Share(Integer.parseInt(found.group(1)) - 1, Integer.parseInt(found.group(2)));
+        if (share.place >= 0 && share.place < share.parts) {
+          return share;
+        }
+      }
+      throw Option.invalidValue("share", text, "it must be k/n with k from 1 to n, as 2/5 for the second of five shares");
+    }
+
+    boolean has(int partition) {
+      return partition % parts == place;
+    }
+
+    /** {@code 2/5} */
+    @Override
+    public String toString() {
+      return place + 1 + "/" + parts;
+    }
   }
 }

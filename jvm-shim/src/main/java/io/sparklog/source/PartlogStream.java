@@ -196,4 +196,22 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
   public String toString() {
     return "partlog[" + stream + "] " + root.location();
   }
+
+  /** {@link StreamOffsets} as Spark keeps them in its log of offsets. Spark compares the JSON. */
+  private static final class StreamOffset extends Offset {
+    private final StreamOffsets offsets;
+
+    StreamOffset(StreamOffsets offsets) {
+      this.offsets = offsets;
+    }
+
+    StreamOffsets offsets() {
+      return offsets;
+    }
+
+    @Override
+    public String json() {
+      return offsets.json();
+    }
+  }
 }

@@ -9,12 +9,13 @@ import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
+import io.sparklog.stream.TriggerLimits;
 import java.util.List;
 
 /**
  * The request of a read: the offsets that its options name, in the states that its topics have when a scan of its query first needs them.
  */
-final class ReadRequest {
+public final class ReadRequest {
   private final ReadableTopics root;
   private final Options options;
   private final Subscription subscription;
@@ -90,5 +91,22 @@ final class ReadRequest {
   @Override
   public String toString() {
     return "partlog[" + subscription + "] " + root.location();
+  }
+
+  /**
+   * Refuses options with which no query can run where the stream is defined, and not when the query runs. The checkpoint of a query says
+   * where the query begins, and whether it has read a topic that is gone.
+   *
+   * @param options of a read
+   * @throws io.sparklog.spec.PartlogException OPTION_VALUE, and what {@link Subscription#resolve} throws
+   */
+  public static void requireStream(ReadableTopics root, Options options) {
+    Options ofStream = options.ofStream();
+    TriggerLimits.of(ofStream);
+    if (ofStream.bool("failOnDataLoss") && (ofStream.given("subscribe") || ofStream.given("assign"))) {
+      new Subscription(root, root::newest, ofStream).resolve();
+    } else {
+      root.requireReadable();
+    }
   }
 }
