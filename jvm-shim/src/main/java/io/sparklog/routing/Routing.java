@@ -21,7 +21,7 @@ import java.util.stream.IntStream;
 
 /** How a topic routes keys at one version, and how it did for the records that it still has. FORMAT.md section 13. */
 public final class Routing {
-  /** The most numbers in the re-routes of a state. FORMAT.md section 10. */
+  /** The most numbers in the re-routes of a state. FORMAT.md section 13. */
   private static final int NUMBERS_MAX = 2_000_000;
 
   private final int epoch;

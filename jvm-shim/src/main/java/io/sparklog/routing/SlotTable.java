@@ -12,7 +12,7 @@ import java.util.zip.CRC32C;
 public final class SlotTable implements Serializable {
   private static final long serialVersionUID = 1;
 
-  /** As many slots as a topic can have. FORMAT.md section 10. */
+  /** As many slots as a topic can have. FORMAT.md section 13. */
   public static final int SLOTS_MAX = 1 << 20;
 
   /** In place of the partition of a slot that has none yet. */
