@@ -205,17 +205,10 @@ def move_keys(
     Examples:  sparklog move-keys ROOT orders --key customer-7 --partition 3
                sparklog move-keys ROOT orders --key a --key b --partition 3 --dry-run
     """
-    from sparklog.log.log import Log
-
     # Spark takes texts of UTF-8 alone, and a key may be any bytes.
     moves = {os.fsencode(each): partition for each in key}
-    # The sample is read before the move: a call that cannot read it changes nothing.
-    along = Log(root).topic(topic).key_slots(sorted(moves))
     rows = _called("move_slots", root, topic, {"moves": moves, "dry_run": dry_run})
-    others = ("records", "other_keys", "other_records")
-    rows = [row | {name: getattr(each, name) for name in others} for row, each in zip(rows, along, strict=True)]
-    columns = (*declared()["move_slots"].columns, *others)
-    _answer("move keys", columns, rows, dry_run, "leave out --dry-run", as_json=as_json)
+    _answer("move keys", declared()["move_slots"].columns, rows, dry_run, "leave out --dry-run", as_json=as_json)
 
 
 def suggest_moves(

@@ -1,14 +1,14 @@
-"""Which slots of a topic to move: those whose exchange levels the loads of partitions, and those of keys that are named."""
+"""The slots of a topic whose exchange levels the loads of partitions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparklog.log.keys import Key, routing_of
+from sparklog.log.keys import routing_of
 from sparklog.log.newest_keys import newest_keys
 from sparklog.ondisk.routing import UNBOUND
 from sparklog.ondisk.state import State
@@ -91,38 +91,6 @@ class SlotMoves(Displayed, dict[int, int]):
         columns = ["partition", "weight", "records before", "records after", "slots moved"]
         rows: list[list[object]] = [list(vars(each).values()) for each in self.loads[:most]]
         return Display(f"Topic {self.topic}: {counted(len(self), 'slot')} to move", about, columns, rows, more=len(self.loads) - len(rows))
-
-
-@dataclass(frozen=True)
-class KeySlot:
-    """A key, the slot that it is in, and that slot's partition; and the newest records of the partition whose keys are in the slot.
-
-    `records` have the key itself. `other_records` have `other_keys` different keys, which move with the slot. `partition` is None if the
-    slot has no partition yet.
-    """
-
-    key: bytes
-    slot: int
-    partition: int | None
-    records: int
-    other_keys: int
-    other_records: int
-
-    @classmethod
-    def of(cls, log: TopicLog, state: State, keys: Iterable[bytes | bytearray | memoryview | str]) -> list[KeySlot]:
-        """Those of these keys. `Topic.key_slots` says what is read."""
-        routing = routing_of(state)
-        router = Router(state.partitions, state.config["partitioner"], routing.table)
-        slots = {(found := Key.of(state, key)).octets: router.slot(found.octets) for key in keys}
-        newest = {slot: dict[bytes, int]() for slot in slots.values()}
-        for partition in {routing.table[slot] for slot in newest} - {UNBOUND}:
-            for key, count in newest_keys(log, state, partition, state.starts[partition], _BYTES).items():
-                slot = router.slot(key)
-                if slot in newest and routing.table[slot] == partition:
-                    newest[slot][key] = count
-        others = {slot: [count for key, count in found.items() if key not in slots] for slot, found in newest.items()}
-        homes = {slot: None if routing.table[slot] == UNBOUND else routing.table[slot] for slot in newest}
-        return [cls(key, slot, homes[slot], newest[slot].get(key, 0), len(others[slot]), sum(others[slot])) for key, slot in slots.items()]
 
 
 def sums_of(table: Longs, loads: Longs, partitions: int) -> Longs:

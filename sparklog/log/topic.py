@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from sparklog.log.hot_slots import HotSlots
     from sparklog.log.plots import TopicPlots
-    from sparklog.log.slot_moves import KeySlot, SlotMoves
+    from sparklog.log.slot_moves import SlotMoves
     from sparklog.log.stats import Stats
 
 _SHOWN_COLUMNS = ["partition", "offset", "timestamp", "key", "value", "headers"]
@@ -132,31 +132,6 @@ class Topic(Displayed):
         from sparklog.log.slot_moves import SlotMoves
 
         return SlotMoves.of(self._log, self._log.newest(), arguments.count("max_moves", max_moves))
-
-    def key_slots(self, keys: bytes | bytearray | memoryview | str | Iterable[bytes | bytearray | memoryview | str]) -> list[KeySlot]:
-        """The slot of each of these keys, and how many other keys of the newest records are in it.
-
-        A slot moves whole, so these other keys go along when `CALL partlog.move_slots` moves the slot of a busy key. About 32 MiB of the
-        newest record batches of the slots' partitions are read.
-
-        Args:
-            keys: A key, or several; a string is encoded as UTF-8. A key that is given twice counts once.
-
-        Returns:
-            A `KeySlot` for each key, in the order of the keys.
-
-        Raises:
-            TypeError: If a key is None, or of another type.
-            DataError: SEGMENT_CORRUPT or BATCH_CORRUPT if a record of the sample cannot be read.
-
-        Example:
-            >>> topic.key_slots("customer-7")[0].other_keys
-            2
-        """
-        from sparklog.log.slot_moves import KeySlot
-
-        asked = [keys] if isinstance(keys, bytes | bytearray | memoryview | str) else keys
-        return KeySlot.of(self._log, self._log.newest(), asked)
 
     def start_offsets(self) -> dict[int, int]:
         """The log start offset of each partition: the first offset that can still be read."""

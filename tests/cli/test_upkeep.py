@@ -108,7 +108,6 @@ def test_what_is_refused_before_spark_starts(run, topic):
         (["reroute", topic.root, "t", "--weights", "0:2,0:3"], "'0:2,0:3' names partition 0 twice."),
         (["delete-records", topic.root, "t", "--offsets", "0:5,00:7"], "'0:5,00:7' names partition 0 twice."),
         (["suggest-moves", topic.root, "t", "--max-moves", "-1"], "--max-moves"),
-        (["move-keys", topic.root, "u", "--key", "a", "--partition", "1"], "PARTLOG_TOPIC_NOT_FOUND"),
         (["move-slots", topic.root, "t", "--moves", "17:3,17:4"], "'17:3,17:4' names slot 17 twice."),
         (["-P"], "sparklog produce ROOT TOPIC"),
         (["create", topic.root], "TOPIC"),

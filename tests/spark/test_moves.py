@@ -69,7 +69,7 @@ def test_a_key_is_text_or_bytes_or_several(spark: SparkSession, root: Path, call
     slots = [Router(3, "murmur3", [0] * 4098).slot(key) for key in keys]
     shown = [f"X'{key.hex()}'" if key in (b"\x00", b"\x00\xff") else key.decode() for key in keys]
     told = call("move_slots", topic="'t'", moves=f"map({words})", dry_run="true")
-    expected = [("t", slot, name, home, 2) for name, slot, home in zip(shown, slots, homes, strict=True)]
+    expected = [("t", slot, name, home, 2, 1, 0, 0) for name, slot, home in zip(shown, slots, homes, strict=True)]
     assert [tuple(row.values()) for row in told] == expected
     assert topic.describe()["routing"] is None
     assert call("move_slots", topic="'t'", moves=f"map({words})") == told
@@ -80,7 +80,7 @@ def test_a_key_is_text_or_bytes_or_several(spark: SparkSession, root: Path, call
     back = ", ".join(f"{slot}, {home}" for slot, home in dict(zip(slots, homes, strict=True)).items())
     moved = call("move_slots", topic="'t'", moves=f"map({back})")
     assert sorted(tuple(row.values()) for row in moved) == sorted(
-        ("t", slot, None, 2, home) for slot, home in zip(slots, homes, strict=True)
+        ("t", slot, None, 2, home, None, 1, 2 if home == 2 else 1) for slot, home in zip(slots, homes, strict=True)
     )
     assert [topic.partition_for(key) for key in keys] == homes
     assert faults(root) == []
@@ -106,23 +106,30 @@ def test_moves_that_are_suggested_are_made(spark: SparkSession, root: Path, call
     assert faults(root) == []
 
 
-def test_a_shell_tells_the_keys_that_go_along(spark: SparkSession, root: Path, run: Callable[..., str]) -> None:
-    """Those of the newest records of the slot's partition before the move."""
+def test_the_keys_that_go_along_are_told(spark: SparkSession, root: Path, call: Call) -> None:
+    """Those of the newest records of the slot's partition whose slot is the same, and how many records they have there."""
     slot = Router(2, "murmur3", [0] * 4096).slot
     keys = [b"key-%d" % number for number in range(40_000)]
     busy = next(key for key in keys if slot(key) % 2 == 0)
-    other = next(key for key in keys if slot(key) == slot(busy) and key != busy)
+    others = [key for key in keys if slot(key) == slot(busy) and key != busy][:3]
+    assert len(others) == 3
+    write(spark, root, [busy] * 50 + others * 2 + keys[:9], partitions=2)
+    [row] = call("move_slots", topic="'t'", moves=f"map('{busy.decode()}', 1)")
+    known = (slot(busy), busy.decode(), 0, 1, 50 + keys[:9].count(busy), 3, 6)
+    assert tuple(row.values()) == ("t", *known)
+    write(spark, root, [busy] * 5 + others)
+    both = f"map('{busy.decode()}', 0, '{others[0].decode()}', 0)"
+    rows = call("move_slots", topic="'t'", moves=both, dry_run="true")
+    assert {row["key"]: (row["records"], row["other_keys"], row["other_records"]) for row in rows} == {
+        busy.decode(): (5, 2, 2),
+        others[0].decode(): (1, 2, 2),
+    }
+    # The partition of the other key is read too, and has older records of the busy one.
     idle = next(key for key in keys if slot(key) % 2 == 0 and slot(key) != slot(busy))
-    write(spark, root, [busy] * 50 + [other] * 2 + [idle], partitions=2)
-    words = ["move-keys", root, "t", "--key", idle.decode(), "--key", busy.decode(), "--partition", 1, "--json"]
-    for more in (["--dry-run"], []):
-        told = json.loads(run(*words, *more))
-        assert told["executed"] == (not more)
-        assert {row["key"]: tuple(row.values())[3:] for row in told["rows"]} == {
-            busy.decode(): (0, 1, 50, 1, 2),
-            idle.decode(): (0, 1, 1, 0, 0),
-        }
-    assert "other_records" in run(*words[:-1])
+    write(spark, root, [idle] * 4)
+    rows = call("move_slots", topic="'t'", moves=f"map('{busy.decode()}', 0, '{idle.decode()}', 0)", dry_run="true")
+    told = {row["key"]: (row["partition_before"], row["records"], row["other_keys"], row["other_records"]) for row in rows}
+    assert told == {busy.decode(): (1, 5, 3, 3), idle.decode(): (0, 4 + keys[:9].count(idle), 0, 0)}
 
 
 def test_two_keys_of_a_slot_move_to_one_partition(
@@ -137,19 +144,18 @@ def test_two_keys_of_a_slot_move_to_one_partition(
     assert [row["key"] for row in call("move_slots", topic="'t'", moves=f"map('{one}', 1, '{other}', 1)")] == sorted([one, other])
 
 
-def test_a_key_that_cannot_move_and_a_sample_that_cannot_be_read_change_nothing(
-    spark: SparkSession, root: Path, call: Call, fails: Callable[[str, Callable[[], object]], str], run: Callable[..., str]
+def test_a_move_that_cannot_be_is_refused_before_records_are_read(
+    spark: SparkSession, root: Path, call: Call, fails: Callable[[str, Callable[[], object]], str]
 ) -> None:
     write(spark, root, [b"a"], partitions=3)
     home = Log(root)["t"].partition_for("a")
     closed = (home + 1) % 3
     call("close_partitions", topic="'t'", partitions=f"array({closed})")
-    fails("PARTITION_CLOSED", lambda: call("move_slots", topic="'t'", moves=f"map('a', {closed})"))
-    fails("PARTITION_NOT_FOUND", lambda: call("move_slots", topic="'t'", moves="map('a', 3)"))
     [data] = [file for file in (root / "_partlog" / "t" / "data").rglob("*") if file.is_file()]
     data.write_bytes(b"")
-    for words in (["move-keys", root, "t", "--key", "a", "--partition", (home + 2) % 3], ["suggest-moves", root, "t", "--execute"]):
-        assert "PARTLOG_SEGMENT_CORRUPT" in run(*words, status=3)
+    fails("PARTITION_CLOSED", lambda: call("move_slots", topic="'t'", moves=f"map('a', {closed})"))
+    fails("PARTITION_NOT_FOUND", lambda: call("move_slots", topic="'t'", moves="map('a', 3)"))
+    fails("SEGMENT_CORRUPT", lambda: call("move_slots", topic="'t'", moves=f"map('a', {(home + 2) % 3})"))
     assert Log(root)["t"].partition_for("a") == home
 
 

@@ -1,6 +1,5 @@
-"""The slots whose exchange levels partitions, and the keys that share a slot."""
+"""The slots whose exchange levels partitions."""
 
-import itertools
 import json
 
 import numpy as np
@@ -137,9 +136,6 @@ def test_a_large_segment_is_read_from_its_middle_on(tmp_path, monkeypatch):
     topic.append([Record(bytes(1 << 20), b"new")])
     [load] = Log(tmp_path)["t"].suggest_moves().loads
     assert load.records_before == pytest.approx(1 + (3 << 20) / 20_000, rel=0.03)
-    [of_old, of_new] = Log(tmp_path)["t"].key_slots(["old", b"new"])
-    assert of_old.records == pytest.approx((3 << 20) / 40_000, rel=0.03)
-    assert of_new.records == 1
 
 
 def test_a_sample_has_twice_its_bytes_at_most(tmp_path, monkeypatch):
@@ -153,34 +149,10 @@ def test_a_sample_has_twice_its_bytes_at_most(tmp_path, monkeypatch):
     assert 0 < load.records_before < 150
 
 
-def test_the_keys_that_share_a_slot_are_told(tmp_path):
-    routed = begun(Topic(tmp_path, partitions=2))
-    of_slots: dict[int, list[bytes]] = {}
-    for number in itertools.count():
-        busy, *others = of_slots.setdefault(slot_of(b"key-%d" % number), [])[:4] or [b""]
-        of_slots[slot_of(b"key-%d" % number)].append(b"key-%d" % number)
-        if len(others) == 3:
-            break
-    home = routed.table[slot_of(busy)]
-    routed.topic.append([Record(key=busy)] * 50 + [Record(key=each) for each in others * 2], home, writerFeatures=["routing.slots"])
-    routed.topic.append([Record(key=busy)] * 7, 1 - home, writerFeatures=["routing.slots"])
-    topic = Log(tmp_path)["t"]
-    [found] = topic.key_slots(busy)
-    assert (found.key, found.slot, found.partition) == (busy, slot_of(busy), home)
-    assert (found.records, found.other_keys, found.other_records) == (50, 3, 6)
-    told = [(each.key, each.records, each.other_keys, each.other_records) for each in topic.key_slots([others[0].decode(), busy, busy])]
-    assert told == [(others[0], 2, 2, 4), (busy, 50, 2, 4)]
-    [unknown] = topic.key_slots("never written")
-    assert (unknown.records, unknown.partition) == (0, topic.partition_for("never written"))
-    with pytest.raises(TypeError, match="None"):
-        topic.key_slots([None])
-
-
 def test_a_sample_that_cannot_be_read_is_an_error(tmp_path):
     topic = Topic(tmp_path, "t", partitions=1)
     topic.commit(topic.data(batch([Record(key=b"k")])))
     topic.data_file(0).write_bytes(b"")
-    for call in (Log(tmp_path)["t"].suggest_moves, lambda: Log(tmp_path)["t"].key_slots("k")):
-        with pytest.raises(DataError) as error:
-            call()
-        assert error.value.id == "SEGMENT_CORRUPT"
+    with pytest.raises(DataError) as error:
+        Log(tmp_path)["t"].suggest_moves()
+    assert error.value.id == "SEGMENT_CORRUPT"

@@ -8,6 +8,7 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.merge.MergeCounts;
 import io.sparklog.merge.Merging;
+import io.sparklog.read.SlotKeys;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
@@ -21,11 +22,14 @@ import io.sparklog.upkeep.TopicWork;
 import io.sparklog.upkeep.Uninterrupted;
 import io.sparklog.view.KafkaView;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 import java.time.Clock;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
@@ -41,6 +45,9 @@ final class Operations {
 
   /** The memory of a write if it does not say otherwise. */
   private static final long BUFFER_BYTES = Options.of(Map.of(), Options.Side.WRITE).number("write.buffer.bytes");
+
+  /** How much of each partition tells which keys share a slot. */
+  private static final long SAMPLE_BYTES = 32L << 20;
 
   private Operations() {}
 
@@ -95,14 +102,25 @@ final class Operations {
     rows(call, call.arguments().asArgument("weights", () -> administration(call).reroute(weights, when(call), dryRun)));
   }
 
-  static void moveSlots(Call call) {
+  /** Moves slots. The sample of newest records is read before the move: a call that cannot read it changes nothing. */
+  static void moveSlots(Call call) throws IOException {
     State state = call.state();
     List<NamedMove> named = call.arguments().moves("moves");
-    Changed changed = call.arguments()
-        .asArgument("moves", () -> administration(call).move(state, bySlot(named, state), call.arguments().bool("dry_run")));
+    TreeMap<Integer, Integer> moves = call.arguments().asArgument("moves", () -> bySlot(named, state));
+    Changed told = moved(call, state, moves, true);
+    Map<Integer, Map<ByteBuffer, Long>> newest = SlotKeys.of(call.root(), state, moves.navigableKeySet(), SAMPLE_BYTES);
+    Changed changed = call.arguments().bool("dry_run") ? told : moved(call, state, moves, false);
+    Map<NamedMove, Long> own = new HashMap<>();
+    for (NamedMove move : named) {
+      if (move.key() != null) {
+        own.put(move, Optional.ofNullable(newest.get(move.slot(state)).remove(ByteBuffer.wrap(move.key()))).orElse(0L));
+      }
+    }
     for (NamedMove move : named) {
       int slot = move.slot(state);
-      call.row(slot, move.shownKey(), changed.was().routing().table().partition(slot), changed.is().routing().table().partition(slot));
+      Map<ByteBuffer, Long> others = newest.get(slot);
+      call.row(slot, move.shownKey(), changed.was().routing().table().partition(slot), changed.is().routing().table().partition(slot),
+          own.get(move), (long) others.size(), others.values().stream().mapToLong(count -> count).sum());
     }
   }
 
@@ -117,6 +135,10 @@ final class Operations {
       }
     }
     return moves;
+  }
+
+  private static Changed moved(Call call, State state, SortedMap<Integer, Integer> moves, boolean dryRun) {
+    return call.arguments().asArgument("moves", () -> administration(call).move(state, moves, dryRun));
   }
 
   static void rebuild(Call call) throws IOException {
