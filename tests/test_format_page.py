@@ -13,7 +13,7 @@ OTHERS = {"streaming query", "our own writer", "no program"}
 LONGEST = 40
 """Words of a sentence."""
 MOST_FOR_RECORD_READERS = 0.4
-"""Of the words of the page."""
+"""A share of the words of the page."""
 
 
 def blocks(text: str) -> Iterator[str]:
@@ -81,7 +81,7 @@ def test_each_part_names_its_class():
 
 
 def test_a_record_reader_needs_two_fifths_of_the_page():
-    """Of its words, with all that is above the first part."""
+    """All words above the first part count, too."""
     text = PAGE.read_text(encoding="utf-8")
     above = words(text[: text.index("\n## ")])
     needed = above + sum(words(body) for _, kind, body in parts(text) if kind == "record reader")
