@@ -1,1 +1,1 @@
-"""Kafka's record batches: headers, codecs, records, and records as columns."""
+"""Kafka's record batches: headers, codecs, records, and records as columns. `records` checks the CRC of a batch."""
