@@ -325,8 +325,9 @@ class AggregateQuestions(Questions):
         return f"SELECT {', '.join([by, *aggregates] if by else aggregates)} {groups}"
 
 
-# Spark 4.2 offers these to a source as counts of all records.
+# Spark 4.2 offers these to a source as counts of all records. It would offer a COUNT of NULL, too, if it did not make 0 of it before.
 COUNTS_OF_LITERALS = [
+    "SELECT count(NULL), count(CAST(NULL AS INT)), count(*) FROM t",
     "SELECT count(DISTINCT 1) FROM t",
     "SELECT topic, count(DISTINCT 'x'), count(1), max(`offset`) FROM t WHERE partition = 0 GROUP BY topic",
     "SELECT count(DISTINCT one), count(*) FROM (SELECT 1 AS one FROM t WHERE `offset` < 0)",
