@@ -6,9 +6,9 @@ from sparklog.errors import CallError, DataError, GenerationFenced, RetryError, 
 from sparklog.router import partition_for
 from sparklog.spark.attach import attach
 from sparklog.spark.functions import murmur2_partition, murmur3_partition
-from sparklog.spark.once import write_once
 from sparklog.spark.progress import progress
 from sparklog.spark.session import configure, jar, session
+from sparklog.spark.txn_options import txn_options
 
 if TYPE_CHECKING:
     from sparklog.consumer import Consumer, ConsumerRecord, TopicPartition
@@ -40,7 +40,7 @@ __all__ = [
     "partition_for",
     "progress",
     "session",
-    "write_once",
+    "txn_options",
 ]
 
 

@@ -88,7 +88,7 @@ def _writer(rows: DataFrame, out: Path, name: str, between: Callable[[int], None
 
     def write(batch: DataFrame, epoch: int) -> None:
         for half in (0, 1):
-            once: dict[str, Any] = sparklog.write_once(f"named-{half}", epoch) if name == "named" else {}
+            once: dict[str, Any] = sparklog.txn_options(f"named-{half}", epoch) if name == "named" else {}
             part = batch.where(f"half = {half}").drop("half")
             part.write.format("partlog").options(topic=name, **BUFFER, **once).mode("append").save(str(out))
             if half == 0:

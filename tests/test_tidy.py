@@ -49,7 +49,7 @@ PUBLIC = [
     "partition_for",
     "progress",
     "session",
-    "write_once",
+    "txn_options",
 ]
 
 

@@ -24,7 +24,7 @@ LOGS = [
     ("a time in seconds, as text", lambda w: w.topic.read(since="1700000000"), "OPTION_VALUE", "`since`", "append 000"),
     ("a typo in a column", lambda w: w.topic.read(columns=["k"]), "OPTION_VALUE", "`columns`", "is not one of key, value"),
     ("a number below 0", lambda w: w.topic.head(-1), "OPTION_VALUE", "`n`", "it must not be negative"),
-    ("a negative number for write_once", lambda w: sparklog.write_once("a", -1), "OPTION_VALUE", "`number`", "it must not be negative"),
+    ("a negative number for txn_options", lambda w: sparklog.txn_options("a", -1), "OPTION_VALUE", "`number`", "it must not be negative"),
     ("a setting's short name", lambda w: sparklog.session(master="local"), "SESSION_SETTING", "`master`", "Use full names"),
     ("a consumer's missing topic", lambda w: Consumer(w.root, "T"), "TOPIC_NOT_FOUND", "Topic T", "Existing topics: t."),
     ("a group without a table", lambda w: Consumer(w.root, "t", group="g"), "GROUP_REQUIRED", "`table`", "Give Consumer() both"),
@@ -48,7 +48,7 @@ TYPES = [
     ("a time as a float", lambda w: w.topic.offsets_for_time(1.7e9), "`time` is 1700000000.0", "it must be an integer (milliseconds since"),
     ("a number for a key", lambda w: w.topic.read(key=7), "a key is str, bytes or None", "not int"),
     ("a text for columns", lambda w: w.topic.read(columns="key"), "`columns` is 'key'", "it must be a list of names"),
-    ("a text for write_once", lambda w: sparklog.write_once("a", "b"), "`number` is 'b'", "it must be an integer"),
+    ("a text for txn_options", lambda w: sparklog.txn_options("a", "b"), "`number` is 'b'", "it must be an integer"),
     ("kafka-python's servers", lambda w: Consumer("t", bootstrap_servers="b:9092"), "`bootstrap_servers`", "give the root"),
     ("confluent-kafka's dict", lambda w: Consumer({"group.id": "g"}), "`group.id`", "give `group_id`, its name, and `table`"),
 ]

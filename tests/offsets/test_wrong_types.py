@@ -131,7 +131,7 @@ NUMBERS: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "murmur2_partition": (lambda topic, table, **given: sparklog.murmur2_partition("key", **given), ("partitions",)),
     "murmur3_partition": (lambda topic, table, **given: sparklog.murmur3_partition("key", **given), ("partitions",)),
     "partition_for": (lambda topic, table, **given: sparklog.partition_for("key", **given), ("partitions",)),
-    "write_once": (lambda topic, table, **given: sparklog.write_once("name", **given), ("number",)),
+    "txn_options": (lambda topic, table, **given: sparklog.txn_options("name", **given), ("number",)),
 }
 TEXTS_TOO = {("OffsetTable.plan", "members"), ("plan", "members"), ("Topic.offsets_for_time", "time")} | {
     (f"Topic.{call}", name) for call in ("read", "scan") for name in ("since", "until")

@@ -20,7 +20,7 @@ def test_other_writes_in_a_repeated_epoch_are_refused(sink: Sink) -> None:
     sink.each(lambda rows, epoch: sink.save(rows))
     sink.forget()
     with pytest.raises(
-        StreamingQueryException, match=r"\[PARTLOG_EPOCH_DIFFERS\].* with 10 records, and the write has 3\.(.|\n)*write_once"
+        StreamingQueryException, match=r"\[PARTLOG_EPOCH_DIFFERS\].* with 10 records, and the write has 3\.(.|\n)*txn_options"
     ):
         sink.each(lambda rows, epoch: sink.save(rows.limit(3)))
     assert sink.values() == list(range(EPOCH))
@@ -100,7 +100,7 @@ def test_an_epoch_after_others_than_those_of_the_topic_is_refused(sink: Sink, tm
 def test_names_make_writes_of_other_threads_exactly_once(sink: Sink) -> None:
     def write(rows: DataFrame, epoch: int) -> None:
         def save(topic: str) -> None:
-            sink.save(rows, topic, **sparklog.write_once(f"{sink.checkpoint} {topic}", epoch))
+            sink.save(rows, topic, **sparklog.txn_options(f"{sink.checkpoint} {topic}", epoch))
             sink.save(rows, f"{topic}-unnamed")
 
         with ThreadPool(2) as pool:
@@ -130,7 +130,7 @@ def over_connect(server: str, folder: Path) -> None:
     root = str(folder / "root")
 
     def write(rows: DataFrame, epoch: int) -> None:
-        once = sparklog.write_once("job", epoch)
+        once = sparklog.txn_options("job", epoch)
         rows.select("value").write.format("partlog").options(topic="t", **once).mode("append").save(root)
 
     sink = Sink(sparklog.session(**{"spark.remote": server}), folder)

@@ -153,7 +153,7 @@ final class EpochTest extends CommitsOverFaults {
     parameters.putAll(Map.of("newest", Long.toString(newest), "epoch", Long.toString(once.query().epoch()), "difference", difference));
     assertEquals("EPOCH_DIFFERS", e.id());
     assertEquals(parameters, new TreeMap<>(e.parameters()));
-    assertTrue(e.getMessage().contains("startingOffsets") && e.getMessage().contains("sparklog.write_once"), e.getMessage());
+    assertTrue(e.getMessage().contains("startingOffsets") && e.getMessage().contains("sparklog.txn_options"), e.getMessage());
     assertEquals(version, state().version());
   }
 

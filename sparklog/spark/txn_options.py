@@ -6,8 +6,8 @@ from sparklog import arguments
 from sparklog.errors import SparklogError
 
 
-def write_once(name: str, number: int) -> dict[str, str]:
-    """The options `txnAppId` and `txnVersion`, which make a batch write exactly once: for `df.write.options(**write_once(name, number))`.
+def txn_options(name: str, number: int) -> dict[str, str]:
+    """The options `txnAppId` and `txnVersion`, which make a batch write exactly once: for `df.write.options(**txn_options(name, number))`.
 
     `name` tells the writes of one program from those of others; a topic skips a write if it holds one of the same name with the same or a
     higher `number`, which is at least 0. In the function of `foreachBatch`, `number` is the epoch that Spark passes, and each write to a
