@@ -36,7 +36,7 @@ final class Definition {
    *
    * @throws PartlogException STATEMENT_UNSUPPORTED, TOPIC_NAME_ILLEGAL, COLUMN_UNKNOWN, COLUMN_TYPE, OPTION_UNKNOWN, OPTION_VALUE
    */
-  static Map<String, String> create(String name, Place place, TableInfo info) {
+  static Map<String, String> create(String name, CatalogTarget place, TableInfo info) {
     Map<String, String> config = new HashMap<>(Options.ofTopic(properties(name, place, info, false)));
     for (Column column : info.columns()) {
       require(name, column);
@@ -61,7 +61,7 @@ final class Definition {
    *     text; otherwise, columns of STRING make the topic's so
    * @throws PartlogException STATEMENT_UNSUPPORTED, TOPIC_NAME_ILLEGAL, COLUMN_TYPE, OPTION_UNKNOWN, OPTION_VALUE
    */
-  static Map<String, String> createAs(String name, Place place, TableInfo info, boolean isSave) {
+  static Map<String, String> createAs(String name, CatalogTarget place, TableInfo info, boolean isSave) {
     Map<String, String> options = properties(name, place, info, true);
     if (isSave || place.topic() == null) {
       return options;
@@ -88,7 +88,7 @@ final class Definition {
   }
 
   /** @param ofWrite whether OPTIONS may be those of a write too; TBLPROPERTIES are those of the topic only */
-  private static Map<String, String> properties(String name, Place place, TableInfo info, boolean ofWrite) {
+  private static Map<String, String> properties(String name, CatalogTarget place, TableInfo info, boolean ofWrite) {
     if (place.topic() != null) {
       ReadableTopics.requireLegal(place.topic());
     }
@@ -157,7 +157,7 @@ final class Definition {
    *
    * @throws PartlogException STATEMENT_UNSUPPORTED, OPTION_UNKNOWN, OPTION_VALUE
    */
-  static Map<String, String> alter(String name, Place place, List<TableChange> changes) {
+  static Map<String, String> alter(String name, CatalogTarget place, List<TableChange> changes) {
     Map<String, String> config = new HashMap<>();
     for (TableChange change : changes) {
       if (change instanceof TableChange.SetProperty set && !isReserved(set.property())) {

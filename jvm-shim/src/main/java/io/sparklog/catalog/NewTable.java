@@ -10,9 +10,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /** A topic that a write is about to create, or the topics of a root. The commit of the write is all that there is to be seen of it. */
 final class NewTable extends PartlogTable implements StagedTable {
   private final String name;
-  private final Place place;
+  private final CatalogTarget place;
 
-  NewTable(String name, Place place, CaseInsensitiveStringMap options) {
+  NewTable(String name, CatalogTarget place, CaseInsensitiveStringMap options) {
     super(options, PartlogTable.columns(options), true);
     this.name = name;
     this.place = place;

@@ -47,10 +47,10 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
   private TableNames names;
 
   /** The last topic that a thread looked up. */
-  private final ThreadLocal<Found> found = new ThreadLocal<>();
+  private final ThreadLocal<LoadedTopic> found = new ThreadLocal<>();
 
   /** @param name the object by which it was looked up */
-  private record Found(Identifier name, String topicId) {}
+  private record LoadedTopic(Identifier name, String topicId) {}
 
   /** Spark asks for a public constructor without arguments. */
   public PartlogCatalog() {}
@@ -79,7 +79,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
   @Override
   public boolean tableExists(Identifier identifier) {
     return SparkErrors.run(() -> {
-      Optional<Place> place = names.table(identifier);
+      Optional<CatalogTarget> place = names.table(identifier);
       boolean exists = place.isPresent() && (place.get().topic() == null ? hasTopics(place.get()) : place.get().state().isPresent());
       if (exists) {
         boolean isSave = FormatIdentifier.isBegun(identifier);
@@ -92,7 +92,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     });
   }
 
-  private static boolean hasTopics(Place place) {
+  private static boolean hasTopics(CatalogTarget place) {
     return !place.root().topics().isEmpty();
   }
 
@@ -102,7 +102,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       FormatIdentifier.ended(identifier);
       return SparkErrors.run(() -> PartlogTable.ofFormat(format.options()));
     }
-    Place place = SparkErrors.run(() -> names.table(identifier)).orElseThrow(() -> new NoSuchTableException(identifier));
+    CatalogTarget place = SparkErrors.run(() -> names.table(identifier)).orElseThrow(() -> new NoSuchTableException(identifier));
     if (place.topic() == null) {
       return SparkErrors.run(() -> {
         place.root().requireReadable();
@@ -110,12 +110,12 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       });
     }
     State state = SparkErrors.run(place::state).orElseThrow(() -> new NoSuchTableException(identifier));
-    found.set(new Found(identifier, state.topicId()));
+    found.set(new LoadedTopic(identifier, state.topicId()));
     return SparkErrors
         .run(() -> place.isTopic() ? table(identifier, place, state.config(), state.topicId()) : new TopicInfo(shown(identifier), place));
   }
 
-  private TopicTable table(Identifier identifier, Place place, TopicConfig config, String topicId) {
+  private TopicTable table(Identifier identifier, CatalogTarget place, TopicConfig config, String topicId) {
     return SparkErrors.run(() -> new TopicTable(shown(identifier), place, config, topicId, null, Map.of()));
   }
 
@@ -145,19 +145,19 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
   /** The options by which the state of a topic gives an earlier one. */
   @FunctionalInterface
   private interface Past {
-    Map<String, String> of(Place place) throws IOException;
+    Map<String, String> of(CatalogTarget place) throws IOException;
   }
 
   private Table earlier(Identifier identifier, String asked, Past past) throws NoSuchTableException {
     SparkErrors.act(() -> TimeTravel.requireBatch(shown(identifier)));
-    Place place = requireTopic("VERSION AS OF or TIMESTAMP AS OF", identifier);
+    CatalogTarget place = requireTopic("VERSION AS OF or TIMESTAMP AS OF", identifier);
     State state = SparkErrors.run(place::state).orElseThrow(() -> new NoSuchTableException(identifier));
     return SparkErrors.run(() -> new TopicTable(shown(identifier), place, state.config(), state.topicId(), asked, past.of(place)));
   }
 
   /** @throws NoSuchTableException if the name cannot be one; STATEMENT_UNSUPPORTED if it is one of another kind */
-  private Place requireTopic(String statement, Identifier identifier) throws NoSuchTableException {
-    Place place = SparkErrors.run(() -> names.table(identifier)).orElseThrow(() -> new NoSuchTableException(identifier));
+  private CatalogTarget requireTopic(String statement, Identifier identifier) throws NoSuchTableException {
+    CatalogTarget place = SparkErrors.run(() -> names.table(identifier)).orElseThrow(() -> new NoSuchTableException(identifier));
     if (!place.isTopic()) {
       SparkErrors.act(() -> {
         boolean isRoot = place.topic() == null;
@@ -172,7 +172,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
   @Override
   public Table createTable(Identifier identifier, TableInfo info) throws TableAlreadyExistsException, NoSuchNamespaceException {
     try {
-      Place place = requireTopic("CREATE TABLE", identifier);
+      CatalogTarget place = requireTopic("CREATE TABLE", identifier);
       return SparkErrors.run(() -> {
         Connector.requireOfApplication();
         TopicConfig config = TopicConfig.of(Definition.create(shown(identifier), place, info));
@@ -192,7 +192,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
   /** Nothing is staged: the write puts version 0 with the configuration and the records, or nothing. */
   @Override
   public StagedTable stageCreate(Identifier identifier, TableInfo info) throws TableAlreadyExistsException, NoSuchNamespaceException {
-    Place place = SparkErrors.run(() -> names.table(identifier))
+    CatalogTarget place = SparkErrors.run(() -> names.table(identifier))
         .filter(each -> each.about() == null)
         .orElseThrow(() -> new NoSuchNamespaceException(identifier.namespace()));
     if (tableExists(identifier)) {
@@ -229,9 +229,9 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
 
   @Override
   public Table alterTable(Identifier identifier, TableChange... changes) throws NoSuchTableException {
-    Place place = requireTopic("ALTER TABLE", identifier);
+    CatalogTarget place = requireTopic("ALTER TABLE", identifier);
     // Spark has looked the table up by this very object, on this thread: what is altered is the topic that it found.
-    Found last = found.get();
+    LoadedTopic last = found.get();
     String topicId = last != null && last.name() == identifier
         ? last.topicId()
         : SparkErrors.run(place::state).orElseThrow(() -> new NoSuchTableException(identifier)).topicId();
@@ -244,7 +244,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
 
   @Override
   public boolean dropTable(Identifier identifier) {
-    Place place;
+    CatalogTarget place;
     try {
       place = requireTopic("DROP TABLE", identifier);
     } catch (NoSuchTableException e) {
@@ -274,7 +274,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
 
   @Override
   public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
-    Place place = SparkErrors.run(() -> names.namespace(namespace)).orElseThrow(() -> new NoSuchNamespaceException(namespace));
+    CatalogTarget place = SparkErrors.run(() -> names.namespace(namespace)).orElseThrow(() -> new NoSuchNamespaceException(namespace));
     if (place.topic() != null) {
       if (SparkErrors.run(place::state).isEmpty()) {
         throw new NoSuchNamespaceException(namespace);
@@ -311,7 +311,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
   @Override
   public boolean namespaceExists(String[] namespace) {
     return namespace.length == 0 || Arrays.equals(namespace, defaultNamespace()) || SparkErrors.run(() -> {
-      Optional<Place> place = names.namespace(namespace);
+      Optional<CatalogTarget> place = names.namespace(namespace);
       return place.isPresent() && (place.get().topic() == null ? hasTopics(place.get()) : place.get().state().isPresent());
     });
   }

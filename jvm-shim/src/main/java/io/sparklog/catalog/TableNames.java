@@ -52,7 +52,7 @@ final class TableNames {
   }
 
   /** The thing that a table's name is about; empty if it cannot be one. @throws PartlogException CATALOG_WITHOUT_ROOT */
-  Optional<Place> table(Identifier identifier) {
+  Optional<CatalogTarget> table(Identifier identifier) {
     List<String> parts = new ArrayList<>(Arrays.asList(identifier.namespace()));
     parts.add(identifier.name());
     String path = takeRoot(parts, 2);
@@ -60,14 +60,16 @@ final class TableNames {
     boolean isName = parts.size() < 2 || parts.size() == 2 && TopicInfo.NAMES.contains(about);
     Map<String, String> reached = new HashMap<>(settings);
     reached.putAll(FormatIdentifier.settingsOf(identifier));
-    return isName ? Optional.of(new Place(path, reached, parts.isEmpty() ? null : parts.get(0), about)) : Optional.empty();
+    return isName ? Optional.of(new CatalogTarget(path, reached, parts.isEmpty() ? null : parts.get(0), about)) : Optional.empty();
   }
 
   /** The root, or the topic, whose tables are in a namespace; empty if there is no such namespace. @throws as {@link #table} */
-  Optional<Place> namespace(String[] namespace) {
+  Optional<CatalogTarget> namespace(String[] namespace) {
     List<String> parts = new ArrayList<>(Arrays.asList(namespace));
     String path = takeRoot(parts, 1);
-    return parts.size() < 2 ? Optional.of(new Place(path, settings, parts.isEmpty() ? null : parts.get(0), null)) : Optional.empty();
+    return parts.size() < 2
+        ? Optional.of(new CatalogTarget(path, settings, parts.isEmpty() ? null : parts.get(0), null))
+        : Optional.empty();
   }
 
   /** Takes away the parts before that of a topic. @param least how many parts there are if {@code topics} is not the topic itself */

@@ -54,10 +54,10 @@ final class TopicInfo implements SupportsRead {
   private static final StructType SEGMENTS = Answer.schema(SEGMENT_COLUMNS);
 
   private final String name;
-  private final Place place;
+  private final CatalogTarget place;
   private final StructType schema;
 
-  TopicInfo(String name, Place place) {
+  TopicInfo(String name, CatalogTarget place) {
     this.name = name;
     this.place = place;
     this.schema = switch (place.about()) {

@@ -29,7 +29,7 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
   private static final List<String> OF_ROOTS = List.of("path", TableCatalog.PROP_LOCATION);
 
   private final String name;
-  private final Place place;
+  private final CatalogTarget place;
   private final Map<String, String> config;
   private final String topicId;
   private final String asked;
@@ -42,7 +42,7 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
    * @param asked the earlier version that is asked for, as an error names it; null for the table as it is
    * @param past options that give the offsets of that version; none for the table as it is
    */
-  TopicTable(String name, Place place, TopicConfig config, String topicId, String asked, Map<String, String> past) {
+  TopicTable(String name, CatalogTarget place, TopicConfig config, String topicId, String asked, Map<String, String> past) {
     super(properties(place, past), Columns.typed(isText(config, TopicConfig.KEY_TYPE), isText(config, TopicConfig.VALUE_TYPE)), true);
     this.name = name;
     this.place = place;
@@ -56,7 +56,7 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
     return config.get(key).equals("string");
   }
 
-  private static CaseInsensitiveStringMap properties(Place place, Map<String, String> past) {
+  private static CaseInsensitiveStringMap properties(CatalogTarget place, Map<String, String> past) {
     Map<String, String> properties = new HashMap<>(place.settings());
     properties.put("path", place.path());
     if (past.isEmpty()) {
@@ -98,7 +98,7 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
   }
 
   /** Refuses options that name another topic or root than the table. @throws PartlogException OPTION_CONFLICT */
-  static void requireOwn(Place place, CaseInsensitiveStringMap options) {
+  static void requireOwn(CatalogTarget place, CaseInsensitiveStringMap options) {
     OF_TOPICS.forEach(key -> require(options, key, place.topic().equals(options.get(key)), "topic " + place.topic()));
     String root = place.root().store().root();
     OF_ROOTS.forEach(

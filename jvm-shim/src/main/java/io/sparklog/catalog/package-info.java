@@ -5,7 +5,7 @@
  * <p>The classes of a statement, each row beside the name of its package:
  *
  * <pre>{@code
- *  catalog      PartlogCatalog ──► TableNames ──► Place (what a name is about)
+ *  catalog      PartlogCatalog ──► TableNames ──► CatalogTarget (what a name is about)
  *                 ├─ TopicTable (a topic), TopicInfo (a table about it), PartlogTable (a root; a load or save: FormatIdentifier)
  *                 ├─ Definition (what CREATE and ALTER say), TimeTravel (the offsets of a version)
  *                 └─ NewTable (CREATE TABLE … AS SELECT: a write that must create its topic)

@@ -24,13 +24,13 @@ public enum Step {
     ADMIN;
 
     @Override
-    public void reached(Part part) {
-      switch (part) {
+    public void reached(Stage stage) {
+      switch (stage) {
         case WRITTEN -> (this == COMMIT ? COMMIT_LINK : this == MERGE ? MERGE_PUT : ADMIN_PUT).reached();
         case NAMED -> (this == COMMIT ? COMMIT_LINKED : this == MERGE ? MERGE_LINKED : ADMIN_LINKED).reached();
         default -> {
           if (this == COMMIT) {
-            (part == Part.BEGUN ? COMMIT_PUT : COMMIT_SYNCED).reached();
+            (stage == Stage.BEGUN ? COMMIT_PUT : COMMIT_SYNCED).reached();
           }
         }
       }

@@ -79,7 +79,7 @@ public final class Merging {
       if (runs.isEmpty()) {
         return done;
       }
-      Outcome outcome = commit(state.get(), portion(runs), 0);
+      MergeAttempt outcome = commit(state.get(), portion(runs), 0);
       done = done.and(outcome.done());
       if (outcome.lost()) {
         // Other writers merge the newest segments all the time: a large run that has them might never be done.
@@ -141,16 +141,16 @@ public final class Merging {
   }
 
   /** @param lost whether another writer was first to replace some of it */
-  private record Outcome(MergeCounts done, Optional<Version> version, boolean lost) {
-    static Outcome nothing(boolean lost) {
-      return new Outcome(MergeCounts.NOTHING, Optional.empty(), lost);
+  private record MergeAttempt(MergeCounts done, Optional<Version> version, boolean lost) {
+    static MergeAttempt nothing(boolean lost) {
+      return new MergeAttempt(MergeCounts.NOTHING, Optional.empty(), lost);
     }
   }
 
   /** Merges {@code runs}, and commits what of it still holds. @param batchBytes 0 to keep the batches */
-  private Outcome commit(State state, List<MergePlan.Run> runs, int batchBytes) throws IOException {
+  private MergeAttempt commit(State state, List<MergePlan.Run> runs, int batchBytes) throws IOException {
     if (runs.isEmpty()) {
-      return Outcome.nothing(false);
+      return MergeAttempt.nothing(false);
     }
     String txn = committers.identity();
     Committer committer = committers.as(txn);
@@ -161,14 +161,14 @@ public final class Merging {
         merge = new Merge(state, writer.write(runs));
         Optional<Version> version = committer.commit(merge);
         settled = true;
-        return new Outcome(merge.done(), version, merge.isCut());
+        return new MergeAttempt(merge.done(), version, merge.isCut());
       } catch (SegmentGone e) {
-        return Outcome.nothing(!isMissing(state, e));
+        return MergeAttempt.nothing(!isMissing(state, e));
       } catch (NoSuchFileException e) {
         if (isWanted(state)) {
           throw e;
         }
-        return Outcome.nothing(false); // Its folder went with the topic, or in a vacuum.
+        return MergeAttempt.nothing(false); // Its folder went with the topic, or in a vacuum.
       } finally {
         if (settled) {
           writer.deleteAllBut(merge.named(log.newest()));

@@ -244,7 +244,7 @@ final class Operations {
   static void checkStore(Call call) {
     int keys = (int) call.arguments().number("keys");
     long begun = System.nanoTime();
-    StoreCheck.Checked checked = StoreCheck.run(call.root().store(), Names.PROBE, keys);
+    StoreCheck.PutCounts checked = StoreCheck.run(call.root().store(), Names.PROBE, keys);
     double seconds = Math.round((System.nanoTime() - begun) / 1e6) / 1e3;
     call.row((long) keys, checked.winners(), checked.losers(), checked.unanswered(), seconds);
   }

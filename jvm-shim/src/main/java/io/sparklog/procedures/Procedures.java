@@ -10,7 +10,7 @@ import java.util.Optional;
 
 /** The procedures of the catalog. {@code spec/procedures.json} says what each takes and returns. */
 public final class Procedures {
-  private static final Map<String, TopicProcedure.Body> BODIES = Map.ofEntries(entry("topics", Listings::topics),
+  private static final Map<String, TopicProcedure.Implementation> IMPLEMENTATIONS = Map.ofEntries(entry("topics", Listings::topics),
       entry("segments", Listings::segments), entry("delete_records", Operations::deleteRecords),
       entry("add_partitions", Operations::addPartitions), entry("close_partitions", Operations::closePartitions),
       entry("reroute", Operations::reroute), entry("rebuild", Operations::rebuild), entry("move_slots", Operations::moveSlots),
@@ -20,7 +20,7 @@ public final class Procedures {
 
   public static final List<TopicProcedure> ALL = Signature.all()
       .stream()
-      .map(each -> new TopicProcedure(each, Objects.requireNonNull(BODIES.get(each.name()), each.name())))
+      .map(each -> new TopicProcedure(each, Objects.requireNonNull(IMPLEMENTATIONS.get(each.name()), each.name())))
       .toList();
 
   private Procedures() {}

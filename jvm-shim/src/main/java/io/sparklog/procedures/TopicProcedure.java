@@ -28,22 +28,22 @@ public final class TopicProcedure implements SimpleProcedure {
 
   /** Its work for one topic, or for a root. */
   @FunctionalInterface
-  interface Body {
+  interface Implementation {
     void run(Call call) throws IOException;
   }
 
   private final Signature signature;
-  private final Body body;
+  private final Implementation implementation;
   /** Types in SQL, by the type that is declared, where a call may choose. */
   private final Map<String, DataType> types;
 
-  TopicProcedure(Signature signature, Body body) {
-    this(signature, body, Map.of());
+  TopicProcedure(Signature signature, Implementation implementation) {
+    this(signature, implementation, Map.of());
   }
 
-  private TopicProcedure(Signature signature, Body body, Map<String, DataType> types) {
+  private TopicProcedure(Signature signature, Implementation implementation, Map<String, DataType> types) {
     this.signature = signature;
-    this.body = body;
+    this.implementation = implementation;
     this.types = types;
   }
 
@@ -61,7 +61,7 @@ public final class TopicProcedure implements SimpleProcedure {
           .ifPresent(declared -> found.put(declared, type));
     }
     // Spark binds until nothing changes.
-    return found.isEmpty() ? this : new TopicProcedure(signature, body, Map.copyOf(found));
+    return found.isEmpty() ? this : new TopicProcedure(signature, implementation, Map.copyOf(found));
   }
 
   /** Spark gives an argument by name its name, and others one that no parameter has. */
@@ -134,7 +134,7 @@ public final class TopicProcedure implements SimpleProcedure {
 
   private void run(Call call) throws IOException {
     Uninterrupted.run(() -> {
-      body.run(call);
+      implementation.run(call);
       return null;
     });
   }

@@ -24,12 +24,12 @@ final class RoutedKeys {
 
   private record Asked(Keys keys, int reroutes) {}
 
-  private record Place(Keys keys, int partition, SortedSet<Integer> reroutes) {}
+  private record KeysOfPartition(Keys keys, int partition, SortedSet<Integer> reroutes) {}
 
   /** Null if this version of sparklog does not know a feature that decides where keys go: then no key is left out. */
   private final Homes homes;
   private final Map<Asked, Map<Integer, Keys>> byPartition = new HashMap<>();
-  private final Map<Place, Keys> held = new HashMap<>();
+  private final Map<KeysOfPartition, Keys> held = new HashMap<>();
 
   RoutedKeys(Homes homes) {
     this.homes = homes;
@@ -57,10 +57,10 @@ final class RoutedKeys {
     int partition = segments.get(0).partition();
     SortedSet<Integer> reroutes = new TreeSet<>();
     segments.forEach(segment -> reroutes.add(homes.reroutesBefore(partition, segment.base())));
-    return filter.whereRouted(keys -> held.computeIfAbsent(new Place(keys, partition, reroutes), this::find));
+    return filter.whereRouted(keys -> held.computeIfAbsent(new KeysOfPartition(keys, partition, reroutes), this::find));
   }
 
-  private Keys find(Place place) {
+  private Keys find(KeysOfPartition place) {
     Keys found = Keys.NONE;
     for (int its : place.reroutes) {
       Asked asked = new Asked(place.keys, its);

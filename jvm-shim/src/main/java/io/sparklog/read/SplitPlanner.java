@@ -49,7 +49,7 @@ public final class SplitPlanner {
   }
 
   /** The wanted part of a partition, and where that is. */
-  private record Found(Selection selection, List<Extent> extents) {
+  private record PlannedPartition(Selection selection, List<Extent> extents) {
     private long bytes() {
       return bytesToRead(extents);
     }
@@ -62,33 +62,33 @@ public final class SplitPlanner {
    *     BATCH_CORRUPT, SEGMENT_CORRUPT; of routing epochs, FORMAT_TOO_NEW
    */
   public List<Split> plan(List<Selection> selections) throws IOException {
-    List<Found> partitions = new ArrayList<>();
+    List<PlannedPartition> partitions = new ArrayList<>();
     for (Selection selection : selections) {
       partitions.add(find(selection));
     }
-    long splitBytes = size.bytes(partitions.stream().mapToLong(Found::bytes).sum());
+    long splitBytes = size.bytes(partitions.stream().mapToLong(PlannedPartition::bytes).sum());
     List<Split> splits = new ArrayList<>();
-    for (Found partition : partitions) {
+    for (PlannedPartition partition : partitions) {
       splits.addAll(pack(partition, splitBytes));
     }
     return splits;
   }
 
-  private Found find(Selection selection) throws IOException {
+  private PlannedPartition find(Selection selection) throws IOException {
     while (true) {
       try {
-        return new Found(selection, finder.find(selection));
+        return new PlannedPartition(selection, finder.find(selection));
       } catch (SegmentGone gone) {
         Optional<Selection> again = again(selection, gone);
         if (again.isEmpty()) {
-          return new Found(selection, List.of());
+          return new PlannedPartition(selection, List.of());
         }
         selection = again.get();
       }
     }
   }
 
-  private List<Split> pack(Found found, long splitBytes) throws IOException {
+  private List<Split> pack(PlannedPartition found, long splitBytes) throws IOException {
     while (true) {
       try {
         return new Packing(found.selection, splitBytes).pack(found.extents);

@@ -12,7 +12,7 @@ import java.util.Optional;
  * subquery read the same offsets, whatever is committed while it runs.
  */
 final class QueryStates {
-  private record Place(ReadableTopics.Reference topics, String topic) {}
+  private record TopicOfRoot(ReadableTopics.Reference topics, String topic) {}
 
   private final ReadableTopics root;
   private final Map<Object, SoftReference<?>> memory;
@@ -25,7 +25,7 @@ final class QueryStates {
 
   /** The newest state of a topic when a scan of the query first asked for it; empty if there was none. */
   Optional<State> state(String topic) {
-    Place place = new Place(root.reference(), topic);
+    TopicOfRoot place = new TopicOfRoot(root.reference(), topic);
     synchronized (memory) {
       SoftReference<?> known = memory.get(place);
       if (known != null && known.get() instanceof State state) {

@@ -12,7 +12,7 @@ public final class SparkErrors {
 
   /** A call that may fail. */
   @FunctionalInterface
-  public interface Body<T> {
+  public interface Computation<T> {
     T run() throws IOException;
   }
 
@@ -26,7 +26,7 @@ public final class SparkErrors {
    * Returns what {@code body} returns. Throws its PartlogException or IOException as {@link PartlogSparkException}. But where an interrupt
    * ended it, and its outcome is known, a streaming query gets what Spark takes for an interrupt: a query that is stopped has not failed.
    */
-  public static <T> T run(Body<T> body) {
+  public static <T> T run(Computation<T> body) {
     try {
       return body.run();
     } catch (PartlogSparkException e) {
@@ -52,7 +52,7 @@ public final class SparkErrors {
         && StreamingQueries.isThreadOfQuery() ? new UncheckedIOException(cause) : new PartlogSparkException(error);
   }
 
-  /** As {@link #run(Body)}. */
+  /** As {@link #run(Computation)}. */
   public static void act(Action action) {
     run(() -> {
       action.run();

@@ -111,18 +111,18 @@ class HdfsStore extends HadoopStore {
 
   @Override
   public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
-    observer.reached(PutObserver.Part.BEGUN);
+    observer.reached(PutObserver.Stage.BEGUN);
     path(name);
     // Another file for each put: the rename of an earlier one, if it comes late, must not find half of this content.
     String unnamed = temporary + "-" + PUTS.incrementAndGet();
     boolean dropped = false;
     try {
       write(unnamed, content);
-      observer.reached(PutObserver.Part.WRITTEN);
+      observer.reached(PutObserver.Stage.WRITTEN);
       give(name, unnamed);
       dropped = true;
-      observer.reached(PutObserver.Part.NAMED);
-      observer.reached(PutObserver.Part.DURABLE);
+      observer.reached(PutObserver.Stage.NAMED);
+      observer.reached(PutObserver.Stage.DURABLE);
     } catch (NoAnswerException e) {
       dropped = true;
       throw e;

@@ -127,15 +127,15 @@ class LocalStore implements LinkingStore {
 
   @Override
   public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
-    observer.reached(PutObserver.Part.BEGUN);
+    observer.reached(PutObserver.Stage.BEGUN);
     writeTemporary(temporary, content);
-    observer.reached(PutObserver.Part.WRITTEN);
+    observer.reached(PutObserver.Stage.WRITTEN);
     try {
       // A link and not a rename: a rename silently replaces the target, so two writers would both believe that they won.
       Files.createLink(path(name), path(temporary));
-      observer.reached(PutObserver.Part.NAMED);
+      observer.reached(PutObserver.Stage.NAMED);
       syncFolder(path(name).getParent());
-      observer.reached(PutObserver.Part.DURABLE);
+      observer.reached(PutObserver.Stage.DURABLE);
     } finally {
       dropTemporary(temporary);
     }

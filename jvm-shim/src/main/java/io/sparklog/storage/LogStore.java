@@ -52,7 +52,7 @@ public interface LogStore extends ReadStore {
    * @param temporary a name in the same topic that no other caller uses, for a store that must write the content before it can give it its
    *     name. It writes there, and replaces what an earlier put has left, or in the same folder at a name that begins
    *     with this. Afterwards what it wrote is absent, unless the store could not delete it.
-   * @param observer is told of each part of the put that the store has
+   * @param observer is told of each stage of the put that the store has
    * @throws java.nio.file.FileAlreadyExistsException if it was refused: {@code name} existed, and keeps its content. Where the store
    *     repeats a put by itself, that may be what the put itself created.
    * @throws NoAnswerException if it may have taken effect, and may still do so after the call

@@ -2,8 +2,8 @@ package io.sparklog.storage;
 
 /** Is told how far a put has come, by the store that does it, so that a test can stop it there. */
 public interface PutObserver {
-  /** The parts of a put, in their order; a store that does several at once reports those that it has. */
-  enum Part {
+  /** The stages of a put, in their order. A store that does several stages at once reports only the stages that it has. */
+  enum Stage {
     /** It begins. */
     BEGUN,
     /** The content is durable under another name; a reader sees nothing yet. */
@@ -15,7 +15,7 @@ public interface PutObserver {
   }
 
   /** Does nothing. */
-  PutObserver NONE = part -> {};
+  PutObserver NONE = stage -> {};
 
-  void reached(Part part);
+  void reached(Stage stage);
 }

@@ -195,13 +195,13 @@ class S3Store extends HadoopStore {
    */
   @Override
   public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
-    observer.reached(PutObserver.Part.BEGUN);
+    observer.reached(PutObserver.Stage.BEGUN);
     path(temporary);
     try (SharedFiles.Use use = use()) {
       put(use.files(), name, content, observer);
     }
-    observer.reached(PutObserver.Part.NAMED);
-    observer.reached(PutObserver.Part.DURABLE);
+    observer.reached(PutObserver.Stage.NAMED);
+    observer.reached(PutObserver.Stage.DURABLE);
   }
 
   private void put(FileSystem files, String name, byte[] content, PutObserver observer) throws IOException {
@@ -212,7 +212,7 @@ class S3Store extends HadoopStore {
         out.write(content);
         return null;
       });
-      observer.reached(PutObserver.Part.WRITTEN);
+      observer.reached(PutObserver.Stage.WRITTEN);
     } catch (Throwable e) {
       abort(name, out); // To close it would put what was written so far.
       throw e;

@@ -22,7 +22,7 @@ public final class StoreCheck {
    * @param losers the puts that were refused
    * @param unanswered the puts of which the store did not tell how they ended
    */
-  public record Checked(long winners, long losers, long unanswered) {}
+  public record PutCounts(long winners, long losers, long unanswered) {}
 
   /**
    * Lets threads put files at the same moments, and deletes these, and all folders that were not there before.
@@ -30,7 +30,7 @@ public final class StoreCheck {
    * @param folder of the root, in which to put the files
    * @throws PartlogException STORE_UNSAFE; ROOT_NOT_WRITABLE if a put fails in another way
    */
-  public static Checked run(LogStore store, String folder, int keys) {
+  public static PutCounts run(LogStore store, String folder, int keys) {
     PutProbe.Result result;
     try {
       List<LogStore> missing = missing(store);
@@ -46,7 +46,7 @@ public final class StoreCheck {
       throw PartlogException.caused(e, "ROOT_NOT_WRITABLE", "root", store.root(), "cause", cause);
     }
     result.requireSafe();
-    return new Checked(result.won(), result.refused(), result.unanswered());
+    return new PutCounts(result.won(), result.refused(), result.unanswered());
   }
 
   /** The root and the folders above it, from the root on, up to the first that exists. */

@@ -26,7 +26,7 @@ final class PutProbeTest {
   @Test
   void aCheckLeavesNoFolderThatWasNotThere() throws IOException {
     LogStore deep = Stores.open(folder.resolve("a/b/log").toString());
-    assertEquals(new StoreCheck.Checked(3, 21, 0), StoreCheck.run(deep, "_probe", 3));
+    assertEquals(new StoreCheck.PutCounts(3, 21, 0), StoreCheck.run(deep, "_probe", 3));
     assertEquals(0, folder.toFile().list().length);
     Files.createDirectories(folder.resolve("a/b/log/_probe"));
     StoreCheck.run(deep, "_probe", 3);

@@ -148,7 +148,7 @@ class S3StoreTest extends LogStoreContract {
   @Test
   void aPutThatCannotBeSentLeavesNothingBehind() throws IOException {
     PutObserver failing = part -> {
-      if (part == PutObserver.Part.WRITTEN) {
+      if (part == PutObserver.Stage.WRITTEN) {
         throw new IllegalStateException("before it is sent");
       }
     };

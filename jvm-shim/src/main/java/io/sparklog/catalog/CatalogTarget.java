@@ -18,7 +18,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param topic null if it is about all topics of the root
  * @param about which table about the topic; null for the topic itself
  */
-record Place(String path, Map<String, String> settings, String topic, String about) {
+record CatalogTarget(String path, Map<String, String> settings, String topic, String about) {
   Root root() {
     return Root.of(path, () -> SessionSettings.with(settings));
   }
