@@ -232,7 +232,7 @@ class Core(Reading):
     def commit_beside(self, ats: Ats | None, callback: Committed | None) -> Steps[Any]:
         """Begins to commit these positions, or all, and does not wait for it."""
         ats = yield from self.to_commit(ats)
-        future = yield ask.CommitBeside(ats, callback)
+        future = yield ask.CommitAsync(ats, callback)
         self._beside += 1
         return future
 

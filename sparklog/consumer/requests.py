@@ -156,7 +156,7 @@ class Commit:
 
 
 @dataclass(slots=True)
-class CommitBeside:
+class CommitAsync:
     """Begins a commit. It ends with a call of `Core.ended`, before the callback is called."""
 
     ats: Ats
@@ -182,6 +182,6 @@ class Beat:
 
 Request = (
     Now | Wait | ListTopics | Look | Fetch | Tell | LookAtGroup | Take | Release | Join | Leave | IsLive | Positions | Commit
-    | CommitBeside | Settle | TellCommits | Beat
+    | CommitAsync | Settle | TellCommits | Beat
 )  # fmt: skip
 Reply = Any

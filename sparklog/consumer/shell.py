@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sparklog.consumer import requests as ask
+from sparklog.consumer.async_commits import AsyncCommits
 from sparklog.consumer.beliefs import Steps
-from sparklog.consumer.beside import Beside
 from sparklog.consumer.core import Core
 from sparklog.consumer.groups import Group
 from sparklog.consumer.metrics import Metrics
@@ -35,7 +35,7 @@ class Shell:
     ) -> None:
         self._core, self._logs, self.group, self._told, self._dual = core, logs, group, told, dual
         self._topics: dict[str, TopicReads] = {}
-        self.beside = Beside(self._commit, core.ended)
+        self.async_commits = AsyncCommits(self._commit, core.ended)
         self.metrics = Metrics()
         self._does: dict[type, Callable[[Any], Any]] = {
             ask.Now: lambda _: time.monotonic(),
@@ -52,9 +52,9 @@ class Shell:
             ask.IsLive: lambda _: self.group.is_live(),
             ask.Positions: lambda _: self.group.positions(),
             ask.Commit: lambda request: self._commit(request.ats),
-            ask.CommitBeside: lambda request: self.beside.ask(request.ats, request.callback),
-            ask.Settle: lambda request: self.beside.end() if request.end else self.beside.settle(),
-            ask.TellCommits: lambda _: self.beside.tell(),
+            ask.CommitAsync: lambda request: self.async_commits.ask(request.ats, request.callback),
+            ask.Settle: lambda request: self.async_commits.end() if request.end else self.async_commits.settle(),
+            ask.TellCommits: lambda _: self.async_commits.tell(),
             ask.Beat: lambda _: self.group.beat(),
         }
 

@@ -134,7 +134,7 @@ class Consumer:
                 if world.lossy and world.chance(0.2):
                     raise SparklogError("OFFSETS_TABLE", table="table", cause="the disk is full")
                 return self.group.commit(request.ats)
-            case ask.CommitBeside():
+            case ask.CommitAsync():
                 self.asked.append(request.ats)
             case ask.Settle():
                 self.commit_beside()

@@ -10,7 +10,7 @@ from sparklog.consumer.records import OffsetAndMetadata
 from sparklog.consumer.requests import Ats, Committed, Refused
 
 
-class Beside:
+class AsyncCommits:
     """Commits in a thread of its own, one after another in the order in which they were asked for. One thread calls it.
 
     `ended` is called with each commit and how it ended, in the calling thread, before its callback is.
