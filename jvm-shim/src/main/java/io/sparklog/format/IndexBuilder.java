@@ -8,6 +8,9 @@ import java.util.Arrays;
  * FORMAT.md sections 4 and 8.
  */
 public final class IndexBuilder {
+  /** An entry of a {@code .timeindex}: a time, then an offset. */
+  public static final int TIME_ENTRY_BYTES = Long.BYTES + Integer.BYTES;
+
   private final long baseOffset;
   private final int intervalBytes;
   private final Entries offsets = new Entries();
@@ -51,7 +54,7 @@ public final class IndexBuilder {
 
   private void offerTime() {
     if (maxTimestamp > indexedTimestamp) {
-      times.put(TimeIndex.ENTRY_BYTES).putLong(maxTimestamp).putInt((int) (maxTimestampOffset - baseOffset));
+      times.put(TIME_ENTRY_BYTES).putLong(maxTimestamp).putInt((int) (maxTimestampOffset - baseOffset));
       indexedTimestamp = maxTimestamp;
     }
   }

@@ -1,6 +1,7 @@
 package io.sparklog.format;
 
 import java.nio.ByteBuffer;
+import java.util.function.IntToLongFunction;
 
 /**
  * Looks up positions in the bytes of an offset index: an {@code .index} file, or the index behind a segment. It has no checksum, so an
@@ -42,35 +43,26 @@ public final class OffsetIndex {
 
   /** The last entry whose offset is at most {@code offset}; a reader of that offset can start at its position. */
   public int floorByOffset(long offset) {
-    int low = 0;
-    int high = entries;
-    while (low < high) {
-      int middle = (low + high) >>> 1;
-      if (offset(middle) <= offset) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return usable(low - 1);
+    return floor(this::offset, offset);
   }
 
   /** The last entry whose position is at most {@code position}. */
   public int floorByPosition(long position) {
+    return floor(this::position, position);
+  }
+
+  private int floor(IntToLongFunction field, long most) {
     int low = 0;
     int high = entries;
     while (low < high) {
       int middle = (low + high) >>> 1;
-      if (position(middle) <= position) {
+      if (field.applyAsLong(middle) <= most) {
         low = middle + 1;
       } else {
         high = middle;
       }
     }
-    return usable(low - 1);
-  }
-
-  private int usable(int entry) {
+    int entry = low - 1;
     return entry >= 0 && offset(entry) >= baseOffset && position(entry) >= 0 ? entry : NONE;
   }
 }

@@ -4,7 +4,6 @@ import io.sparklog.format.BatchHeader;
 import io.sparklog.format.IndexBuilder;
 import io.sparklog.format.Layout;
 import io.sparklog.format.OffsetIndex;
-import io.sparklog.format.TimeIndex;
 import io.sparklog.log.State;
 import io.sparklog.log.Step;
 import io.sparklog.segment.BatchWalk;
@@ -17,6 +16,7 @@ import io.sparklog.storage.FileStamper;
 import io.sparklog.storage.LinkingStore;
 import io.sparklog.storage.UnfitFileException;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
 import java.util.Arrays;
@@ -74,8 +74,8 @@ final class SegmentView {
 
   /** Its last entry has the greatest time. */
   private boolean isTimeIndexWhole(Segment segment) throws IOException {
-    byte[] last = lastEntry(view(segment, "timeindex"), TimeIndex.ENTRY_BYTES);
-    return last != null && (last.length == 0 ? segment.maxTimestamp() < 0 : new TimeIndex(last, 0).timestamp(0) == segment.maxTimestamp());
+    byte[] last = lastEntry(view(segment, "timeindex"), IndexBuilder.TIME_ENTRY_BYTES);
+    return last != null && (last.length == 0 ? segment.maxTimestamp() < 0 : ByteBuffer.wrap(last).getLong() == segment.maxTimestamp());
   }
 
   /** From its last entry on, no batch begins where another entry would be due. */

@@ -83,25 +83,17 @@ class IndexTest {
     long base = 1000;
     IndexBuilder builder = builder(base, 100, 1572, LongStream.range(0, 100).map(i -> 5000 + i * 10).toArray());
     OffsetIndex offsets = new OffsetIndex(builder.offsetIndex(), base);
-    TimeIndex times = new TimeIndex(builder.timeIndex(), base);
     assertEquals(33, offsets.entries());
-    assertEquals(33, times.entries());
     for (int i = 0; i < 100; i++) {
       int expected = i / 3 - 1;
       assertEquals(expected, offsets.floorByOffset(base + i));
       assertEquals(expected, offsets.floorByPosition(i * 1572L));
       assertEquals(expected, offsets.floorByPosition(i * 1572L + 1571));
-      assertEquals(Math.min(expected, 32), times.floor(5000 + i * 10));
-      assertEquals(Math.min(expected, 32), times.floor(5009 + i * 10));
     }
     assertEquals(OffsetIndex.NONE, offsets.floorByOffset(base + 2));
     assertEquals(32, offsets.floorByOffset(Long.MAX_VALUE));
     assertEquals(32, offsets.floorByPosition(Long.MAX_VALUE));
     assertEquals(OffsetIndex.NONE, offsets.floorByOffset(Long.MIN_VALUE));
-    assertEquals(TimeIndex.NONE, times.floor(-1));
-    assertEquals(32, times.floor(Long.MAX_VALUE));
-    assertEquals(5990, times.timestamp(32));
-    assertEquals(base + 99, times.offset(32));
   }
 
   @Property(tries = 2000)
@@ -114,11 +106,6 @@ class IndexTest {
     int byPosition = offsets.floorByPosition(target);
     if (byPosition != OffsetIndex.NONE) {
       assertEquals(true, offsets.position(byPosition) <= target && offsets.position(byPosition) >= 0);
-    }
-    TimeIndex times = new TimeIndex(file, Math.abs(base / 2));
-    int byTime = times.floor(target);
-    if (byTime != TimeIndex.NONE) {
-      assertEquals(true, times.timestamp(byTime) <= target && times.offset(byTime) >= Math.abs(base / 2));
     }
   }
 
