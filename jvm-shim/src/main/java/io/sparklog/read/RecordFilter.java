@@ -11,7 +11,7 @@ import java.util.function.UnaryOperator;
  * A condition on the offset, the time and the key of a record, in one partition: {@link Filter#at}. Times are in microseconds since 1970.
  */
 public sealed interface RecordFilter extends Serializable
-    permits RecordFilter.Constant, RecordFilter.Offsets, RecordFilter.RecordTimes, RecordFilter.All, RecordFilter.Any, Hint, KeyFilter {
+    permits RecordFilter.Constant, RecordFilter.Offsets, RecordFilter.RecordTimes, RecordFilter.Several, Hint, KeyFilter {
   RecordFilter ALL_RECORDS = new Constant(true);
   RecordFilter NO_RECORDS = new Constant(false);
 
@@ -70,27 +70,25 @@ public sealed interface RecordFilter extends Serializable
   }
 
   static RecordFilter all(List<RecordFilter> filters) {
-    List<RecordFilter> left = new ArrayList<>();
-    for (RecordFilter filter : filters) {
-      left.addAll(filter instanceof All several ? List.of(several.filters) : List.of(filter));
-    }
-    left.removeIf(ALL_RECORDS::equals);
-    if (left.contains(NO_RECORDS)) {
-      return NO_RECORDS;
-    }
-    return left.isEmpty() ? ALL_RECORDS : left.size() == 1 ? left.get(0) : new All(left.toArray(RecordFilter[]::new));
+    return several(true, filters);
   }
 
   static RecordFilter any(List<RecordFilter> filters) {
+    return several(false, filters);
+  }
+
+  private static RecordFilter several(boolean all, List<RecordFilter> filters) {
+    RecordFilter neutral = all ? ALL_RECORDS : NO_RECORDS;
+    RecordFilter deciding = all ? NO_RECORDS : ALL_RECORDS;
     List<RecordFilter> left = new ArrayList<>();
     for (RecordFilter filter : filters) {
-      left.addAll(filter instanceof Any several ? List.of(several.filters) : List.of(filter));
+      left.addAll(filter instanceof Several several && several.all == all ? List.of(several.filters) : List.of(filter));
     }
-    left.removeIf(NO_RECORDS::equals);
-    if (left.contains(ALL_RECORDS)) {
-      return ALL_RECORDS;
+    left.removeIf(neutral::equals);
+    if (left.contains(deciding)) {
+      return deciding;
     }
-    return left.isEmpty() ? NO_RECORDS : left.size() == 1 ? left.get(0) : new Any(left.toArray(RecordFilter[]::new));
+    return left.isEmpty() ? neutral : left.size() == 1 ? left.get(0) : new Several(all, left.toArray(RecordFilter[]::new));
   }
 
   /** All of them, within {@code most} bytes together. A small one leaves the rest of its share to the others. */
@@ -239,8 +237,8 @@ public sealed interface RecordFilter extends Serializable
     }
   }
 
-  /** Met by the records that meet all of some filters. An array, so that a test of a record allocates nothing. */
-  record All(RecordFilter[] filters) implements RecordFilter {
+  /** Met by the records that meet all of some filters; or one of them at least. An array, so that a test of a record allocates nothing. */
+  record Several(boolean all, RecordFilter[] filters) implements RecordFilter {
     @Override
     public long bytes() {
       return OBJECT_BYTES + Arrays.stream(filters).mapToLong(RecordFilter::bytes).sum();
@@ -248,11 +246,14 @@ public sealed interface RecordFilter extends Serializable
 
     @Override
     public RecordFilter within(long most) {
-      return bytes() <= most ? this : RecordFilter.all(shared(List.of(filters), most - OBJECT_BYTES));
+      return bytes() <= most ? this : several(all, shared(List.of(filters), most - OBJECT_BYTES));
     }
 
     @Override
     public RecordFilter ofTask() {
+      if (!all) {
+        return this;
+      }
       List<RecordFilter> left = new ArrayList<>(List.of(filters));
       List<RecordFilter> hints = left.stream().filter(RecordFilter::isHint).toList();
       left.removeAll(hints);
@@ -262,14 +263,14 @@ public sealed interface RecordFilter extends Serializable
 
     @Override
     public RecordFilter withoutHints() {
-      return RecordFilter.all(Arrays.stream(filters).map(RecordFilter::withoutHints).toList());
+      return all ? each(RecordFilter::withoutHints) : this;
     }
 
     @Override
     public Intervals offsets() {
-      Intervals offsets = Intervals.ALL;
+      Intervals offsets = all ? Intervals.ALL : Intervals.NONE;
       for (RecordFilter filter : filters) {
-        offsets = offsets.and(filter.offsets());
+        offsets = all ? offsets.and(filter.offsets()) : offsets.or(filter.offsets());
       }
       return offsets;
     }
@@ -286,104 +287,41 @@ public sealed interface RecordFilter extends Serializable
 
     @Override
     public RecordFilter whereRouted(UnaryOperator<Keys> held) {
-      return RecordFilter.all(Arrays.stream(filters).map(filter -> filter.whereRouted(held)).toList());
+      return each(filter -> filter.whereRouted(held));
+    }
+
+    private RecordFilter each(UnaryOperator<RecordFilter> change) {
+      return several(all, Arrays.stream(filters).map(change).toList());
     }
 
     @Override
     public boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
       for (RecordFilter filter : filters) {
-        if (!filter.canMeet(firstOffset, lastOffset, firstMicros, lastMicros)) {
-          return false;
+        if (filter.canMeet(firstOffset, lastOffset, firstMicros, lastMicros) != all) {
+          return !all;
         }
       }
-      return true;
+      return all;
     }
 
     @Override
     public boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
       for (RecordFilter filter : filters) {
-        if (!filter.mustMeet(firstOffset, lastOffset, firstMicros, lastMicros)) {
-          return false;
+        if (filter.mustMeet(firstOffset, lastOffset, firstMicros, lastMicros) != all) {
+          return !all;
         }
       }
-      return true;
+      return all;
     }
 
     @Override
     public boolean isMet(long offset, long micros, byte[] data, int keyAt, int keyLength) {
       for (RecordFilter filter : filters) {
-        if (!filter.isMet(offset, micros, data, keyAt, keyLength)) {
-          return false;
+        if (filter.isMet(offset, micros, data, keyAt, keyLength) != all) {
+          return !all;
         }
       }
-      return true;
-    }
-  }
-
-  /** Met by the records that meet one of some filters. */
-  record Any(RecordFilter[] filters) implements RecordFilter {
-    @Override
-    public long bytes() {
-      return OBJECT_BYTES + Arrays.stream(filters).mapToLong(RecordFilter::bytes).sum();
-    }
-
-    @Override
-    public RecordFilter within(long most) {
-      return bytes() <= most ? this : RecordFilter.any(shared(List.of(filters), most - OBJECT_BYTES));
-    }
-
-    @Override
-    public Intervals offsets() {
-      Intervals offsets = Intervals.NONE;
-      for (RecordFilter filter : filters) {
-        offsets = offsets.or(filter.offsets());
-      }
-      return offsets;
-    }
-
-    @Override
-    public boolean isAboutTime() {
-      return Arrays.stream(filters).anyMatch(RecordFilter::isAboutTime);
-    }
-
-    @Override
-    public boolean isAboutKey() {
-      return Arrays.stream(filters).anyMatch(RecordFilter::isAboutKey);
-    }
-
-    @Override
-    public RecordFilter whereRouted(UnaryOperator<Keys> held) {
-      return RecordFilter.any(Arrays.stream(filters).map(filter -> filter.whereRouted(held)).toList());
-    }
-
-    @Override
-    public boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
-      for (RecordFilter filter : filters) {
-        if (filter.canMeet(firstOffset, lastOffset, firstMicros, lastMicros)) {
-          return true;
-        }
-      }
-      return false;
-    }
-
-    @Override
-    public boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
-      for (RecordFilter filter : filters) {
-        if (filter.mustMeet(firstOffset, lastOffset, firstMicros, lastMicros)) {
-          return true;
-        }
-      }
-      return false;
-    }
-
-    @Override
-    public boolean isMet(long offset, long micros, byte[] data, int keyAt, int keyLength) {
-      for (RecordFilter filter : filters) {
-        if (filter.isMet(offset, micros, data, keyAt, keyLength)) {
-          return true;
-        }
-      }
-      return false;
+      return all;
     }
   }
 }
