@@ -154,7 +154,7 @@ def test_a_layer_may_import_only_what_it_imports():
 
 READ_ROOTS = ("batches", "consumer", "log", "ondisk", "ui", "verify")
 # Modules that touch the system for another reason than to read a root: the memory there is, the page's own files, processes.
-BESIDE_THE_STORE = {"consumer.any_partition", "batches.memory", "ui.server", "verify.workers"}
+BESIDE_THE_STORE = {"consumer.consumer", "batches.memory", "ui.server", "verify.workers"}
 
 
 @pytest.mark.parametrize("module", [m for m in modules() if name_of(m).split(".")[0] in READ_ROOTS], ids=name_of)
