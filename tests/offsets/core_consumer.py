@@ -318,6 +318,21 @@ class Consumer:
         if self.subscribed:
             self.call(self.core.commit_beside(None, None) if len(self.world.acts) % 3 == 0 else self.core.commit())
 
+    def go_back(self) -> None:
+        """The program commits an offset below the committed one. An operator may move the partition first, and others give it back."""
+        if self.world.reset == "latest":  # an offset that has expired would go on at the end
+            return
+        at = self.world.table.newest.at
+        lower = {
+            partition: ask.At(share.topic_id, share.holding, row.offset - 1)
+            for partition, share in self.core.shares.items()
+            if (row := at.get(partition)) and row.topic_id == share.topic_id and row.offset > 1
+        }
+        if self.subscribed and lower:
+            if self.world.depth < 2 and self.world.chance(0.7):
+                self.world.soon = lambda: self.world.move_and_give_back(lower, self)
+            self.call(self.core.commit(lower))
+
     def close(self) -> None:
         try:
             self.call(self.core.close(autocommit=True))

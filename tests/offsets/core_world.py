@@ -151,6 +151,14 @@ class World(Model):
         self.operator = claim
         claim()
 
+    def move_and_give_back(self, among: Collection[Any], owner: Consumer) -> None:
+        """An operator moves a partition, and the next change of another member gives it to its owner again, which does not know it."""
+        self.operate(among)
+        for each in list(self.consumers):
+            if each is not owner:
+                each.beat()
+                self.call("poll", each)
+
     def crowd(self) -> None:
         """All members read and commit."""
         self.depth += 1
@@ -226,6 +234,7 @@ class World(Model):
             (10, "poll", lambda: self.call("poll")),
             (3, "iterate", lambda: self.call("iterate")),
             (2, "commit", lambda: self.call("commit")),
+            (1, "go back", lambda: self.call("go_back")),
             (0.5, "close", lambda: self.call("close")),
             (0.4, "resubscribe", lambda: self.call("resubscribe")),
             (4, "write", self.write),

@@ -42,11 +42,6 @@ def test_groups_keep_the_rules() -> None:
     assert found(range(SEEDS)) is None
 
 
-def test_a_share_that_was_reset_and_came_back_does_not_take_a_position_of_before() -> None:
-    """Once, a commit that goes back asked only whether the member has the share, and undid the reset."""
-    assert fault(7373) is None
-
-
 def changed(of: type, name: str, *changes: tuple[str, str]) -> tuple[object, str, Any]:
     """A method of which some texts are replaced by others. Each text comes once in it."""
     method: FunctionType = vars(of)[name]
@@ -67,6 +62,9 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
     "1: a commit on its way counts for a later share": changed(Standing, "_of_mine", (" or now != held.get((topic, number), now)", "")),
     "1: a member does not learn the positions of shares that others gave to it": changed(
         Standing, "_take_up", ("self._committed.remember(known)", "pass")
+    ),
+    "1: a commit that goes back does not ask in which epoch the member has the share": changed(
+        Standing, "_go_back", (" or owned[each] != self._mine.get(each)", "")
     ),
     "2: assigned is told before lost": changed(
         Core,
