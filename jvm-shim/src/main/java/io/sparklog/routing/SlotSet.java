@@ -5,6 +5,8 @@ import java.util.BitSet;
 
 /** Slots as a task reports them: four bytes for each, or one bit for each slot of the topic, whichever is less. At most 128 KiB. */
 public final class SlotSet implements Serializable {
+  public static final SlotSet NONE = new SlotSet(new BitSet());
+
   private static final long serialVersionUID = 1;
 
   /** Null if there are many; {@link #bits} is null otherwise. */

@@ -5,9 +5,9 @@ import io.sparklog.spark.SparkErrors;
 import io.sparklog.spark.StreamingQueries;
 import io.sparklog.log.Committed;
 import io.sparklog.write.Once;
-import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
 import java.time.Clock;
 import java.util.List;
 import java.util.Map;
@@ -78,7 +78,7 @@ final class DriverWrite {
         throw new IllegalStateException("write " + plan.txn() + " is committed a second time");
       }
       commits = new TopicCommits(root, plan.txn(), once, clock, random).merging(mergeBytes).creating(creates);
-      List<Map<String, List<Piece>>> reports = reports(Stream.of(messages));
+      List<Map<String, TopicReport>> reports = reports(Stream.of(messages));
       TreeMap<String, TopicPlan> plans = new TreeMap<>();
       // The topic of the options is created even if there is no row.
       if (plan.topic() != null) {
@@ -97,8 +97,8 @@ final class DriverWrite {
     begun.abort(reports(Stream.of(messages).filter(Objects::nonNull)));
   }
 
-  private static List<Map<String, List<Piece>>> reports(Stream<WriterCommitMessage> messages) {
-    return messages.map(message -> ((TaskReport) message).pieces()).toList();
+  private static List<Map<String, TopicReport>> reports(Stream<WriterCommitMessage> messages) {
+    return messages.map(message -> ((TaskReport) message).topics()).toList();
   }
 
   @Override

@@ -1,9 +1,8 @@
 package io.sparklog.sink;
 
-import io.sparklog.write.Piece;
-import java.util.List;
+import io.sparklog.write.TopicReport;
 import java.util.Map;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 
-/** The pieces that a task wrote, by topic: Spark carries them to the driver. */
-record TaskReport(Map<String, List<Piece>> pieces) implements WriterCommitMessage {}
+/** The reports of a task by topic, which Spark carries to the driver. */
+record TaskReport(Map<String, TopicReport> topics) implements WriterCommitMessage {}

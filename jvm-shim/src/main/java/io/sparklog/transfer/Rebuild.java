@@ -19,11 +19,11 @@ import io.sparklog.routing.PastReroute;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.write.Once;
-import io.sparklog.write.Piece;
 import io.sparklog.write.TaskWriter;
 import io.sparklog.write.TopicBuffer;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
 import java.io.IOException;
 import java.time.Clock;
 import java.util.ArrayList;
@@ -89,18 +89,18 @@ public final class Rebuild {
     root.prepare();
     String txn = Names.identity(random);
     List<Rebuilt.Frontier> passed;
-    List<Piece> pieces;
+    TopicReport report;
     try (TaskWriter writer = new TaskWriter(root.store(), txn, 0, 1, 0, batchBytes, bufferBytes)) {
       try {
         passed = copy(writer.topic(plan)).known;
-        pieces = writer.finish().get(plan.topic());
+        report = writer.finish().get(plan.topic());
       } catch (IOException | RuntimeException e) {
         writer.abort();
         throw e;
       }
     }
     Rebuilt rebuilt = new Rebuilt(origin.topic(), origin.topicId(), origin.version(), passed);
-    new TopicCommits(root, txn, topic -> Once.NEVER, clock, random).rebuilding(rebuilt).commit(plan, List.of(pieces));
+    new TopicCommits(root, txn, topic -> Once.NEVER, clock, random).rebuilding(rebuilt).commit(plan, List.of(report));
     return passed.get(passed.size() - 1).own();
   }
 

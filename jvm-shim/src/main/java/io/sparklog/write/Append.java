@@ -37,7 +37,7 @@ final class Append implements Change {
   private final Rebuilt rebuilt;
   private final String txn;
   private final Once once;
-  private final List<List<Piece>> tasks;
+  private final List<TopicReport> tasks;
   private final RandomGenerator random;
 
   /** In the order of their offsets, which count from 0 in each of them; set by {@link #prepare}. */
@@ -48,11 +48,11 @@ final class Append implements Change {
   /**
    * @param txn the random identity of this write
    * @param once what makes the write exactly once
-   * @param tasks the pieces of each task, by task
+   * @param tasks the report of each task, by task
    * @param creates whether the topic must not exist
    * @param rebuilt whose records these are that the topic begins with; null: its own
    */
-  Append(Root root, TopicPlan plan, String txn, Once once, List<List<Piece>> tasks, boolean creates, Rebuilt rebuilt,
+  Append(Root root, TopicPlan plan, String txn, Once once, List<TopicReport> tasks, boolean creates, Rebuilt rebuilt,
       RandomGenerator random) {
     this.root = root;
     this.log = root.topic(plan.topic());
@@ -168,13 +168,7 @@ final class Append implements Change {
   /** The slots that the tasks used, of those that had no partition when the write was planned, and the partitions that they get. */
   private List<SlotMoves> chosen() {
     BitSet used = new BitSet();
-    for (List<Piece> task : tasks) {
-      for (Piece piece : task) {
-        if (piece instanceof Piece.Bound bound) {
-          bound.slots().addTo(used);
-        }
-      }
-    }
+    tasks.forEach(task -> task.usedSlots().addTo(used));
     BitSet[] chosen = new BitSet[plan.router().partitions()];
     used.stream().forEach(slot -> {
       int to = plan.router().place(slot);
@@ -199,9 +193,9 @@ final class Append implements Change {
     }
   }
 
-  /** Deletes the data files of pieces that no version can name. */
-  static void delete(LogStore store, String topic, List<Piece> pieces) {
-    for (Piece piece : pieces) {
+  /** Deletes the data files that a task reports, which no version can name. */
+  static void delete(LogStore store, String topic, TopicReport report) {
+    for (Piece piece : report.pieces()) {
       if (piece instanceof Piece.InFile inFile) {
         delete(store, topic, inFile.segment().file());
       }

@@ -1,13 +1,12 @@
 package io.sparklog.write;
 
 import io.sparklog.format.BatchHeader;
-import io.sparklog.routing.SlotSet;
 import io.sparklog.segment.Segment;
 import java.io.Serializable;
 import java.util.List;
 
 /**
- * The report of a task about batches that it wrote for one partition. A task lists the pieces of a partition in the order of its records.
+ * A part of a task's report: batches that it wrote for one partition. A task lists the pieces of a partition in the order of its records.
  */
 public sealed interface Piece extends Serializable {
   int partition();
@@ -24,20 +23,6 @@ public sealed interface Piece extends Serializable {
     @Override
     public long records() {
       return segment.records();
-    }
-  }
-
-  /** Slots that the task used, which had no partition when the write was planned. */
-  record Bound(SlotSet slots) implements Piece {
-    /** The slots are of none in particular. */
-    @Override
-    public int partition() {
-      return 0;
-    }
-
-    @Override
-    public long records() {
-      return 0;
     }
   }
 

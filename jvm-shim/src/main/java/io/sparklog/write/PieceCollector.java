@@ -31,15 +31,15 @@ final class PieceCollector {
   /**
    * The segments of a write, each with offsets that count from 0. Writes and syncs {@code pool.log} if anything travelled.
    *
-   * @param tasks the pieces of each task, by task
+   * @param tasks the report of each task, by task
    */
-  static List<Segment> segments(LogStore store, TopicPlan plan, String txn, List<List<Piece>> tasks) throws IOException {
+  static List<Segment> segments(LogStore store, TopicPlan plan, String txn, List<TopicReport> tasks) throws IOException {
     PieceCollector collector = new PieceCollector(plan, pool(plan, txn));
     List<List<Piece>> partitions = new ArrayList<>();
     for (int p = 0; p < plan.config().partitions(); p++) {
       partitions.add(new ArrayList<>());
     }
-    tasks.forEach(task -> task.forEach(piece -> {
+    tasks.forEach(task -> task.pieces().forEach(piece -> {
       Invariant.require(piece.partition() >= 0 && piece.partition() < partitions.size(), () -> "a task reports records for partition "
           + piece.partition() + " of topic " + plan.topic() + ", which has " + partitions.size());
       partitions.get(piece.partition()).add(piece);
@@ -48,7 +48,7 @@ final class PieceCollector {
       partition.forEach(collector::add);
       collector.close();
     }
-    long reported = tasks.stream().flatMap(List::stream).mapToLong(Piece::records).sum();
+    long reported = tasks.stream().mapToLong(TopicReport::records).sum();
     long collected = collector.segments.stream().mapToLong(Segment::records).sum();
     Invariant.require(collected == reported,
         () -> "tasks report " + reported + " records for topic " + plan.topic() + ", and their segments have " + collected);
@@ -68,8 +68,8 @@ final class PieceCollector {
       Invariant.require(segment.base() == 0 && segment.end() == segment.records(),
           () -> "a task reports a segment of topic " + plan.topic() + " that does not count from offset 0: " + segment);
       segments.add(segment);
-    } else if (piece instanceof Piece.Travelling travelling) {
-      travelling.batches().forEach(batch -> add(travelling.partition(), batch));
+    } else {
+      ((Piece.Travelling) piece).batches().forEach(batch -> add(piece.partition(), batch));
     }
   }
 

@@ -73,11 +73,11 @@ final class TaskTotals {
     return records;
   }
 
-  /** Requires that the pieces of a task, by topic, have all the records that were counted. */
-  void requireReported(Map<String, List<Piece>> pieces) {
-    long reported = pieces.values().stream().flatMap(List::stream).mapToLong(Piece::records).sum();
+  /** Requires that the reports of a task, by topic, have all the records that were counted. */
+  void requireReported(Map<String, TopicReport> reports) {
+    long reported = reports.values().stream().mapToLong(TopicReport::records).sum();
     Invariant.require(reported == records,
-        () -> "a task was given " + records + " records for topics " + pieces.keySet() + ", and reports " + reported);
+        () -> "a task was given " + records + " records for topics " + reports.keySet() + ", and reports " + reported);
   }
 
   long writtenBytes() {

@@ -5,7 +5,6 @@ import io.sparklog.storage.LogStore;
 import java.io.Closeable;
 import java.io.IOException;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 
 /**
@@ -72,21 +71,21 @@ public final class TaskWriter implements Closeable {
     }
   }
 
-  /** Writes what is left and makes all of it durable. @return the pieces by topic */
-  public Map<String, List<Piece>> finish() throws IOException {
+  /** Writes what is left and makes all of it durable. @return the reports by topic */
+  public Map<String, TopicReport> finish() throws IOException {
     closeBatches();
     long sharedBytes = 0;
     for (TopicBuffer topic : topics.values()) {
       sharedBytes += topic.finishOwnFiles();
     }
     boolean travel = sharedBytes < Math.min(TRAVEL_BYTES_MAX, TRAVEL_BYTES_OF_ALL / tasks);
-    Map<String, List<Piece>> pieces = new LinkedHashMap<>();
+    Map<String, TopicReport> reports = new LinkedHashMap<>();
     for (TopicBuffer topic : topics.values()) {
-      pieces.put(topic.plan().topic(), topic.finish(travel));
+      reports.put(topic.plan().topic(), topic.finish(travel));
     }
-    totals.requireReported(pieces);
+    totals.requireReported(reports);
     Step.TASK_DONE.reached();
-    return pieces;
+    return reports;
   }
 
   /** Deletes what this task wrote. Best effort: what stays is never seen. */

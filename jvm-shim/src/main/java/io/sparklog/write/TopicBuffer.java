@@ -7,7 +7,6 @@ import io.sparklog.log.TopicConfig;
 import io.sparklog.routing.Bindings;
 import io.sparklog.routing.NullKeyRouter;
 import io.sparklog.routing.Router;
-import io.sparklog.routing.SlotSet;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FileAppender;
 import java.io.IOException;
@@ -187,9 +186,9 @@ public final class TopicBuffer {
   /**
    * Lets what is left travel, or writes it to the file that partitions share; syncs all files of the topic.
    *
-   * @return all that the task wrote to the topic, by partition; then the slots that it used which had no partition
+   * @return the report of the task about the topic
    */
-  List<Piece> finish(boolean travel) throws IOException {
+  TopicReport finish(boolean travel) throws IOException {
     List<Piece> pieces = new ArrayList<>();
     FileAppender shared = null;
     try {
@@ -208,10 +207,6 @@ public final class TopicBuffer {
         }
         pieces.addAll(partition.pieces());
       }
-      SlotSet used = bindings.used();
-      if (!used.isEmpty()) {
-        pieces.add(new Piece.Bound(used));
-      }
       if (pieces.stream().anyMatch(Piece.InFile.class::isInstance)) {
         Step.TASK_SYNC.reached();
         for (PartitionBuffer partition : partitions) {
@@ -229,6 +224,6 @@ public final class TopicBuffer {
         shared.close();
       }
     }
-    return pieces;
+    return new TopicReport(pieces, bindings.used());
   }
 }

@@ -71,16 +71,16 @@ public final class TopicCommits {
    * @param reports what each task wrote, by topic
    * @throws PartlogException EPOCH_DIFFERS in any of these topics, before anything is committed; see {@link #commit(TopicPlan, List)}
    */
-  public List<Committed> commit(SortedMap<String, TopicPlan> plans, Set<String> existing, List<Map<String, List<Piece>>> reports) {
+  public List<Committed> commit(SortedMap<String, TopicPlan> plans, Set<String> existing, List<Map<String, TopicReport>> reports) {
     existing.forEach(topic -> {
       // The n-th write of an epoch counts its own topics only.
       if (plans.containsKey(topic) || once.apply(topic).rule() == Once.Rule.EPOCH) {
-        requireSame(topic,
-            reports.stream().flatMap(report -> report.getOrDefault(topic, List.of()).stream()).mapToLong(Piece::records).sum());
+        requireSame(topic, reports.stream().mapToLong(report -> report.getOrDefault(topic, TopicReport.NONE).records()).sum());
       }
     });
     List<Committed> done = new ArrayList<>();
-    plans.forEach((topic, plan) -> done.add(commit(plan, reports.stream().map(report -> report.getOrDefault(topic, List.of())).toList())));
+    plans.forEach(
+        (topic, plan) -> done.add(commit(plan, reports.stream().map(report -> report.getOrDefault(topic, TopicReport.NONE)).toList())));
     return done;
   }
 
@@ -101,21 +101,21 @@ public final class TopicCommits {
    * Commits what the tasks wrote to one topic, and creates the topic if it does not exist. Nothing is committed for no records, unless that
    * creates the topic.
    *
-   * @param tasks the pieces of each task, by task
+   * @param tasks the report of each task, by task
    * @throws PartlogException if it is not done; COMMIT_UNKNOWN if that cannot be told; EPOCH_DIFFERS
    */
-  public Committed commit(TopicPlan plan, List<List<Piece>> tasks) {
+  public Committed commit(TopicPlan plan, List<TopicReport> tasks) {
     TopicWork work = new TopicWork(root.topic(plan.topic()), clock, random);
     begun.add(plan.topic());
     return work.commit(new Append(root, plan, txn, once.apply(plan.topic()), tasks, creates, rebuilt, random), txn, mergeBytes);
   }
 
   /** Deletes what the tasks wrote for topics whose commit has not begun. A commit that has begun sees to its files itself. */
-  public void abort(List<Map<String, List<Piece>>> reports) {
-    for (Map<String, List<Piece>> report : reports) {
-      report.forEach((topic, pieces) -> {
+  public void abort(List<Map<String, TopicReport>> reports) {
+    for (Map<String, TopicReport> task : reports) {
+      task.forEach((topic, report) -> {
         if (!begun.contains(topic)) {
-          Append.delete(root.store(), topic, pieces);
+          Append.delete(root.store(), topic, report);
         }
       });
     }

@@ -1,6 +1,6 @@
 /**
  * Writing, without Spark: record batches into data files, and one commit for each topic. A task fills a {@link
- * io.sparklog.write.TaskWriter}, which reports {@link io.sparklog.write.Piece pieces}; the driver hands those to {@link
+ * io.sparklog.write.TaskWriter}, which makes a {@link io.sparklog.write.TopicReport} of each topic; the driver hands the reports to {@link
  * io.sparklog.write.TopicCommits}. FORMAT.md section 7.
  *
  * <p>The classes of a write, each row beside the name of its package:

@@ -19,9 +19,9 @@ import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.write.Once;
-import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -76,8 +76,8 @@ final class AdministrationTest extends CommitsOverFaults {
     Root driver = new Root(place);
     TopicPlan plan = TopicPlan.of("t", driver.topic("t").latest(), Writes.config());
     String txn = Names.identity(random);
-    List<List<Piece>> pieces = Writes.of("x", 2, 28, 0).pieces(place, plan, txn);
-    return () -> new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, pieces);
+    List<TopicReport> reports = Writes.of("x", 2, 28, 0).reports(place, plan, txn);
+    return () -> new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, reports);
   }
 
   private int used() {

@@ -20,9 +20,9 @@ import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.write.Once;
-import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -72,8 +72,8 @@ final class MoveSlotsTest extends CommitsOverFaults {
     Root driver = new Root(place);
     TopicPlan plan = TopicPlan.of("t", driver.topic("t").latest(), config);
     String txn = Names.identity(random);
-    List<List<Piece>> pieces = new Writes("x", 2, 300, 0, 1 << 14, 64 << 20, 0, 200).pieces(place, plan, txn);
-    return () -> new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, pieces);
+    List<TopicReport> reports = new Writes("x", 2, 300, 0, 1 << 14, 64 << 20, 0, 200).reports(place, plan, txn);
+    return () -> new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, reports);
   }
 
   /** Moves the slots of keys. */

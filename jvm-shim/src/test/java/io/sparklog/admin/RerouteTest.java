@@ -25,11 +25,11 @@ import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.write.Once;
-import io.sparklog.write.Piece;
 import io.sparklog.write.TaskWriter;
 import io.sparklog.write.TopicBuffer;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -86,8 +86,8 @@ final class RerouteTest extends CommitsOverFaults {
     Root driver = new Root(place);
     TopicPlan plan = TopicPlan.of("t", driver.topic("t").latest(), Writes.config());
     String txn = Names.identity(random);
-    List<List<Piece>> pieces = writes.pieces(place, plan, txn);
-    return () -> new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, pieces);
+    List<TopicReport> reports = writes.reports(place, plan, txn);
+    return () -> new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, reports);
   }
 
   private JsonNode file(long version) throws IOException {

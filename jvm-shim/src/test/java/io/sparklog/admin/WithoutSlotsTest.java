@@ -43,7 +43,7 @@ final class WithoutSlotsTest extends CommitsOverFaults {
     Root driver = new Root(store.store());
     TopicPlan plan = TopicPlan.of("t", driver.topic("t").latest(), Writes.config());
     String txn = Names.identity(random);
-    new TopicCommits(driver, txn, topic -> once, clock, random).merging(mergeBytes).commit(plan, writes.pieces(driver.store(), plan, txn));
+    new TopicCommits(driver, txn, topic -> once, clock, random).merging(mergeBytes).commit(plan, writes.reports(driver.store(), plan, txn));
   }
 
   private String files() throws Exception {

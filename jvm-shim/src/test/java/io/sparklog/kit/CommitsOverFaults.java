@@ -11,9 +11,9 @@ import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.write.Once;
-import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -60,9 +60,9 @@ public abstract class CommitsOverFaults {
   public Optional<Version> commit(Root driver, int records, Once once) throws IOException {
     TopicPlan plan = TopicPlan.of("t", driver.topic("t").latest(), Writes.config());
     String txn = Names.identity(random);
-    List<List<Piece>> pieces = Writes.of("x", 2, records, 0).pieces(driver.store(), plan, txn);
+    List<TopicReport> reports = Writes.of("x", 2, records, 0).reports(driver.store(), plan, txn);
     store.calls().clear();
-    return new TopicCommits(driver, txn, topic -> once, Clock.systemUTC(), random).commit(plan, pieces).version();
+    return new TopicCommits(driver, txn, topic -> once, Clock.systemUTC(), random).commit(plan, reports).version();
   }
 
   public State state() {

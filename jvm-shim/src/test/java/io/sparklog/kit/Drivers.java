@@ -16,9 +16,9 @@ import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.view.KafkaView;
 import io.sparklog.write.Once;
-import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -71,11 +71,11 @@ public abstract class Drivers {
     public long commit(Map<String, String> settings, int big) throws IOException {
       TopicPlan plan = plan(settings);
       String txn = Names.identity(random);
-      return commit(plan, txn, Writes.of("x", 2, 28, big).pieces(store, plan, txn)).version().orElseThrow().version();
+      return commit(plan, txn, Writes.of("x", 2, 28, big).reports(store, plan, txn)).version().orElseThrow().version();
     }
 
-    public Committed commit(TopicPlan plan, String txn, List<List<Piece>> pieces) {
-      return new TopicCommits(root, txn, topic -> Once.NEVER, clock(), random).commit(plan, pieces);
+    public Committed commit(TopicPlan plan, String txn, List<TopicReport> reports) {
+      return new TopicCommits(root, txn, topic -> Once.NEVER, clock(), random).commit(plan, reports);
     }
 
     public long commit() throws IOException {

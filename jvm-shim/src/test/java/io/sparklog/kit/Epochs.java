@@ -59,7 +59,7 @@ public final class Epochs {
       Writes writes = new Writes("e-" + epoch, 1, records, 0, 1 << 14, 64 << 20, 0, records < 8 ? 0 : 64);
       Once once = Once.epoch("query", epoch, String.format(Locale.ROOT, "%016x", epoch));
       new TopicCommits(root, txn, topic -> once, Clock.systemUTC(), random).merging(MERGE_BYTES)
-          .commit(plan, writes.pieces(store, plan, txn));
+          .commit(plan, writes.reports(store, plan, txn));
       ns[epoch % part] = System.nanoTime() - began;
       State state = log.newest().orElseThrow();
       live = Math.max(live, most(state));

@@ -169,7 +169,7 @@ public final class LogTool {
     Once once = once(commit);
     TopicCommits commits = new TopicCommits(root, txn, topic -> once, clock, random).merging(number("merge", 0))
         .creating(number("create", 0) > 0);
-    return commits.commit(plan, writes.pieces(store, plan, txn))
+    return commits.commit(plan, writes.reports(store, plan, txn))
         .version()
         .map(Version::version)
         .orElseGet(() -> log.newest().orElseThrow().version());

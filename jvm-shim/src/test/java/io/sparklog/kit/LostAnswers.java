@@ -15,9 +15,9 @@ import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.write.Once;
-import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
 import java.io.IOException;
 import java.io.SyncFailedException;
 import java.nio.charset.StandardCharsets;
@@ -111,10 +111,10 @@ public final class LostAnswers {
         Root root = new Root(store);
         TopicPlan plan = TopicPlan.of("t", root.topic("t").latest(), Writes.config());
         String txn = Names.identity(random);
-        List<List<Piece>> pieces = Writes.of(tag, TASKS, RECORDS, random.nextInt(3) == 0 ? 300_000 : 0).pieces(store, plan, txn);
+        List<TopicReport> reports = Writes.of(tag, TASKS, RECORDS, random.nextInt(3) == 0 ? 300_000 : 0).reports(store, plan, txn);
         on[0] = true;
         Once once = epochs ? Once.epoch("q" + thread, epoch, HexFormat.of().toHexDigits(epoch)) : Once.NEVER;
-        new TopicCommits(root, txn, topic -> once, Clock.systemUTC(), random).commit(plan, pieces);
+        new TopicCommits(root, txn, topic -> once, Clock.systemUTC(), random).commit(plan, reports);
         outcome = "done";
       } catch (PartlogException e) {
         outcome = e.id();

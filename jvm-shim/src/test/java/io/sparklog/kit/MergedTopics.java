@@ -51,7 +51,7 @@ public abstract class MergedTopics extends CommitsOverFaults {
     Root driver = new Root(place);
     TopicPlan plan = TopicPlan.of("t", driver.topic("t").newest(), all);
     String txn = Names.identity(random);
-    new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, writes.pieces(place, plan, txn));
+    new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, writes.reports(place, plan, txn));
   }
 
   /** All that a reader can tell of each record, by partition and offset; or the error of the segment that it is in. */

@@ -1,10 +1,10 @@
 package io.sparklog.kit;
 
 import io.sparklog.storage.LogStore;
-import io.sparklog.write.Piece;
 import io.sparklog.write.TaskWriter;
 import io.sparklog.write.TopicBuffer;
 import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -34,15 +34,15 @@ public record Writes(String tag, int tasks, int records, int big, int batchBytes
   }
 
   /** Writes as the tasks would, and gives what they report. */
-  public List<List<Piece>> pieces(LogStore store, TopicPlan plan, String txn) throws IOException {
-    List<List<Piece>> pieces = new ArrayList<>();
+  public List<TopicReport> reports(LogStore store, TopicPlan plan, String txn) throws IOException {
+    List<TopicReport> reports = new ArrayList<>();
     for (int task = 0; task < tasks; task++) {
-      pieces.add(task(store, plan, txn, task));
+      reports.add(task(store, plan, txn, task));
     }
-    return pieces;
+    return reports;
   }
 
-  private List<Piece> task(LogStore store, TopicPlan plan, String txn, int task) throws IOException {
+  private TopicReport task(LogStore store, TopicPlan plan, String txn, int task) throws IOException {
     try (TaskWriter writer = new TaskWriter(store, txn, task, tasks, task + 100L, batchBytes, bufferBytes)) {
       TopicBuffer topic = writer.topic(plan);
       for (int i = 0; i < records; i++) {

@@ -10,6 +10,7 @@ import io.sparklog.log.NextVersion;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.routing.SlotSet;
 import io.sparklog.segment.Names;
 import io.sparklog.segment.Offsets;
 import io.sparklog.segment.Segment;
@@ -21,6 +22,7 @@ import io.sparklog.write.Once;
 import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -67,7 +69,7 @@ public final class WrittenTopic {
   /** The time of the record at an offset, in ms. */
   public LongUnaryOperator times = WrittenTopic::time;
 
-  private final List<List<Piece>> pending = new ArrayList<>();
+  private final List<TopicReport> pending = new ArrayList<>();
   private TopicPlan plan;
   private String txn;
   private int tasks;
@@ -124,8 +126,9 @@ public final class WrittenTopic {
       writer.write(segment.toByteArray(), 0, segment.size());
       writer.sync();
     }
-    pending.add(List.of(new Piece.InFile(new Segment(partition, file, 0, segment.size(), 0, records, records, recordsOfBatches.length,
-        least, greatest, Offsets.DENSE, false, ordered, (int) headerCrc.getValue()))));
+    Piece piece = new Piece.InFile(new Segment(partition, file, 0, segment.size(), 0, records, records, recordsOfBatches.length, least,
+        greatest, Offsets.DENSE, false, ordered, (int) headerCrc.getValue()));
+    pending.add(new TopicReport(List.of(piece), SlotSet.NONE));
     tasks++;
     return this;
   }

@@ -65,7 +65,7 @@ final class IndexBehindSegmentTest {
     String txn = Names.identity(random);
     TopicPlan plan = TopicPlan.of("t", log.newest(), config);
     TopicCommits commits = new TopicCommits(root, txn, topic -> Once.NEVER, Clock.systemUTC(), random);
-    commits.commit(plan, Writes.of("x" + records, 1, records, bytes).pieces(root.store(), plan, txn));
+    commits.commit(plan, Writes.of("x" + records, 1, records, bytes).reports(root.store(), plan, txn));
   }
 
   private State newest() {

@@ -5,11 +5,11 @@ import io.sparklog.log.State;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.write.Once;
-import io.sparklog.write.Piece;
 import io.sparklog.write.TaskWriter;
 import io.sparklog.write.TopicBuffer;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -39,7 +39,7 @@ final class Writers {
     int faults = process.faults();
     List<String> all = records.values().stream().flatMap(List::stream).toList();
     TopicCommits commits = null;
-    List<Map<String, List<Piece>>> reports = List.of();
+    List<Map<String, TopicReport>> reports = List.of();
     try {
       Optional<State> latest = process.latest();
       TopicPlan plan = TopicPlan.of(Truth.TOPIC, latest, world.config, false, world.nowMs());
@@ -66,8 +66,8 @@ final class Writers {
     return false;
   }
 
-  /** The pieces that a task wrote: to files of partitions, or nothing yet, if it is little. */
-  private static Map<String, List<Piece>> report(Process process, TopicPlan plan, String txn, TreeMap<Integer, List<String>> records)
+  /** The report of a task: its batches are in files of partitions, or travel, if they are few. */
+  private static Map<String, TopicReport> report(Process process, TopicPlan plan, String txn, TreeMap<Integer, List<String>> records)
       throws IOException {
     World world = process.world;
     int bufferBytes = world.chance(2) ? 1 : 1 << 20;

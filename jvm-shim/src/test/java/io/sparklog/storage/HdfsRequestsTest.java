@@ -8,9 +8,9 @@ import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.segment.Names;
 import io.sparklog.write.Once;
-import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
 import java.io.IOException;
 import java.time.Clock;
 import java.util.List;
@@ -70,23 +70,23 @@ final class HdfsRequestsTest {
     return TopicPlan.of("t", root.topic("t").latest(), Writes.config());
   }
 
-  private void commit(TopicPlan plan, String txn, List<List<Piece>> pieces) {
-    assertTrue(new TopicCommits(root, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, pieces).version().isPresent());
+  private void commit(TopicPlan plan, String txn, List<TopicReport> reports) {
+    assertTrue(new TopicCommits(root, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, reports).version().isPresent());
   }
 
   private void commitSmall() throws IOException {
     TopicPlan plan = plan();
     String txn = Names.identity(random);
-    commit(plan, txn, Writes.of("x", 2, 3, 0).pieces(store, plan, txn));
+    commit(plan, txn, Writes.of("x", 2, 3, 0).reports(store, plan, txn));
   }
 
   @Test
   void aCommitOfWhatTravelled() throws IOException {
     TopicPlan plan = plan();
     String txn = Names.identity(random);
-    List<List<Piece>> pieces = Writes.of("x", 2, 3, 0).pieces(store, plan, txn);
+    List<TopicReport> reports = Writes.of("x", 2, 3, 0).reports(store, plan, txn);
     counted();
-    commit(plan, txn, pieces);
+    commit(plan, txn, reports);
     Map<String, Long> counted = counted();
     assertEquals(2, counted.remove("create"), "the pool is a file, too");
     counted.put("create", 1L);
@@ -106,9 +106,9 @@ final class HdfsRequestsTest {
     TopicPlan plan = plan();
     String txn = Names.identity(random);
     counted();
-    List<List<Piece>> pieces = Writes.of("x", 3, 20_000, 0).pieces(store, plan, txn);
+    List<TopicReport> reports = Writes.of("x", 3, 20_000, 0).reports(store, plan, txn);
     Map<String, Long> tasks = counted();
-    commit(plan, txn, pieces);
+    commit(plan, txn, reports);
     assertEquals(Map.of("create", 3L), tasks);
     assertCommitted(counted());
   }

@@ -17,9 +17,9 @@ import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.write.Once;
-import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.AccessDeniedException;
@@ -73,11 +73,11 @@ final class S3RequestsTest {
   private Optional<Version> commit(Root driver, Writes writes) throws IOException {
     TopicPlan plan = plan(driver);
     String txn = Names.identity(random);
-    return commit(driver, plan, txn, writes.pieces(store, plan, txn));
+    return commit(driver, plan, txn, writes.reports(store, plan, txn));
   }
 
-  private Optional<Version> commit(Root driver, TopicPlan plan, String txn, List<List<Piece>> pieces) {
-    return new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, pieces).version();
+  private Optional<Version> commit(Root driver, TopicPlan plan, String txn, List<TopicReport> reports) {
+    return new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, reports).version();
   }
 
   private void commitSmall(Root driver) throws IOException {
@@ -92,9 +92,9 @@ final class S3RequestsTest {
     for (int n = 0; n < 3; n++) {
       TopicPlan plan = plan(root);
       String txn = Names.identity(random);
-      List<List<Piece>> pieces = Writes.of("x", 2, 3, 0).pieces(store, plan, txn);
+      List<TopicReport> reports = Writes.of("x", 2, 3, 0).reports(store, plan, txn);
       server.begin(List.of());
-      assertTrue(commit(root, plan, txn, pieces).isPresent());
+      assertTrue(commit(root, plan, txn, reports).isPresent());
       assertEquals(Map.of("PUT", 2, "GET", 1, "HEAD", 1), server.counted(), () -> "commit " + plan.plannedVersion());
     }
     assertEquals(5, new Root(store).topic("t").latest().orElseThrow().version());
@@ -116,9 +116,9 @@ final class S3RequestsTest {
     TopicPlan plan = plan(root);
     String txn = Names.identity(random);
     server.begin(List.of());
-    List<List<Piece>> pieces = Writes.of("x", 3, 20_000, 0).pieces(store, plan, txn);
+    List<TopicReport> reports = Writes.of("x", 3, 20_000, 0).reports(store, plan, txn);
     assertEquals(Map.of("PUT", 3), server.counted());
-    assertTrue(commit(root, plan, txn, pieces).isPresent());
+    assertTrue(commit(root, plan, txn, reports).isPresent());
     assertEquals(Map.of("PUT", 3 + 1, "LIST", 1, "GET", 1, "HEAD", 1), server.counted());
   }
 
@@ -199,7 +199,7 @@ final class S3RequestsTest {
       commit(root, Writes.of("x", 3, 20_000, 0));
     }
     TopicPlan plan = plan(root);
-    Writes.of("dead", 4, 20_000, 0).pieces(store, plan, Names.identity(random));
+    Writes.of("dead", 4, 20_000, 0).reports(store, plan, Names.identity(random));
     Clock later = Clock.offset(Clock.systemUTC(), Duration.ofDays(8));
     Vacuum vacuum = new Vacuum(new TopicWork(log(), later, random));
     server.begin(List.of());

@@ -32,11 +32,11 @@ import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.write.Once;
-import io.sparklog.write.Piece;
 import io.sparklog.write.TaskWriter;
 import io.sparklog.write.TopicBuffer;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -113,8 +113,8 @@ final class RebuildTest {
         topic.append(plan.config().logAppendTime() ? time : time + random.nextInt(50), row, 0, key == KEYS ? -1 : keyBytes.length,
             keyBytes.length, value.length, headers.buffer(), headers.bytes());
       }
-      List<Piece> pieces = writer.finish().get("t");
-      new TopicCommits(root, txn, topicName -> Once.NEVER, Clock.systemUTC(), random).commit(plan, List.of(pieces));
+      TopicReport report = writer.finish().get("t");
+      new TopicCommits(root, txn, topicName -> Once.NEVER, Clock.systemUTC(), random).commit(plan, List.of(report));
     }
   }
 

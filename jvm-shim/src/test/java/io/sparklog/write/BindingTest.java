@@ -89,8 +89,8 @@ final class BindingTest extends CommitsOverFaults {
     Root driver = new Root(place);
     TopicPlan plan = TopicPlan.of("t", driver.topic("t").latest(), config, false, nowMs);
     String txn = Names.identity(random);
-    List<List<Piece>> pieces = new Writes("x", 2, 2 * keys, 0, 1 << 14, 64 << 20, 0, keys).pieces(place, plan, txn);
-    return () -> new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, pieces);
+    List<TopicReport> reports = new Writes("x", 2, 2 * keys, 0, 1 << 14, 64 << 20, 0, keys).reports(place, plan, txn);
+    return () -> new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, reports);
   }
 
   private void write(int keys) throws IOException {
@@ -154,12 +154,11 @@ final class BindingTest extends CommitsOverFaults {
   void theSlotsThatATaskHasUsedAreAShortReport() throws IOException {
     for (int keys : new int[] {1, 150_000}) {
       TopicPlan plan = TopicPlan.of("t", Optional.empty(), config(), false, 0);
-      List<Piece> pieces = new Writes("x", 1, keys, 0, 1 << 14, 64 << 20, 0, keys).pieces(store.store(), plan, Names.identity(random))
+      TopicReport report = new Writes("x", 1, keys, 0, 1 << 14, 64 << 20, 0, keys).reports(store.store(), plan, Names.identity(random))
           .get(0);
-      Piece used = pieces.get(pieces.size() - 1);
-      int bytes = bytes(used);
+      int bytes = bytes(report.usedSlots());
       System.out.println("slots used by " + keys + " keys: " + bytes + " bytes");
-      assertTrue(used instanceof Piece.Bound && bytes < (keys == 1 ? 0 : 65_536 / 8) + 400, keys + " keys: " + bytes + " bytes");
+      assertTrue(!report.usedSlots().isEmpty() && bytes < (keys == 1 ? 0 : 65_536 / 8) + 400, keys + " keys: " + bytes + " bytes");
     }
   }
 
@@ -211,9 +210,9 @@ final class BindingTest extends CommitsOverFaults {
     BitSet slots = new BitSet();
     slots.set(0, 30_000);
     String txn = Names.identity(random);
-    List<Piece> pieces = new ArrayList<>(new Writes("x", 1, 1, 0, 1 << 14, 64 << 20, 0, 1).pieces(store.store(), plan, txn).get(0));
-    pieces.add(new Piece.Bound(new SlotSet(slots)));
-    Append append = new Append(new Root(store.store()), plan, txn, Once.NEVER, List.of(pieces), false, null, random);
+    TopicReport one = new Writes("x", 1, 1, 0, 1 << 14, 64 << 20, 0, 1).reports(store.store(), plan, txn).get(0);
+    TopicReport many = new TopicReport(one.pieces(), new SlotSet(slots));
+    Append append = new Append(new Root(store.store()), plan, txn, Once.NEVER, List.of(many), false, null, random);
     append.prepare();
     append.next(Optional.of(state()));
     ThreadMXBean threads = ManagementFactory.getThreadMXBean();

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.sparklog.kit.Drivers;
 import io.sparklog.kit.Writes;
+import io.sparklog.routing.SlotSet;
 import io.sparklog.segment.Names;
 import io.sparklog.segment.Offsets;
 import io.sparklog.segment.Segment;
@@ -23,16 +24,20 @@ final class InvariantsTest extends Drivers {
     Driver driver = new Driver();
     TopicPlan plan = driver.plan(Map.of());
     String txn = Names.identity(random);
-    List<List<Piece>> pieces = Writes.of("x", 1, 28, 300_000).pieces(driver.store, plan, txn);
-    Piece.InFile first = pieces.get(0)
+    List<TopicReport> reports = Writes.of("x", 1, 28, 300_000).reports(driver.store, plan, txn);
+    Piece.InFile first = reports.get(0)
+        .pieces()
         .stream()
         .filter(Piece.InFile.class::isInstance)
         .map(Piece.InFile.class::cast)
         .findFirst()
         .orElseThrow();
-    List<List<Piece>> wrong = List
-        .of(pieces.get(0).stream().map(piece -> piece == first ? new Piece.InFile(broken.apply(first.segment())) : piece).toList());
-    assertFound(fault, () -> driver.commit(plan, txn, wrong));
+    List<Piece> wrong = reports.get(0)
+        .pieces()
+        .stream()
+        .map(piece -> piece == first ? new Piece.InFile(broken.apply(first.segment())) : piece)
+        .toList();
+    assertFound(fault, () -> driver.commit(plan, txn, List.of(new TopicReport(wrong, SlotSet.NONE))));
     assertEquals(0, state().version());
     assertEquals(before, data());
   }
@@ -57,6 +62,6 @@ final class InvariantsTest extends Drivers {
   void aTaskReportsTheRecordsThatItWasGiven() {
     TaskTotals totals = new TaskTotals(1000);
     totals.countRecord();
-    assertFound("given 1 records for topics [t], and reports 0", () -> totals.requireReported(Map.of("t", List.of())));
+    assertFound("given 1 records for topics [t], and reports 0", () -> totals.requireReported(Map.of("t", TopicReport.NONE)));
   }
 }

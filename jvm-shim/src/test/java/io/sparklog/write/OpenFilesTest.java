@@ -48,9 +48,9 @@ final class OpenFilesTest {
     TreeMap<String, String> config = Writes.config();
     config.put("partitions", "5");
     TopicPlan plan = TopicPlan.of("t", new Root(store).topic("t").newest(), config);
-    List<List<Piece>> pieces = new Writes("x", 1, 6000, 2000, 1 << 14, 64 << 20, 0, 1000).pieces(store, plan,
+    List<TopicReport> reports = new Writes("x", 1, 6000, 2000, 1 << 14, 64 << 20, 0, 1000).reports(store, plan,
         Names.identity(new Random(1)));
-    List<Segment> segments = pieces.get(0).stream().map(piece -> ((Piece.InFile) piece).segment()).toList();
+    List<Segment> segments = reports.get(0).pieces().stream().map(piece -> ((Piece.InFile) piece).segment()).toList();
     assertEquals(5, segments.size());
     assertTrue(segments.stream().allMatch(segment -> segment.indexBytes() > 0), segments::toString);
     assertEquals(List.of(), appends);

@@ -67,11 +67,11 @@ final class RefusedWritesTest extends Drivers {
     Driver driver = new Driver();
     TopicPlan plan = driver.plan(Map.of());
     String txn = Names.identity(random);
-    List<List<Piece>> pieces = Writes.of("x", 2, 28, big ? 10_000 : 0).pieces(driver.store, plan, txn);
+    List<TopicReport> reports = Writes.of("x", 2, 28, big ? 10_000 : 0).reports(driver.store, plan, txn);
     event.happens();
     List<String> before = data().stream().filter(file -> !file.contains(txn)).toList();
     TopicCommits commits = new TopicCommits(driver.root, txn, topic -> Once.epoch("q", 1, "0000000000000001"), clock(), random);
-    assertEquals(id, assertThrows(PartlogException.class, () -> commits.commit(plan, pieces)).id());
+    assertEquals(id, assertThrows(PartlogException.class, () -> commits.commit(plan, reports)).id());
     assertEquals(before, data(), "a write that is refused leaves no file");
     assertTrue(driver.store.list("_partlog/t/data").stream().noneMatch(name -> name.contains(txn)), "nor a folder");
   }
@@ -83,16 +83,16 @@ final class RefusedWritesTest extends Drivers {
     Driver driver = new Driver();
     TopicPlan plan = driver.plan(Map.of());
     String txn = Names.identity(random);
-    List<List<Piece>> pieces = Writes.of("x", 2, 28, big ? 10_000 : 0).pieces(driver.store, plan, txn);
+    List<TopicReport> reports = Writes.of("x", 2, 28, big ? 10_000 : 0).reports(driver.store, plan, txn);
     created(plan.config().partitions());
     List<String> before = data().stream().filter(file -> !file.contains(txn)).toList();
     TopicCommits commits = new TopicCommits(driver.root, txn, topic -> Once.NEVER, clock(), random).creating(true);
-    assertEquals("TOPIC_EXISTS", assertThrows(PartlogException.class, () -> commits.commit(plan, pieces)).id());
+    assertEquals("TOPIC_EXISTS", assertThrows(PartlogException.class, () -> commits.commit(plan, reports)).id());
     assertEquals(before, data());
     deleted();
     String second = Names.identity(random);
     TopicPlan again = new Driver().plan(Map.of());
-    List<List<Piece>> other = Writes.of("y", 2, 28, 0).pieces(driver.store, again, second);
+    List<TopicReport> other = Writes.of("y", 2, 28, 0).reports(driver.store, again, second);
     new TopicCommits(driver.root, second, topic -> Once.NEVER, clock(), random).creating(true).commit(again, other);
     assertEquals("write", new Driver().log().version(again.plannedVersion()).orElseThrow().operation());
   }
@@ -125,7 +125,7 @@ final class RefusedWritesTest extends Drivers {
       TopicPlan plan = other.plan(Map.of());
       String txn = Names.identity(random);
       new TopicCommits(other.root, txn, topic -> Once.epoch("q", 1, "0000000000000002"), clock(), random).commit(plan,
-          Writes.of("y", 2, 28, 0).pieces(other.store, plan, txn));
+          Writes.of("y", 2, 28, 0).reports(other.store, plan, txn));
     });
   }
 
