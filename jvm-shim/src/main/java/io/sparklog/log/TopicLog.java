@@ -25,6 +25,7 @@ public final class TopicLog {
   private long seenMs;
   private volatile Durable durable = new Durable(null, -1);
   private UpkeepHints hints = new UpkeepHints(null);
+  private final UpkeepQueue owed = new UpkeepQueue();
 
   /** The versions of a topic up to this one are durable. */
   private record Durable(String topicId, long version) {}
@@ -175,6 +176,11 @@ public final class TopicLog {
       hints = new UpkeepHints(state.topicId());
     }
     return hints;
+  }
+
+  /** The upkeep of the topic that this process owes. */
+  public UpkeepQueue owed() {
+    return owed;
   }
 
   /**

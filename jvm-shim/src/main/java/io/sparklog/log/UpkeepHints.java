@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /**
  * The memory of a process about a topic beyond its state, to tidy it with less work. If it is lost, tidying takes more work.
  *
- * <p>A thread that tidies holds the lock of this object, so that of two threads of a process each goes on where the other ended.
+ * <p>The run of {@link UpkeepQueue} that is at work has it alone, so that each run goes on where the run before it ended.
  */
 public final class UpkeepHints {
   private final String topicId;

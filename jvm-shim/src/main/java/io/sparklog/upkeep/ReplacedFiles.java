@@ -4,7 +4,6 @@ import io.sparklog.log.Removals;
 import io.sparklog.log.State;
 import io.sparklog.log.Step;
 import io.sparklog.log.TopicLog;
-import io.sparklog.log.UpkeepHints;
 import io.sparklog.log.Version;
 import io.sparklog.segment.Names;
 import io.sparklog.segment.Segment;
@@ -54,17 +53,14 @@ public final class ReplacedFiles {
    * @param own the versions that it has just put, in order, which need not be read again
    */
   void deleteDue(List<Version> own) throws IOException {
-    UpkeepHints hints = log.hints(state);
-    synchronized (hints) {
-      Removals removals = hints.removals();
-      removals.beginAt(state.boundary());
-      readOn(removals, own);
-      List<String> files = removals.oldest();
-      for (int versions = 0; versions < VERSIONS_MAX && !files.isEmpty() && isDue(removals.of(files.get(0))); versions++) {
-        delete(files);
-        removals.settle(files);
-        files = removals.oldest();
-      }
+    Removals removals = log.hints(state).removals();
+    removals.beginAt(state.boundary());
+    readOn(removals, own);
+    List<String> files = removals.oldest();
+    for (int versions = 0; versions < VERSIONS_MAX && !files.isEmpty() && isDue(removals.of(files.get(0))); versions++) {
+      delete(files);
+      removals.settle(files);
+      files = removals.oldest();
     }
   }
 
@@ -87,11 +83,8 @@ public final class ReplacedFiles {
 
   /** As {@link #deleteDue}. @return the first version of which not all that it removed is deleted, or is not known to be */
   long settle() throws IOException {
-    UpkeepHints hints = log.hints(state);
-    synchronized (hints) {
-      deleteDue(List.of());
-      return hints.removals().settledTo();
-    }
+    deleteDue(List.of());
+    return log.hints(state).removals().settledTo();
   }
 
   /** All that the versions from the boundary on have removed, whether it is deleted or not. */

@@ -62,16 +62,44 @@ public final class TopicWork {
   }
 
   private Committed commit(Change change, String txn, long mergeBytes, RetentionTerms terms) {
+    return begin(change, txn, mergeBytes, terms).followed();
+  }
+
+  /** As {@link #commit(Change, String, long)}, but does not wait for what follows: this process owes it until somebody waits for it. */
+  public Begun begin(Change change, String txn, long mergeBytes) {
+    return begin(change, txn, mergeBytes, RetentionTerms.OF_THE_TOPIC);
+  }
+
+  private Begun begin(Change change, String txn, long mergeBytes, RetentionTerms terms) {
     Upkeep upkeep = new Upkeep(committers, txn, mergeBytes, terms);
     long began = clock().millis();
     Optional<Version> version = committers.as(txn).commit(change);
-    long committed = clock().millis();
-    Optional<State> after = version.filter(put -> !put.deleted()).flatMap(upkeep::after);
+    long commitMs = clock().millis() - began;
+    version.filter(put -> !put.deleted()).ifPresent(upkeep::owe);
     if (version.isEmpty()) {
-      upkeep.afterRepeat(change.query());
+      upkeep.oweRepeat(change.query());
     }
-    return new Committed(log().topic(), version, after.map(State::liveSegments).orElse(0L), upkeep.mergedBytes(), committed - began,
-        clock().millis() - committed);
+    return new Begun(version, commitMs, upkeep);
+  }
+
+  /** A change that is committed, and whose upkeep may not be done yet. */
+  public final class Begun {
+    private final Optional<Version> version;
+    private final long commitMs;
+    private final Upkeep upkeep;
+
+    private Begun(Optional<Version> version, long commitMs, Upkeep upkeep) {
+      this.version = version;
+      this.commitMs = commitMs;
+      this.upkeep = upkeep;
+    }
+
+    /** Waits for the upkeep of this commit. A failure of the upkeep is logged, and never thrown. */
+    public Committed followed() {
+      long began = clock().millis();
+      long liveSegments = upkeep.await().map(State::liveSegments).orElse(0L);
+      return new Committed(log().topic(), version, liveSegments, upkeep.mergedBytes(), commitMs, clock().millis() - began);
+    }
   }
 
   /**
@@ -94,6 +122,6 @@ public final class TopicWork {
   }
 
   private void followAll(RetentionTerms terms) {
-    new Upkeep(committers, identity(), 0, terms).afterAll();
+    new Upkeep(committers, identity(), 0, terms).owe().await();
   }
 }

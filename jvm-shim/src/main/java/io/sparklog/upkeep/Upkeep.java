@@ -6,6 +6,7 @@ import io.sparklog.log.Query;
 import io.sparklog.log.State;
 import io.sparklog.log.Step;
 import io.sparklog.log.TopicLog;
+import io.sparklog.log.UpkeepQueue;
 import io.sparklog.log.Version;
 import io.sparklog.merge.Merging;
 import io.sparklog.segment.Segment;
@@ -13,6 +14,7 @@ import io.sparklog.spec.Warnings;
 import io.sparklog.view.KafkaView;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 
@@ -20,15 +22,20 @@ import java.util.Optional;
  * The work that follows a commit and cannot fail it: merging, the Kafka view, replaced data files, a checkpoint, retention, and files below
  * the boundary. The next commit does what a process leaves undone. FORMAT.md sections 6, 7, 8 and 14.
  */
-final class Upkeep {
+final class Upkeep implements UpkeepQueue.Run {
   private final Committers committers;
   private final TopicLog log;
   private final String txn;
   private final CommitLogCleaner cleaner;
-  private final long mergeBytes;
   private final RetentionTerms terms;
+  /** The versions to follow, in order. */
+  private final List<Version> put = new ArrayList<>();
+  private long mergeBytes;
+  /** The run that does this one's work: this one, or the one that took it. */
+  private Upkeep run = this;
+  private Optional<State> after = Optional.empty();
   private long mergedBytes;
-  /** The newest version that this process has put for this. */
+  /** The newest version to follow. */
   private long ownVersion = -1;
   private boolean interrupted;
 
@@ -46,29 +53,41 @@ final class Upkeep {
     this.cleaner = new CommitLogCleaner(log, committers.clock());
   }
 
-  /**
-   * Follows the commit of {@code version}. Failures are logged only.
-   *
-   * @return the newest state; empty if it cannot be read
-   */
-  Optional<State> after(Version version) {
-    return run(List.of(version));
+  /** Hands over what follows the commit of {@code version} to the topic's queue. Failures are logged only, here and in what follows. */
+  Upkeep owe(Version version) {
+    put.add(version);
+    return owe();
   }
 
   /**
-   * As {@link #after}, when a write was found to be committed already: the process that committed it may have died before this.
+   * As {@link #owe(Version)}, when a write was found to be committed already: the process that committed it may have died since.
    *
    * @param query of that write; null if it has none
    */
-  void afterRepeat(Query query) {
-    if (query != null && isNewestEpoch(query)) {
-      run(List.of());
-    }
+  Upkeep oweRepeat(Query query) {
+    return query != null && isNewestEpoch(query) ? owe() : this;
   }
 
-  /** As {@link #after}, also if another process committed last: an operator's call may be many commits. */
-  Optional<State> afterAll() {
-    return run(List.of());
+  /** As {@link #owe(Version)}, also if another process committed last: an operator's call may be many commits. */
+  Upkeep owe() {
+    boolean held = Thread.interrupted();
+    try {
+      Step.COMMIT_DONE.reached();
+      log.owed().add(this);
+    } catch (Throwable e) { // An Error, too, must not make a commit that is done look as if it had failed.
+      warn("handing over what follows", e);
+    } finally {
+      if (held) {
+        Thread.currentThread().interrupt();
+      }
+    }
+    return this;
+  }
+
+  /** Waits until what was handed over is done, here or by another thread. @return the newest state; empty if it was not read */
+  Optional<State> await() {
+    log.owed().await(run);
+    return run.after;
   }
 
   private boolean isNewestEpoch(Query query) {
@@ -80,19 +99,30 @@ final class Upkeep {
     }
   }
 
-  private Optional<State> run(List<Version> put) {
-    put.forEach(version -> ownVersion = version.version());
+  /** An operator's terms are for the operator's own run: they may keep more than the topic's. */
+  @Override
+  public boolean takes(UpkeepQueue.Run later) {
+    if (!(later instanceof Upkeep taken) || taken.terms != terms) {
+      return false;
+    }
+    put.addAll(taken.put);
+    mergeBytes += Math.min(taken.mergeBytes, Long.MAX_VALUE - mergeBytes);
+    taken.run = this;
+    return true;
+  }
+
+  @Override
+  public void run() {
     // An interrupt (a query that is stopped) closes the channels that are in use: it waits until a part is done.
     interrupted = Thread.interrupted();
     try {
-      Step.COMMIT_DONE.reached();
-      synchronized (log.hints(state())) {
-        follow(new ArrayList<>(put));
-      }
-      return Optional.of(state());
-    } catch (Throwable e) { // An Error, too, must not make a commit that is done look as if it had failed.
+      put.sort(Comparator.comparingLong(Version::version));
+      put.forEach(version -> ownVersion = version.version());
+      state(); // A topic that cannot be read fails here, and is told once.
+      follow(put);
+      after = Optional.of(state());
+    } catch (Throwable e) { // As where it was handed over.
       warn("reading the topic", e);
-      return Optional.empty();
     } finally {
       if (interrupted) {
         Thread.currentThread().interrupt();
@@ -111,7 +141,7 @@ final class Upkeep {
     boolean overdue = isWrite && Retention.isOverdue(newest, terms, committers.clock());
     publish(own, due);
     part("deleting replaced data files", () -> new ReplacedFiles(log, state(), committers.clock()).deleteDue(own));
-    int put = own.size();
+    int followed = own.size();
     boolean[] written = {false};
     part("the checkpoint", () -> written[0] = due && cleaner.checkpoint(state(), txn));
     if (overdue || written[0] && !state().isDeleted()) {
@@ -123,9 +153,9 @@ final class Upkeep {
     if (cleaner.isBoundaryBehind(state())) {
       part("raising the boundary", () -> cleaner.carryBoundary(committers.next()).ifPresent(own::add));
     }
-    if (own.size() > put) {
+    if (own.size() > followed) {
       // Only what the view has not followed yet: with more it would be listed once more.
-      publish(own.subList(put, own.size()), false);
+      publish(own.subList(followed, own.size()), false);
       part("deleting replaced data files", () -> new ReplacedFiles(log, state(), committers.clock()).deleteDue(own));
     }
     part("deleting old version files", () -> cleaner.deleteVersions(state()));
@@ -141,7 +171,7 @@ final class Upkeep {
     }
   }
 
-  /** The bytes of the segments that merging has made. */
+  /** The bytes of the segments that merging has made; 0 if another run took this one. */
   long mergedBytes() {
     return mergedBytes;
   }

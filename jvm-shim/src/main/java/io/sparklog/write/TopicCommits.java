@@ -64,7 +64,8 @@ public final class TopicCommits {
   }
 
   /**
-   * Commits what the tasks wrote, topic after topic. If one fails, those after it are not tried; those before it stay done.
+   * Commits what the tasks wrote, topic after topic, and then does what follows these commits. If a commit fails, those after it are not
+   * tried, and those before it stay done.
    *
    * @param plans of each topic to commit, by name
    * @param existing topics, some of which may hold this epoch although this attempt has no records for them
@@ -78,9 +79,14 @@ public final class TopicCommits {
         requireSame(topic, reports.stream().mapToLong(report -> report.getOrDefault(topic, TopicReport.NONE).records()).sum());
       }
     });
+    List<TopicWork.Begun> owed = new ArrayList<>();
     List<Committed> done = new ArrayList<>();
-    plans.forEach(
-        (topic, plan) -> done.add(commit(plan, reports.stream().map(report -> report.getOrDefault(topic, TopicReport.NONE)).toList())));
+    try {
+      plans.forEach(
+          (topic, plan) -> owed.add(begin(plan, reports.stream().map(report -> report.getOrDefault(topic, TopicReport.NONE)).toList())));
+    } finally {
+      owed.forEach(each -> done.add(each.followed()));
+    }
     return done;
   }
 
@@ -105,9 +111,13 @@ public final class TopicCommits {
    * @throws PartlogException if it is not done; COMMIT_UNKNOWN if that cannot be told; EPOCH_DIFFERS
    */
   public Committed commit(TopicPlan plan, List<TopicReport> tasks) {
+    return begin(plan, tasks).followed();
+  }
+
+  private TopicWork.Begun begin(TopicPlan plan, List<TopicReport> tasks) {
     TopicWork work = new TopicWork(root.topic(plan.topic()), clock, random);
     begun.add(plan.topic());
-    return work.commit(new Append(root, plan, txn, once.apply(plan.topic()), tasks, creates, rebuilt, random), txn, mergeBytes);
+    return work.begin(new Append(root, plan, txn, once.apply(plan.topic()), tasks, creates, rebuilt, random), txn, mergeBytes);
   }
 
   /** Deletes what the tasks wrote for topics whose commit has not begun. A commit that has begun sees to its files itself. */

@@ -66,7 +66,7 @@ final class Mutants {
       new Mutant(1794, "a checkpoint need not be durable before what it stands for is deleted", "upkeep/CommitLogCleaner",
           "    store.flush(folder);\n", ""),
       new Mutant(2, "a process that starts deletes only what it removes itself", "upkeep/ReplacedFiles",
-          "      removals.beginAt(state.boundary());\n      readOn", "      removals.beginAt(state.version());\n      readOn"),
+          "    removals.beginAt(state.boundary());\n    readOn", "    removals.beginAt(state.version());\n    readOn"),
       new Mutant(82, "the boundary rises although replaced files are still there", "upkeep/CommitLogCleaner",
           "long settled = new ReplacedFiles(log, state, clock).settle();", "long settled = kept;"),
       new Mutant(811, "nobody looks after the put whether the version it extends is still there", "log/Committer",

@@ -68,7 +68,7 @@ final class ExpiryTest extends Drivers {
     assertEquals(List.of(), Retention.expire(committers(driver), state(), terms(null, null, Map.of())));
     assertEquals(3 - 1, state().version());
     assertEquals(0, state().liveSegments());
-    new Upkeep(committers(driver), Names.identity(random), 0, RetentionTerms.OF_THE_TOPIC).afterAll();
+    new Upkeep(committers(driver), Names.identity(random), 0, RetentionTerms.OF_THE_TOPIC).owe().await();
     assertViewIsRight();
     // The empty topic goes on where it ended, also for a process that knows only files.
     long[] ends = state().ends();

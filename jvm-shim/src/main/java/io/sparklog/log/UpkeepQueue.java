@@ -1,0 +1,72 @@
+package io.sparklog.log;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Optional;
+
+/**
+ * The upkeep of one topic that this process owes. One run is at work at a time, and the commits that come meanwhile share the next run. The
+ * queue has no thread: the callers that wait do the runs, and the next of them does a run that has no waiting caller.
+ */
+public final class UpkeepQueue {
+  /** The upkeep that follows one commit, or several of them together. It throws nothing. */
+  public interface Run {
+    /** Takes over the work of {@code later}, while neither has begun; false if each must be a run of its own. */
+    boolean takes(Run later);
+
+    void run();
+  }
+
+  private final Deque<Run> waiting = new ArrayDeque<>();
+  private Run working;
+
+  /** Hands over a run. It is shared with the last run that waits, if that takes it. Waits for nothing. */
+  public synchronized void add(Run run) {
+    if (waiting.isEmpty() || !waiting.getLast().takes(run)) {
+      waiting.add(run);
+    }
+  }
+
+  /**
+   * Returns when {@code run}, which was added and not taken by another, is done. This thread does what waits until then, in order, unless
+   * another thread does. An interrupt ends no waiting: the thread is interrupted again when it works, and when this returns.
+   */
+  public void await(Run run) {
+    for (Optional<Run> next = next(run); next.isPresent(); next = next(run)) {
+      try {
+        next.get().run();
+      } finally {
+        done();
+      }
+    }
+  }
+
+  /** The run to do next; empty if {@code run} is done. Waits while another thread is at work. */
+  private synchronized Optional<Run> next(Run run) {
+    boolean interrupted = false;
+    while (working != null && isOwed(run)) {
+      try {
+        wait();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    if (!isOwed(run)) {
+      return Optional.empty();
+    }
+    working = waiting.remove();
+    return Optional.of(working);
+  }
+
+  private boolean isOwed(Run run) {
+    return working == run || waiting.contains(run);
+  }
+
+  private synchronized void done() {
+    working = null;
+    notifyAll();
+  }
+}

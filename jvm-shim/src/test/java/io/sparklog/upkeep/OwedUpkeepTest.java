@@ -1,0 +1,176 @@
+package io.sparklog.upkeep;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.kit.Drivers;
+import io.sparklog.kit.Warned;
+import io.sparklog.kit.Writes;
+import io.sparklog.log.Committed;
+import io.sparklog.log.Root;
+import io.sparklog.segment.Names;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.FaultyStore;
+import io.sparklog.storage.FaultyStore.When;
+import io.sparklog.storage.Stores;
+import io.sparklog.write.Once;
+import io.sparklog.write.TopicCommits;
+import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** A commit does not wait for the upkeep of another commit, by order of events. */
+@Timeout(300)
+final class OwedUpkeepTest extends Drivers {
+  private static final String FIRST_VERSION = "/" + Names.versionFile(0);
+
+  private final AtomicInteger warnings = new AtomicInteger();
+
+  private FaultyStore place() {
+    return FaultyStore.of(Stores.open(folder.toString()));
+  }
+
+  /** One write with records for the topics a, b and c. */
+  private List<Committed> writeThree(FaultyStore place) throws IOException {
+    Root root = new Root(place.store(), pace);
+    String txn = Names.identity(random);
+    TreeMap<String, TopicPlan> plans = new TreeMap<>();
+    Map<String, TopicReport> report = new HashMap<>();
+    for (String topic : List.of("a", "b", "c")) {
+      plans.put(topic, TopicPlan.of(topic, Optional.empty(), Writes.config()));
+      report.put(topic, Writes.of("x", 1, 28, 0).reports(place.store(), plans.get(topic), txn).get(0));
+    }
+    return new TopicCommits(root, txn, topic -> Once.NEVER, clock(), random).commit(plans, Set.of(), List.of(report));
+  }
+
+  private static int first(FaultyStore place, String method, String end) {
+    List<String> calls = List.copyOf(place.calls());
+    for (int i = 0; i < calls.size(); i++) {
+      if (calls.get(i).startsWith(method) && calls.get(i).endsWith(end)) {
+        return i;
+      }
+    }
+    throw new AssertionError(method + " of " + end + " is not among " + calls);
+  }
+
+  @Test
+  void aWriteCommitsAllItsTopicsBeforeAnyUpkeep() throws IOException {
+    FaultyStore place = place();
+    List<Committed> done = writeThree(place);
+    assertEquals(List.of("a", "b", "c"), done.stream().map(Committed::topic).toList());
+    assertTrue(done.stream().allMatch(each -> each.liveSegments() > 0), "the upkeep is done: " + done);
+    assertTrue(first(place, "putIfAbsent", "_partlog/c" + FIRST_VERSION) < first(place, "link", ""), "the view comes later");
+  }
+
+  @Test
+  void theTopicsBeforeOneThatFailsHaveTheirUpkeep() throws IOException {
+    FaultyStore place = place().failAll("putIfAbsent _partlog/c" + FIRST_VERSION, When.BEFORE, new IOException("no"));
+    assertThrows(PartlogException.class, () -> writeThree(place));
+    for (String topic : List.of("a", "b")) {
+      assertTrue(files("", topic + "-\\d/.*\\.log").size() > 0, "the view of " + topic);
+    }
+    assertEquals(List.of(), files("", "c-\\d/.*"));
+  }
+
+  /** A writer on a thread of its own. */
+  private final class Writer extends Thread {
+    private final Driver driver;
+    private Committed done;
+    private boolean interrupted;
+
+    Writer(Driver driver) {
+      this.driver = driver;
+      setDaemon(true);
+      start();
+    }
+
+    @Override
+    public void run() {
+      Warned.listen(warning -> warnings.incrementAndGet());
+      TopicPlan plan = driver.plan(Map.of());
+      String txn = Names.identity(random);
+      try {
+        done = driver.commit(plan, txn, Writes.of("x", 1, 28, 0).reports(driver.store, plan, txn));
+      } catch (IOException e) {
+        throw new AssertionError(e);
+      }
+      interrupted = isInterrupted();
+    }
+
+    void untilItWaits() {
+      while (getState() != State.WAITING) {
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  /** The first writer is held in its upkeep, and then all links fail, or none. @return the writers, of which all but the first wait */
+  private List<Writer> writers(boolean fails, CountDownLatch end) throws InterruptedException {
+    CountDownLatch begun = new CountDownLatch(1);
+    AtomicBoolean first = new AtomicBoolean(true);
+    Driver driver = new Driver(place().at((method, name, when) -> {
+      if (method.equals("link") && when == When.BEFORE) {
+        if (first.getAndSet(false)) {
+          begun.countDown();
+          end.await();
+        }
+        if (fails) {
+          throw new IOException("no");
+        }
+      }
+    }).store());
+    List<Writer> writers = new ArrayList<>(List.of(new Writer(driver)));
+    begun.await();
+    for (int n = 1; n < 4; n++) {
+      Writer writer = new Writer(driver);
+      writer.untilItWaits();
+      assertEquals(n, state().version(), "it is committed, and waits for the upkeep alone");
+      writers.add(writer);
+    }
+    return writers;
+  }
+
+  private static void join(List<Writer> writers) throws InterruptedException {
+    for (Writer writer : writers) {
+      writer.join();
+      assertTrue(writer.done.version().isPresent());
+    }
+  }
+
+  @Test
+  void writersWhoseCommitsWaitShareOneUpkeep() throws InterruptedException, IOException {
+    CountDownLatch end = new CountDownLatch(1);
+    List<Writer> writers = writers(true, end);
+    assertEquals(0, warnings.get());
+    end.countDown();
+    join(writers);
+    assertEquals(2, warnings.get(), "each run warns that it failed: that of the first writer, and one of the three others");
+    new Driver().commit();
+    assertViewIsRight();
+  }
+
+  @Test
+  void aWriterThatIsStoppedWhileItWaitsHasTheViewAndStaysInterrupted() throws InterruptedException, IOException {
+    CountDownLatch end = new CountDownLatch(1);
+    List<Writer> writers = writers(false, end);
+    writers.subList(1, 4).forEach(Thread::interrupt);
+    end.countDown();
+    join(writers);
+    assertEquals(List.of(false, true, true, true), writers.stream().map(writer -> writer.interrupted).toList());
+    assertEquals(0, warnings.get());
+    assertViewIsRight();
+  }
+}
