@@ -48,24 +48,15 @@ public final class TopicWork {
 
   /** As {@link #commit(Change)}. @param terms for the retention that may follow */
   public Committed commit(Change change, RetentionTerms terms) {
-    return commit(change, identity(), 0, terms);
+    return begin(change, identity(), 0, terms).followed();
   }
 
   /**
-   * Commits a write.
+   * Commits a write, and does not wait for the upkeep that follows: this process owes it until somebody waits for it.
    *
    * @param txn the random identity of the write
    * @param mergeBytes how many bytes may be merged after it; 0: none
    */
-  public Committed commit(Change change, String txn, long mergeBytes) {
-    return commit(change, txn, mergeBytes, RetentionTerms.OF_THE_TOPIC);
-  }
-
-  private Committed commit(Change change, String txn, long mergeBytes, RetentionTerms terms) {
-    return begin(change, txn, mergeBytes, terms).followed();
-  }
-
-  /** As {@link #commit(Change, String, long)}, but does not wait for what follows: this process owes it until somebody waits for it. */
   public Begun begin(Change change, String txn, long mergeBytes) {
     return begin(change, txn, mergeBytes, RetentionTerms.OF_THE_TOPIC);
   }
