@@ -43,7 +43,7 @@ final class SlotKeysTest {
       String txn = Names.identity(random);
       TopicPlan plan = TopicPlan.of("t", root.topic("t").newest(), config);
       TopicCommits commits = new TopicCommits(root, txn, topic -> Once.NEVER, Clock.systemUTC(), random);
-      commits.commit(plan, Writes.of("x", 1, records, 2000).pieces(root.store(), plan, txn));
+      commits.commit(plan, Writes.of("x", 1, records, 2000).reports(root.store(), plan, txn));
     }
     State state = root.newest("t").orElseThrow();
     Segment old = state.segments(0).get(0);
