@@ -64,7 +64,7 @@ final class TimeTravel {
       throw unreadable(root, topic, what, "the file of this version was cleaned up",
           "Give a version that the table .commits shows, or read by startingOffsets and endingOffsets");
     }
-    if (!version.get().topicId().equals(state.topicId())) {
+    if (!version.get().head().topicId().equals(state.topicId())) {
       throw unreadable(root, topic, what, "it is of an earlier topic of this name, which was deleted",
           "Give a version that the table .commits shows");
     }
@@ -78,7 +78,7 @@ final class TimeTravel {
     long[] lowest = {state.version()};
     Optional<Version> version = root.topic(topic).newest(state, each -> {
       lowest[0] = each.version();
-      return each.time() <= millis;
+      return each.head().time() <= millis;
     });
     return bounds(version.orElseThrow(() -> unreadable(root, topic, Instant.ofEpochMilli(millis).toString(),
         "the oldest version whose file is there, version " + lowest[0] + ", is younger",
@@ -89,12 +89,12 @@ final class TimeTravel {
     StringJoiner partitions = new StringJoiner(",", "[", "]");
     List<String> starts = new ArrayList<>();
     List<String> ends = new ArrayList<>();
-    for (int partition = 0; partition < version.ends().length; partition++) {
-      starts.add("\"" + partition + "\":" + version.starts()[partition]);
-      ends.add("\"" + partition + "\":" + version.ends()[partition]);
+    for (int partition = 0; partition < version.head().ends().length; partition++) {
+      starts.add("\"" + partition + "\":" + version.head().starts()[partition]);
+      ends.add("\"" + partition + "\":" + version.head().ends()[partition]);
       partitions.add(Integer.toString(partition));
     }
-    String topic = "{\"" + version.topic() + "\":";
+    String topic = "{\"" + version.head().topic() + "\":";
     return Map.of("assign", topic + partitions + "}", "startingOffsets", topic + "{" + String.join(",", starts) + "}}", "endingOffsets",
         topic + "{" + String.join(",", ends) + "}}");
   }

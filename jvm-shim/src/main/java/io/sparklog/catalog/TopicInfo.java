@@ -127,9 +127,9 @@ final class TopicInfo implements SupportsRead {
 
   private static InternalRow commit(Version version) {
     boolean applies = version.query() != null;
-    return new GenericInternalRow(
-        new Object[] {version.version(), time(version.time()), text(version.operation()), applies ? text(version.query().id()) : null,
-            applies ? version.query().epoch() : null, version.records(), version.added().size(), version.removed().size()});
+    return new GenericInternalRow(new Object[] {version.version(), time(version.head().time()), text(version.operation()),
+        applies ? text(version.query().id()) : null, applies ? version.query().epoch() : null, version.records(), version.added().size(),
+        version.removed().size()});
   }
 
   private static UTF8String text(String text) {

@@ -75,25 +75,17 @@ public final class Checkpoint {
   }
 
   private static ObjectNode head(State state) {
-    ObjectNode head = Json.MAPPER.createObjectNode();
-    state.features().put(head);
-    head.put("topic", state.topic()).put("topicId", state.topicId()).put("version", state.version()).put("hash", state.hash());
-    head.put("time", state.timeMs()).put("horizon", state.horizon()).put("boundary", state.boundary());
-    if (state.isDeleted()) {
-      head.put("deleted", true);
-    }
-    if (state.features().haveSlots() && !state.routing().isModulo()) {
+    TopicHead fields = state.head().fields();
+    ObjectNode head = fields.toJson();
+    head.put("hash", state.hash());
+    if (fields.features().haveSlots() && !state.routing().isModulo()) {
       head.set("routing", state.routing().toJson());
     }
-    if (state.features().has(Feature.PRODUCERS)) {
+    if (fields.features().has(Feature.PRODUCERS)) {
       head.set("producers", state.producers().toJson());
     }
     ObjectNode config = head.putObject("config");
     state.config().entries().forEach(config::put);
-    ArrayNode starts = head.putArray("starts");
-    Arrays.stream(state.starts()).forEach(starts::add);
-    ArrayNode ends = head.putArray("ends");
-    Arrays.stream(state.ends()).forEach(ends::add);
     ArrayNode queries = head.putArray("queries");
     state.queries().forEach((id, query) -> queries.addArray().add(id).add(query.epoch()).add(query.input()));
     ArrayNode segments = head.putArray("segments");
@@ -117,16 +109,17 @@ public final class Checkpoint {
       }
       JsonNode head = lines.next(HEAD_BYTES_MAX);
       Damaged.unless(head != null, "it is empty");
-      Features features = Features.parse(head, store.location(file));
+      TopicHead fields = TopicHead.parse(head, store.location(file), topic, Names.checkpointVersion(name).orElse(-1));
       long[] counts = Json.numbers(head, "segments", Router.PARTITIONS_MAX);
-      SegmentFields fields = new SegmentFields(counts.length);
+      Damaged.unless(counts.length == fields.ends().length, "segments and ends differ in length");
+      SegmentFields segmentFields = new SegmentFields(counts.length);
       List<List<Segment>> live = new ArrayList<>();
       for (int p = 0; p < counts.length; p++) {
         List<Segment> segments = new ArrayList<>();
         while (segments.size() < counts[p]) {
           JsonNode line = lines.next(LINE_BYTES_MAX);
           Damaged.unless(line != null, "segments of partition " + p + " are missing");
-          Segment segment = fields.ofLine(line);
+          Segment segment = segmentFields.ofLine(line);
           Damaged.unless(segment.partition() == p,
               "a segment of partition " + segment.partition() + " was found where one of partition " + p + " was expected");
           segments.add(segment);
@@ -134,17 +127,12 @@ public final class Checkpoint {
         live.add(segments);
       }
       Damaged.unless(lines.next(LINE_BYTES_MAX) == null, "it has more segments than it says");
-      return replay(head, features, topic, name, live);
+      return replay(head, fields, live);
     }
   }
 
-  private static Replay replay(JsonNode head, Features features, String topic, String name, List<List<Segment>> live) throws Damaged {
-    long version = Json.number(head, "version", 0);
-    Damaged.unless(Names.checkpointVersion(name).orElse(-1) == version && Json.text(head, "topic").equals(topic),
-        "it is of another topic or version");
-    long[] ends = Json.numbers(head, "ends", Router.PARTITIONS_MAX);
-    long[] starts = Json.numbers(head, "starts", Router.PARTITIONS_MAX);
-    Damaged.unless(starts.length == ends.length && live.size() == ends.length, "starts, ends and segments differ in length");
+  private static Replay replay(JsonNode head, TopicHead fields, List<List<Segment>> live) throws Damaged {
+    Features features = fields.features();
     Map<String, Query> queries = new TreeMap<>();
     for (JsonNode query : Json.array(head, "queries", Integer.MAX_VALUE)) {
       Damaged.unless(query.isArray() && query.size() == 3 && query.get(0).isTextual(), "field queries is damaged");
@@ -158,18 +146,16 @@ public final class Checkpoint {
     JsonNode field = features.haveSlots() ? head.get("routing") : null;
     Routing routing = field == null
         ? Routing.modulo(config.partitions())
-        : Routing.parse(field, version, ends, features.has(Feature.UNBOUND));
-    if (!Version.deleted(head) && features.areKnownTo(Feature.Binds.KEY_READERS)) {
+        : Routing.parse(field, fields.version(), fields.ends(), features.has(Feature.UNBOUND));
+    if (!fields.deleted() && features.areKnownTo(Feature.Binds.KEY_READERS)) {
       Replay.requirePlacement(config, features, routing);
     }
-    State.Head last = new State.Head(topic, Version.identity(head, "topicId"), version, hash, null, Json.number(head, "time", 0),
-        Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), features,
-        features.has(Feature.PRODUCERS) ? Producers.parse(head, ends) : Producers.NONE, config, routing, starts, ends,
-        Version.deleted(head));
-    Damaged.unless(!last.deleted() || queries.isEmpty() && routing.isModulo() && last.producers().last().isEmpty()
-        && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
+    Producers producers = features.has(Feature.PRODUCERS) ? Producers.parse(head, fields.ends()) : Producers.NONE;
+    Damaged.unless(
+        !fields.deleted() || queries.isEmpty() && routing.isModulo() && producers.last().isEmpty()
+            && Arrays.equals(fields.starts(), fields.ends()) && live.stream().allMatch(List::isEmpty),
         "it is of a deleted topic, and has records, queries, slots or producers");
-    return new Replay(last, queries, live);
+    return new Replay(new State.Head(fields, hash, null, producers, config, routing), queries, live);
   }
 
   /** Lines, each with the checksum of all JSON so far. */

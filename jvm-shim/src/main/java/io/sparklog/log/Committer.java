@@ -90,7 +90,7 @@ public final class Committer {
             continue;
           }
           if (seen.get() == VersionPut.Outcome.THERE) {
-            log.noteDurable(version.topicId(), version.version());
+            log.noteDurable(version.head().topicId(), version.version());
             newest.ifPresent(put::extend);
             return Optional.of(version);
           }

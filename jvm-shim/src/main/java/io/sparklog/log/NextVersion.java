@@ -97,7 +97,7 @@ public final class NextVersion {
     this.operation = operation;
     horizon = before.horizon();
     boundary = before.boundary();
-    features = topicId.equals(before.topicId()) ? before.features() : Features.NONE;
+    features = topicId.equals(before.topicId()) ? before.head().fields().features() : Features.NONE;
     this.starts = starts;
     this.ends = ends;
   }
@@ -244,8 +244,8 @@ public final class NextVersion {
   /** The finished version. @param timeMs when it is written, ms since 1970 */
   Version version(String txn, long timeMs) {
     requireNext();
-    return new Version(topic, topicId, number, txn, previous, timeMs, operation, query, horizon, boundary, deleted, features, routing,
-        rebuilt, List.of(), config, starts, ends, removed, added);
+    TopicHead head = new TopicHead(features, topic, topicId, number, timeMs, horizon, boundary, deleted, starts, ends);
+    return new Version(head, txn, previous, operation, query, routing, rebuilt, List.of(), config, removed, added);
   }
 
   /** Nothing falls that may only rise, and no log start offset is above its end. */

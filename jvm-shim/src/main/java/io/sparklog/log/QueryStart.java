@@ -69,7 +69,7 @@ public record QueryStart(SortedMap<String, Topic> topics) {
               .orElseThrow(() -> new Damaged("topic " + topic.getKey() + " has a partition that cannot exist"));
           offsets.put(number, Json.number(partition.getValue(), "offsets", 0, Long.MAX_VALUE));
         }
-        topics.put(topic.getKey(), new Topic(Version.identity(topic.getValue(), "id"), offsets));
+        topics.put(topic.getKey(), new Topic(TopicHead.identity(topic.getValue(), "id"), offsets));
       }
       return new QueryStart(topics);
     } catch (Damaged e) {

@@ -40,15 +40,15 @@ public final class Removals {
 
   /** Adds what the version {@link #readTo} removed. Nothing waits for a deleted topic. */
   public void add(Version version) {
-    Invariant.require(version.version() == readTo,
-        () -> "version " + version.version() + " of topic " + version.topic() + " is read for what it removed, and " + readTo + " is next");
-    if (version.deleted()) {
+    Invariant.require(version.version() == readTo, () -> "version " + version.version() + " of topic " + version.head().topic()
+        + " is read for what it removed, and " + readTo + " is next");
+    if (version.head().deleted()) {
       files.clear();
     }
     for (Version.Removed removed : version.removed()) {
       // Taken out first, so that it gets behind the others.
       Removal before = files.remove(removed.file());
-      files.put(removed.file(), new Removal(before == null ? version.version() : before.first(), version.version(), version.time()));
+      files.put(removed.file(), new Removal(before == null ? version.version() : before.first(), version.version(), version.head().time()));
     }
     readTo = version.version() + 1;
   }

@@ -50,11 +50,11 @@ final class Replay {
   /** Begins at a checkpoint. {@code live} are the live segments by partition. */
   Replay(State.Head head, Map<String, Query> queries, List<List<Segment>> live) throws Damaged {
     this.head = head;
-    checkpointVersion = head.version();
+    checkpointVersion = head.fields().version();
     this.queries.putAll(queries);
-    Damaged.unless(head.config().partitions() == head.ends().length, "config partitions differs from the number of ends");
-    for (int p = 0; p < head.ends().length; p++) {
-      requireWhole(p, live.get(p), head.starts()[p], head.ends()[p]);
+    Damaged.unless(head.config().partitions() == head.fields().ends().length, "config partitions differs from the number of ends");
+    for (int p = 0; p < head.fields().ends().length; p++) {
+      requireWhole(p, live.get(p), head.fields().starts()[p], head.fields().ends()[p]);
       segments.add(Collections.unmodifiableList(live.get(p)));
       shared.add(true);
     }
@@ -75,7 +75,7 @@ final class Replay {
   }
 
   long nextVersion() {
-    return head == null ? 0 : head.version() + 1;
+    return head == null ? 0 : head.fields().version() + 1;
   }
 
   /** Whether the version that was applied last, or that the checkpoint is of, has these bytes. */
@@ -85,10 +85,7 @@ final class Replay {
 
   /** Whether the checkpoint says of the topic what {@code version}, the version that it is of, says. FORMAT.md section 6. */
   boolean agreesWith(Version version) {
-    return head.topicId().equals(version.topicId()) && head.time() == version.time() && head.horizon() == version.horizon()
-        && head.boundary() == version.boundary() && head.deleted() == version.deleted() && Arrays.equals(head.starts(), version.starts())
-        && Arrays.equals(head.ends(), version.ends()) && head.features().names().equals(version.features().names())
-        && (version.routing() == null || head.routing().agreesWith(version.routing()))
+    return head.fields().agreesWith(version.head()) && (version.routing() == null || head.routing().agreesWith(version.routing()))
         && head.config().entries().entrySet().containsAll(version.config().entrySet());
   }
 
@@ -96,19 +93,19 @@ final class Replay {
   boolean precedes(Version version) {
     return head == null
         ? version.version() == 0
-        : head.hash().equals(version.previous()) && head.topicId().equals(version.topicId()) != begins();
+        : head.hash().equals(version.previous()) && head.fields().topicId().equals(version.head().topicId()) != begins();
   }
 
   /** Whether the next version begins a topic: nothing is there before it but the numbers of versions. */
   private boolean begins() {
-    return head == null || head.deleted();
+    return head == null || head.fields().deleted();
   }
 
   void apply(Version version, byte[] bytes) throws Damaged {
     Damaged.unless(precedes(version), "it does not follow version " + (version.version() - 1));
     if (head != null) {
-      Damaged.unless(version.horizon() >= head.horizon(), "the horizon falls");
-      Damaged.unless(version.boundary() >= head.boundary(), "the boundary falls");
+      Damaged.unless(version.head().horizon() >= head.fields().horizon(), "the horizon falls");
+      Damaged.unless(version.head().boundary() >= head.fields().boundary(), "the boundary falls");
     }
     boolean begins = begins();
     if (begins) {
@@ -120,19 +117,19 @@ final class Replay {
     TopicConfig changed = new TopicConfig(settings);
     int known = segments.size();
     Damaged.unless(changed.partitions() >= known, "the number of partitions falls");
-    Damaged.unless(changed.partitions() == version.ends().length, "config partitions differs from the number of ends");
+    Damaged.unless(changed.partitions() == version.head().ends().length, "config partitions differs from the number of ends");
     for (int p = 0; p < known; p++) {
-      Damaged.unless(version.starts()[p] >= head.starts()[p], "the log start offset of partition " + p + " falls");
-      Damaged.unless(version.ends()[p] >= head.ends()[p], "the end of partition " + p + " falls");
+      Damaged.unless(version.head().starts()[p] >= head.fields().starts()[p], "the log start offset of partition " + p + " falls");
+      Damaged.unless(version.head().ends()[p] >= head.fields().ends()[p], "the end of partition " + p + " falls");
     }
     Damaged.unless(begins || version.rebuilt() == null, "it is of a topic that was rebuilt, and begins none");
-    Damaged.unless(begins || version.deleted() || version.features().names().containsAll(head.features().names()),
+    Damaged.unless(begins || version.head().deleted() || version.head().features().names().containsAll(head.fields().features().names()),
         "it lacks a feature that the topic has");
-    boolean routes = !version.deleted() && version.features().areKnownTo(Feature.Binds.KEY_READERS);
+    boolean routes = !version.head().deleted() && version.head().features().areKnownTo(Feature.Binds.KEY_READERS);
     Routing routing = Routing.modulo(changed.partitions());
     if (routes) {
       routing = begins ? beginning(version.routing(), changed) : routing(version);
-      requirePlacement(changed, version.features(), routing);
+      requirePlacement(changed, version.head().features(), routing);
     }
     for (int p = known; p < changed.partitions(); p++) {
       segments.add(new ArrayList<>());
@@ -141,26 +138,26 @@ final class Replay {
     BitSet changedWithin = new BitSet();
     remove(version.removed(), changedWithin);
     // A topic may begin at any offsets; partitions that are added to one begin at 0.
-    long[] ends = begins ? version.starts().clone() : Arrays.copyOf(head.ends(), changed.partitions());
-    boolean knowsProducers = !version.deleted() && version.features().has(Feature.PRODUCERS);
+    long[] ends = begins ? version.head().starts().clone() : Arrays.copyOf(head.fields().ends(), changed.partitions());
+    boolean knowsProducers = !version.head().deleted() && version.head().features().has(Feature.PRODUCERS);
     Producers producers = begins ? Producers.NONE : head.producers();
-    producers = knowsProducers ? producers.after(version.producers(), ends, version.time(), settings) : Producers.NONE;
+    producers = knowsProducers ? producers.after(version.producers(), ends, version.head().time(), settings) : Producers.NONE;
     for (Segment segment : version.added()) {
       if (add(segment, ends)) {
         changedWithin.set(segment.partition());
       }
     }
     for (int p = 0; p < ends.length; p++) {
-      Damaged.unless(ends[p] == version.ends()[p],
-          "its segments lead partition " + p + " to " + ends[p] + ", not to its end " + version.ends()[p]);
+      Damaged.unless(ends[p] == version.head().ends()[p],
+          "its segments lead partition " + p + " to " + ends[p] + ", not to its end " + version.head().ends()[p]);
     }
     if (!version.removed().isEmpty()) {
       // Where it only appends, a partition that was whole stays whole.
       for (int p = changedWithin.nextSetBit(0); p >= 0; p = changedWithin.nextSetBit(p + 1)) {
-        requireWhole(p, segments.get(p), version.starts()[p], version.ends()[p]);
+        requireWhole(p, segments.get(p), version.head().starts()[p], version.head().ends()[p]);
       }
     }
-    if (version.deleted()) {
+    if (version.head().deleted()) {
       queries = new TreeMap<>();
       queriesShared = false;
       segments.replaceAll(live -> List.of());
@@ -171,9 +168,7 @@ final class Replay {
       queriesShared = false;
       queries.merge(version.query().id(), version.query(), (before, applied) -> applied.epoch() >= before.epoch() ? applied : before);
     }
-    head = new State.Head(version.topic(), version.topicId(), version.version(), Version.sha256(bytes), version.txn(), version.time(),
-        version.horizon(), version.boundary(), version.features(), producers, changed, routing, version.starts(), version.ends(),
-        version.deleted());
+    head = new State.Head(version.head(), Version.sha256(bytes), version.txn(), producers, changed, routing);
   }
 
   /** Slots without a partition are those of a topic with {@code placement} = {@code on_first_write}, and of no other one. */
@@ -194,11 +189,11 @@ final class Replay {
   private Routing routing(Version version) throws Damaged {
     Routing routing = head.routing();
     if (version.routing() != null) {
-      routing = routing.after(version.routing(), version.version(), Arrays.copyOf(head.ends(), version.ends().length));
+      routing = routing.after(version.routing(), version.version(), Arrays.copyOf(head.fields().ends(), version.head().ends().length));
     } else {
-      Damaged.unless(version.ends().length == head.ends().length, "it adds partitions, and is no re-route");
+      Damaged.unless(version.head().ends().length == head.fields().ends().length, "it adds partitions, and is no re-route");
     }
-    return routing.since(version.starts());
+    return routing.since(version.head().starts());
   }
 
   /** Removes segments in one walk through each partition: a merge may remove very many. @param changed is told these partitions */
@@ -257,8 +252,9 @@ final class Replay {
     for (int p = 0; p < segments.size(); p++) {
       if (!shared.get(p)) {
         int partition = p;
-        Invariant.require(isWithin(segments.get(p), head.ends()[p]), () -> "in version " + head.version() + " of topic " + head.topic()
-            + ", the segments of partition " + partition + " go on after its end " + head.ends()[partition]);
+        Invariant.require(isWithin(segments.get(p), head.fields().ends()[p]),
+            () -> "in version " + head.fields().version() + " of topic " + head.fields().topic() + ", the segments of partition "
+                + partition + " go on after its end " + head.fields().ends()[partition]);
         segments.set(p, Collections.unmodifiableList(segments.get(p)));
         shared.set(p, true);
       }

@@ -27,18 +27,14 @@ public final class State {
   private final boolean isRoutingKnown;
 
   /**
-   * The fields that the newest version, or the head of a checkpoint, gives of the topic after it.
+   * The topic after the newest version, or after the version of a checkpoint, without its segments and queries.
    *
+   * @param fields that the file itself gives
    * @param hash of the version's file
    * @param txn of the write that made the version; null after a checkpoint, which does not say
-   * @param time when the version was written, by its writer's clock, in ms since 1970
-   * @param starts log start offsets by partition
-   * @param ends end offsets (exclusive) by partition
    * @param routing has no meaning if features decide where keys go that are unknown
-   * @param deleted whether the version ended the topic
    */
-  record Head(String topic, String topicId, long version, String hash, String txn, long time, long horizon, long boundary,
-      Features features, Producers producers, TopicConfig config, Routing routing, long[] starts, long[] ends, boolean deleted) {}
+  record Head(TopicHead fields, String hash, String txn, Producers producers, TopicConfig config, Routing routing) {}
 
   State(Head head, long checkpointVersion, SortedMap<String, Query> queries, List<List<Segment>> segments, String tag, long tagged) {
     this.head = head;
@@ -47,33 +43,34 @@ public final class State {
     this.segments = segments;
     this.tag = tag;
     this.tagged = tagged;
-    this.isRoutingKnown = head.features().areKnownTo(Feature.Binds.KEY_READERS);
+    this.isRoutingKnown = head.fields().features().areKnownTo(Feature.Binds.KEY_READERS);
     int partitions = head.config().partitions();
-    Invariant.require(segments.size() == partitions && head.starts().length == partitions && head.ends().length == partitions,
-        () -> this + " has " + partitions + " partitions, segments of " + segments.size() + ", log starts of " + head.starts().length
-            + " and ends of " + head.ends().length);
+    Invariant.require(
+        segments.size() == partitions && head.fields().starts().length == partitions && head.fields().ends().length == partitions,
+        () -> this + " has " + partitions + " partitions, segments of " + segments.size() + ", log starts of "
+            + head.fields().starts().length + " and ends of " + head.fields().ends().length);
   }
 
   public String topic() {
-    return head.topic();
+    return head.fields().topic();
   }
 
   public String topicId() {
-    return head.topicId();
+    return head.fields().topicId();
   }
 
   public long version() {
-    return head.version();
+    return head.fields().version();
   }
 
   /** Whether the newest version deleted the topic: it has no segments and no queries then, and the next version begins another one. */
   public boolean isDeleted() {
-    return head.deleted();
+    return head.fields().deleted();
   }
 
   /** When the newest version was written, by its writer's clock, ms since 1970. */
   public long timeMs() {
-    return head.time();
+    return head.fields().time();
   }
 
   public TopicConfig config() {
@@ -84,11 +81,6 @@ public final class State {
     return head.config().partitions();
   }
 
-  /** The features of the topic. */
-  Features features() {
-    return head.features();
-  }
-
   /** The newest batches of producers; none without the feature. */
   public Producers producers() {
     return head.producers();
@@ -96,7 +88,7 @@ public final class State {
 
   /** This state, for a program that writes to the topic. @throws PartlogException FORMAT_TOO_NEW */
   public State forWriters() {
-    head.features().requireKnownTo(Feature.Binds.WRITERS);
+    head.fields().features().requireKnownTo(Feature.Binds.WRITERS);
     return this;
   }
 
@@ -108,7 +100,7 @@ public final class State {
   /** How the topic routes and has routed. @throws PartlogException FORMAT_TOO_NEW; so all the methods about keys here */
   public Routing routing() {
     if (!isRoutingKnown) {
-      head.features().requireKnownTo(Feature.Binds.KEY_READERS);
+      head.fields().features().requireKnownTo(Feature.Binds.KEY_READERS);
     }
     return head.routing();
   }
@@ -197,12 +189,12 @@ public final class State {
 
   /** The log start offset of a partition. */
   public long start(int partition) {
-    return head.starts()[partition];
+    return head.fields().starts()[partition];
   }
 
   /** The end offset (exclusive) of a partition. */
   public long end(int partition) {
-    return head.ends()[partition];
+    return head.fields().ends()[partition];
   }
 
   /** The live segments of a partition, in order of base offset. The list cannot be changed. */
@@ -245,12 +237,12 @@ public final class State {
 
   /** A write planned at a lower version must not commit. */
   public long horizon() {
-    return head.horizon();
+    return head.fields().horizon();
   }
 
   /** Version files below it may be gone. */
   public long boundary() {
-    return head.boundary();
+    return head.fields().boundary();
   }
 
   public String hash() {
@@ -300,11 +292,11 @@ public final class State {
   }
 
   public long[] starts() {
-    return head.starts().clone();
+    return head.fields().starts().clone();
   }
 
   public long[] ends() {
-    return head.ends().clone();
+    return head.fields().ends().clone();
   }
 
   @Override

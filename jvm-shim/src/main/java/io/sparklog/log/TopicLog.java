@@ -220,7 +220,7 @@ public final class TopicLog {
         return Optional.empty();
       }
       Version version = files.parse(bytes, number);
-      if (!version.topicId().equals(state.topicId())) {
+      if (!version.head().topicId().equals(state.topicId())) {
         return Optional.empty();
       }
       if (wanted.test(version)) {
@@ -259,7 +259,7 @@ public final class TopicLog {
       } catch (UnfitFileException e) {
         throw files.corrupt(e, number, e.getReason());
       }
-      if (!version.topicId().equals(state.topicId())) {
+      if (!version.head().topicId().equals(state.topicId())) {
         break;
       }
       Query applied = version.query();

@@ -106,7 +106,7 @@ final class VersionPut {
           return Optional.of(put);
         }
         // A topic that has the identity which this version gave it was begun by it.
-        return newest.filter(state -> state.topicId().equals(version.topicId())).map(state -> Outcome.THERE);
+        return newest.filter(state -> state.topicId().equals(version.head().topicId())).map(state -> Outcome.THERE);
       } catch (Throwable e) {
         last = e;
       }

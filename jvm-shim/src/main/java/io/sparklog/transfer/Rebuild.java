@@ -138,7 +138,7 @@ public final class Rebuild {
     }
     int cuts = after.size();
     root.topic(origin.topic()).newest(origin, version -> {
-      after.putIfAbsent(version.version(), version.ends());
+      after.putIfAbsent(version.version(), version.head().ends());
       return after.size() - cuts >= versions;
     });
     after.put(origin.version(), origin.ends());

@@ -73,7 +73,7 @@ public final class ReplacedFiles {
       if (version.isEmpty()) {
         return; // Another program came further.
       }
-      if (version.get().deleted()) {
+      if (version.get().head().deleted()) {
         makeDurable();
         DataFolders.deletePlannedBelow(store, state.topic(), number + 1);
       }

@@ -66,7 +66,7 @@ public final class TopicWork {
     long began = clock().millis();
     Optional<Version> version = committers.as(txn).commit(change);
     long commitMs = clock().millis() - began;
-    version.filter(put -> !put.deleted()).ifPresent(upkeep::owe);
+    version.filter(put -> !put.head().deleted()).ifPresent(upkeep::owe);
     if (version.isEmpty()) {
       upkeep.oweRepeat(change.query());
     }

@@ -109,13 +109,21 @@ final class TimeTravelTest {
     List<Version> versions = new ArrayList<>();
     root.topic("t").newest(root.state("t"), version -> !versions.add(version));
     for (Version each : versions) {
-      long next = versions.stream().mapToLong(Version::time).filter(time -> time > each.time()).min().orElse(each.time() + 1);
-      int newest = (int) versions.stream().filter(version -> version.time() == each.time()).mapToLong(Version::version).max().getAsLong();
-      for (long millis : new long[] {each.time(), next - 1}) {
+      long next = versions.stream()
+          .mapToLong(version -> version.head().time())
+          .filter(time -> time > each.head().time())
+          .min()
+          .orElse(each.head().time() + 1);
+      int newest = (int) versions.stream()
+          .filter(version -> version.head().time() == each.head().time())
+          .mapToLong(Version::version)
+          .max()
+          .getAsLong();
+      for (long millis : new long[] {each.head().time(), next - 1}) {
         Reads.assertRows(then.get(newest), rows(TimeTravel.time(root, "t", TimeUnit.MILLISECONDS.toMicros(millis) + 999)), "at " + millis);
       }
     }
-    long before = TimeUnit.MILLISECONDS.toMicros(versions.get(versions.size() - 1).time()) - 1;
+    long before = TimeUnit.MILLISECONDS.toMicros(versions.get(versions.size() - 1).head().time()) - 1;
     assertUnreadable("version 0, is younger", () -> TimeTravel.time(root, "t", before));
   }
 
@@ -156,7 +164,7 @@ final class TimeTravelTest {
     }
     long[] time = new long[1];
     root.topic("t").newest(root.state("t"), version -> {
-      time[0] = version.time();
+      time[0] = version.head().time();
       return false;
     });
     assertUnreadable("version " + oldest + ", is younger", () -> TimeTravel.time(root, "t", TimeUnit.MILLISECONDS.toMicros(time[0]) - 1));
@@ -169,7 +177,7 @@ final class TimeTravelTest {
   @Test
   void theFileOfAWriterThatSleptCountsForNothing() throws IOException {
     State early = root.state("t");
-    long earlyMs = root.topic("t").version(early.version()).orElseThrow().time();
+    long earlyMs = root.topic("t").version(early.version()).orElseThrow().head().time();
     HandmadeVersion slept = HandmadeVersion.after(directory, early, Names.identity(random)).end(0, 1).end(1, 1);
     long oldest = cleanUp();
     long number = early.version() + 1;

@@ -27,6 +27,8 @@ import org.junit.jupiter.api.io.TempDir;
 /** Checkpoints at their limits; what damage does to them is tested with both readers. */
 final class CheckpointTest {
   private static final String TXN = Names.identity(new Random(7));
+  private static final TopicHead HEAD = new TopicHead(Features.NONE, "t", Names.identity(new Random(1)), 100, 0, 0, 0, false,
+      new long[] {0}, new long[] {0});
 
   @TempDir
   Path directory;
@@ -40,8 +42,7 @@ final class CheckpointTest {
   private State state(int queries, int idLength, char padding) throws Damaged {
     Map<String, String> config = Map.of("partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576",
         "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
-    State.Head head = new State.Head("t", Names.identity(new Random(1)), 100, Version.sha256(versionFile()), null, 0, 0, 0, Features.NONE,
-        Producers.NONE, new TopicConfig(config), null, new long[] {0}, new long[] {0}, false);
+    State.Head head = new State.Head(HEAD, Version.sha256(versionFile()), null, Producers.NONE, new TopicConfig(config), null);
     Map<String, Query> newest = new TreeMap<>();
     for (int i = 0; i < queries; i++) {
       String id = i + String.valueOf(padding).repeat(idLength - Integer.toString(i).length());
@@ -52,8 +53,7 @@ final class CheckpointTest {
 
   /** The file of the version that the checkpoint is of. */
   private static byte[] versionFile() {
-    return new Version("t", Names.identity(new Random(1)), 100, TXN, "0".repeat(64), 0, "write", null, 0, 0, false, Features.NONE, null,
-        null, List.of(), Map.of(), new long[] {0}, new long[] {0}, List.of(), List.of()).toBytes();
+    return new Version(HEAD, TXN, "0".repeat(64), "write", null, null, null, List.of(), Map.of(), List.of(), List.of()).toBytes();
   }
 
   private List<String> written() throws IOException {

@@ -47,8 +47,9 @@ final class StateMemoryTest {
         ends[p] = epoch + 1;
       }
       String previous = bytes == null ? null : Version.sha256(bytes);
-      Version version = new Version("t", topicId, epoch, txn, previous, 0, "write", new Query("q", epoch, null), 0, 0, false, Features.NONE,
-          null, null, List.of(), epoch == 0 ? config : Map.of(), new long[PARTITIONS], ends, List.of(), added);
+      TopicHead head = new TopicHead(Features.NONE, "t", topicId, epoch, 0, 0, 0, false, new long[PARTITIONS], ends);
+      Version version = new Version(head, txn, previous, "write", new Query("q", epoch, null), null, null, List.of(),
+          epoch == 0 ? config : Map.of(), List.of(), added);
       bytes = version.toBytes();
       builder.apply(version, bytes);
     }

@@ -26,8 +26,12 @@ final class StateTest {
   private static final String FIRST_TXN = Names.identity(new Random(2));
   private static final String SECOND_TXN = Names.identity(new Random(3));
   private static final byte[] FIRST = "the bytes of version 0".getBytes(StandardCharsets.UTF_8);
-  private static final Version SECOND = new Version("t", TOPIC_ID, 1, SECOND_TXN, Version.sha256(FIRST), 8, "write", null, 0, 0, false,
-      Features.NONE, null, null, List.of(), Map.of(), new long[] {0}, new long[] {2}, List.of(), List.of(segment(1)));
+  private static final Version SECOND = new Version(head(1, 8, 2), SECOND_TXN, Version.sha256(FIRST), "write", null, null, null, List.of(),
+      Map.of(), List.of(), List.of(segment(1)));
+
+  private static TopicHead head(long version, long time, long end) {
+    return new TopicHead(Features.NONE, "t", TOPIC_ID, version, time, 0, 0, false, new long[] {0}, new long[] {end});
+  }
 
   private static Segment segment(long base) {
     return new Segment(0, Names.dataFolder(0, FIRST_TXN) + "/pool.log", base * 100, 100, base, base + 1, 1, 1, -1, -1, Offsets.DENSE, true,
@@ -38,8 +42,8 @@ final class StateTest {
     Map<String, String> config = Map.of("partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576",
         "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
     Replay builder = new Replay();
-    builder.apply(new Version("t", TOPIC_ID, 0, FIRST_TXN, null, 7, "write", null, 0, 0, false, Features.NONE, null, null, List.of(),
-        config, new long[] {0}, new long[] {1}, List.of(), List.of(segment(0))), FIRST);
+    builder.apply(new Version(head(0, 7, 1), FIRST_TXN, null, "write", null, null, null, List.of(), config, List.of(), List.of(segment(0))),
+        FIRST);
     return builder.build();
   }
 
@@ -71,8 +75,9 @@ final class StateTest {
     Query[] expected = {applied[0], applied[0], applied[2]};
     for (int i = 0; i < applied.length; i++) {
       byte[] bytes = {(byte) i};
-      builder.apply(new Version("t", TOPIC_ID, 1 + i, SECOND_TXN, previous, 8, "write", applied[i], 0, 0, false, Features.NONE, null, null,
-          List.of(), Map.of(), new long[] {0}, new long[] {1}, List.of(), List.of()), bytes);
+      builder.apply(
+          new Version(head(1 + i, 8, 1), SECOND_TXN, previous, "write", applied[i], null, null, List.of(), Map.of(), List.of(), List.of()),
+          bytes);
       assertEquals(Map.of("q", expected[i]), builder.build().queries());
       previous = Version.sha256(bytes);
     }

@@ -79,8 +79,8 @@ final class Mutants {
       new Mutant(379, "a version need not be durable before its checkpoint", "log/TopicLog", "if (!isDurable(state)) {", "if (false) {"),
       new Mutant(10, "a write that was planned in an earlier routing epoch is committed", "write/Append",
           "if (!state.router().admits(plan.router())) {", "if (false) {"),
-      new Mutant(9, "a re-route has no cut", "log/Replay", "Arrays.copyOf(head.ends(), version.ends().length)",
-          "new long[version.ends().length]"),
+      new Mutant(9, "a re-route has no cut", "log/Replay", "Arrays.copyOf(head.fields().ends(), version.head().ends().length)",
+          "new long[version.head().ends().length]"),
       new Mutant(10, "a partition that takes slots has no cut", "routing/Routing", "      cut[to] = ends[to];\n", ""),
       new Mutant(
           9, "a partition that gives slots has no cut", "routing/Routing", "      givers.forEach(from -> cut[from] = ends[from]);\n", ""),

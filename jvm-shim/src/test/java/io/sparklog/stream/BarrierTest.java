@@ -124,8 +124,8 @@ final class BarrierTest extends StreamRuns {
           "ends.putIfAbsent(partition, past.cut(partition) + 1)"),
       new Broken(37, "a partition need not pass the re-routes that gave it slots before", "stream/Barrier", " && !ends.containsKey(giver)",
           ""),
-      new Broken(0, "a re-route has no cut", "log/Replay", "Arrays.copyOf(head.ends(), version.ends().length)",
-          "new long[version.ends().length]"));
+      new Broken(0, "a re-route has no cut", "log/Replay", "Arrays.copyOf(head.fields().ends(), version.head().ends().length)",
+          "new long[version.head().ends().length]"));
 
   @ParameterizedTest
   @FieldSource("BROKEN")

@@ -14,6 +14,7 @@ import io.sparklog.log.Features;
 import io.sparklog.log.Query;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
+import io.sparklog.log.TopicHead;
 import io.sparklog.log.Version;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
@@ -202,8 +203,9 @@ final class EpochTest extends CommitsOverFaults {
     if (how.equals("below the boundary")) {
       State state = state();
       boundary = 3;
-      Version raised = new Version("t", state.topicId(), 5, Names.identity(random), state.hash(), 0, "alter", null, 0, boundary, false,
-          Features.NONE, null, null, List.of(), Map.of(), state.starts(), state.ends(), List.of(), List.of());
+      TopicHead head = new TopicHead(Features.NONE, "t", state.topicId(), 5, 0, 0, boundary, false, state.starts(), state.ends());
+      Version raised = new Version(head, Names.identity(random), state.hash(), "alter", null, null, null, List.of(), Map.of(), List.of(),
+          List.of());
       Files.write(file(5), raised.toBytes());
     } else {
       Checkpoint.write(store.store(), state(), Names.identity(random));

@@ -1,0 +1,65 @@
+package io.sparklog.log;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.json.Damaged;
+import io.sparklog.segment.Names;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeSet;
+import org.junit.jupiter.api.Test;
+
+/** The fields that version files and checkpoints share. */
+final class TopicHeadTest {
+  private static final Map<String, Object> VALUES = Map.of("features", features("hypothetical"), "topic", "t", "topicId",
+      Names.identity(new Random(1)), "version", 3L, "time", 4L, "horizon", 5L, "boundary", 2L, "deleted", true, "starts", new long[] {6, 0},
+      "ends", new long[] {7, 8});
+
+  /** Another value for each component. */
+  private static final Map<String, Object> OTHERS = Map.of("features", Features.NONE, "topic", "u", "topicId",
+      Names.identity(new Random(2)), "version", 4L, "time", 5L, "horizon", 6L, "boundary", 3L, "deleted", false, "starts",
+      new long[] {6, 1}, "ends", new long[] {7, 9});
+
+  private static Features features(String name) {
+    return new Features(new TreeSet<>(List.of(name)), null);
+  }
+
+  /** The head with these values, by the names of its components. */
+  private static TopicHead head(Map<String, Object> values) throws ReflectiveOperationException {
+    Object[] inOrder = Arrays.stream(TopicHead.class.getRecordComponents()).map(component -> values.get(component.getName())).toArray();
+    return (TopicHead) TopicHead.class.getDeclaredConstructors()[0].newInstance(inOrder);
+  }
+
+  @Test
+  void aHeadThatIsPutIsParsed() throws ReflectiveOperationException, Damaged {
+    for (Map<String, Object> values : List.of(VALUES, OTHERS)) {
+      TopicHead put = head(values);
+      TopicHead parsed = TopicHead.parse(put.toJson(), "a file", put.topic(), put.version());
+      assertTrue(put.agreesWith(parsed));
+      assertEquals(Arrays.toString(put.starts()) + Arrays.toString(put.ends()),
+          Arrays.toString(parsed.starts()) + Arrays.toString(parsed.ends()));
+    }
+  }
+
+  @Test
+  void headsThatDifferInOneFieldDoNotAgree() throws ReflectiveOperationException {
+    assertEquals(TopicHead.class.getRecordComponents().length, OTHERS.size());
+    for (Map.Entry<String, Object> other : OTHERS.entrySet()) {
+      Map<String, Object> values = new HashMap<>(VALUES);
+      values.put(other.getKey(), other.getValue());
+      assertFalse(head(VALUES).agreesWith(head(values)), other.getKey());
+    }
+  }
+
+  @Test
+  void theLocationOfTheFileIsNotCompared() throws ReflectiveOperationException {
+    Map<String, Object> values = new HashMap<>(VALUES);
+    values.put("features", new Features(new TreeSet<>(List.of("hypothetical")), "another file"));
+    assertTrue(head(VALUES).agreesWith(head(values)));
+  }
+}
