@@ -3,6 +3,8 @@ package io.sparklog.admin;
 import io.sparklog.log.Failures;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
+import io.sparklog.log.UpkeepHints;
+import io.sparklog.log.UpkeepQueue;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
@@ -15,16 +17,20 @@ import io.sparklog.view.KafkaView;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.time.Clock;
-import java.util.Optional;
 
-/** The remains of a deleted topic: all but its last version, a checkpoint and a marker may go. FORMAT.md sections 7 and 14. */
-final class DeletedTopic {
+/**
+ * The remains of a deleted topic: all but its last version, a checkpoint and a marker may go. FORMAT.md sections 7 and 14.
+ *
+ * <p>The clean-up is a run of the topic's queue: the upkeep of an earlier commit may be at work, and has {@link UpkeepHints} alone.
+ */
+final class DeletedTopic implements UpkeepQueue.Run {
   private final TopicLog log;
   private final LogStore store;
   private final String topic;
   private final String txn;
   private final Clock clock;
   private final Failures failures;
+  private Runnable unforeseen = () -> {};
 
   DeletedTopic(TopicWork work) {
     this.log = work.log();
@@ -41,21 +47,39 @@ final class DeletedTopic {
    * @throws PartlogException the first failure, once the rest is done
    */
   void clear() {
-    Optional<State> deleted = log.latest().filter(State::isDeleted);
-    if (deleted.isEmpty()) {
-      return;
+    log.owed().add(this);
+    log.owed().await(this);
+    unforeseen.run();
+    failures.throwFirst();
+  }
+
+  @Override
+  public boolean takes(UpkeepQueue.Run later) {
+    return false;
+  }
+
+  @Override
+  public void run() {
+    try {
+      failures.attempt(() -> log.latest().filter(State::isDeleted).ifPresent(this::clear));
+    } catch (RuntimeException | Error e) { // Another caller's thread may do this run, and that caller's commit has not failed.
+      unforeseen = () -> {
+        throw e;
+      };
     }
+  }
+
+  private void clear(State deleted) {
     if (Stores.hasLinks(store)) {
       // The view first: its names may be links to the data files.
       failures.attempt(() -> KafkaView.publish(log, txn));
     }
-    failures.attempt(() -> mark(deleted.get()));
-    failures.attempt(() -> log.writeCheckpoint(deleted.get(), txn));
-    failures.attempt(() -> DataFolders.deletePlannedBelow(store, topic, deleted.get().horizon()));
+    failures.attempt(() -> mark(deleted));
+    failures.attempt(() -> log.writeCheckpoint(deleted, txn));
+    failures.attempt(() -> DataFolders.deletePlannedBelow(store, topic, deleted.horizon()));
     CommitLogCleaner cleaner = new CommitLogCleaner(log, clock);
-    failures.attempt(() -> cleaner.clean(deleted.get()));
-    failures.attempt(() -> cleaner.deleteVersions(deleted.get()));
-    failures.throwFirst();
+    failures.attempt(() -> cleaner.clean(deleted));
+    failures.attempt(() -> cleaner.deleteVersions(deleted));
   }
 
   /** Says to programs that only list names that there is no topic. */

@@ -1,9 +1,11 @@
 package io.sparklog.upkeep;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.admin.Administration;
 import io.sparklog.kit.Drivers;
 import io.sparklog.kit.Warned;
 import io.sparklog.kit.Writes;
@@ -85,40 +87,61 @@ final class OwedUpkeepTest extends Drivers {
     assertEquals(List.of(), files("", "c-\\d/.*"));
   }
 
-  /** A writer on a thread of its own. */
-  private final class Writer extends Thread {
-    private final Driver driver;
-    private Committed done;
+  private interface Call {
+    void run() throws IOException;
+  }
+
+  /** A call on a thread of its own. */
+  private final class Caller extends Thread {
+    private final Call call;
+    private Throwable failure;
     private boolean interrupted;
 
-    Writer(Driver driver) {
-      this.driver = driver;
+    Caller(Call call) {
+      this.call = call;
       setDaemon(true);
-      start();
     }
 
     @Override
     public void run() {
       Warned.listen(warning -> warnings.incrementAndGet());
-      TopicPlan plan = driver.plan(Map.of());
-      String txn = Names.identity(random);
       try {
-        done = driver.commit(plan, txn, Writes.of("x", 1, 28, 0).reports(driver.store, plan, txn));
-      } catch (IOException e) {
-        throw new AssertionError(e);
+        call.run();
+      } catch (Throwable e) {
+        failure = e;
       }
       interrupted = isInterrupted();
     }
 
     void untilItWaits() {
       while (getState() != State.WAITING) {
+        assertTrue(isAlive(), "it ended, and should wait");
         Thread.onSpinWait();
       }
     }
+
+    void untilItEnds() throws InterruptedException {
+      join();
+      assertNull(failure);
+    }
+  }
+
+  private Caller started(Call call) {
+    Caller caller = new Caller(call);
+    caller.start();
+    return caller;
+  }
+
+  private Caller writer(Driver driver) {
+    return started(() -> {
+      TopicPlan plan = driver.plan(Map.of());
+      String txn = Names.identity(random);
+      assertTrue(driver.commit(plan, txn, Writes.of("x", 1, 28, 0).reports(driver.store, plan, txn)).version().isPresent());
+    });
   }
 
   /** The first writer is held in its upkeep, and then all links fail, or none. @return the writers, of which all but the first wait */
-  private List<Writer> writers(boolean fails, CountDownLatch end) throws InterruptedException {
+  private List<Caller> writers(boolean fails, CountDownLatch end) throws InterruptedException {
     CountDownLatch begun = new CountDownLatch(1);
     AtomicBoolean first = new AtomicBoolean(true);
     Driver driver = new Driver(place().at((method, name, when) -> {
@@ -132,10 +155,10 @@ final class OwedUpkeepTest extends Drivers {
         }
       }
     }).store());
-    List<Writer> writers = new ArrayList<>(List.of(new Writer(driver)));
+    List<Caller> writers = new ArrayList<>(List.of(writer(driver)));
     begun.await();
     for (int n = 1; n < 4; n++) {
-      Writer writer = new Writer(driver);
+      Caller writer = writer(driver);
       writer.untilItWaits();
       assertEquals(n, state().version(), "it is committed, and waits for the upkeep alone");
       writers.add(writer);
@@ -143,17 +166,16 @@ final class OwedUpkeepTest extends Drivers {
     return writers;
   }
 
-  private static void join(List<Writer> writers) throws InterruptedException {
-    for (Writer writer : writers) {
-      writer.join();
-      assertTrue(writer.done.version().isPresent());
+  private static void join(List<Caller> callers) throws InterruptedException {
+    for (Caller caller : callers) {
+      caller.untilItEnds();
     }
   }
 
   @Test
   void writersWhoseCommitsWaitShareOneUpkeep() throws InterruptedException, IOException {
     CountDownLatch end = new CountDownLatch(1);
-    List<Writer> writers = writers(true, end);
+    List<Caller> writers = writers(true, end);
     assertEquals(0, warnings.get());
     end.countDown();
     join(writers);
@@ -165,12 +187,41 @@ final class OwedUpkeepTest extends Drivers {
   @Test
   void aWriterThatIsStoppedWhileItWaitsHasTheViewAndStaysInterrupted() throws InterruptedException, IOException {
     CountDownLatch end = new CountDownLatch(1);
-    List<Writer> writers = writers(false, end);
+    List<Caller> writers = writers(false, end);
     writers.subList(1, 4).forEach(Thread::interrupt);
     end.countDown();
     join(writers);
     assertEquals(List.of(false, true, true, true), writers.stream().map(writer -> writer.interrupted).toList());
     assertEquals(0, warnings.get());
     assertViewIsRight();
+  }
+
+  @Test
+  void aDeletionOfTheTopicWaitsForTheUpkeepThatIsAtWork() throws InterruptedException, IOException {
+    for (int n = 0; n < 3; n++) {
+      new Driver().commit();
+    }
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch end = new CountDownLatch(1);
+    AtomicBoolean committed = new AtomicBoolean();
+    Driver driver = new Driver(place().at((method, name, when) -> {
+      if (method.equals("putIfAbsent") && when == When.AFTER) {
+        committed.set(true);
+      }
+      // The upkeep reads the versions again, for the files that they replaced.
+      if (method.equals("read") && name.endsWith(FIRST_VERSION) && when == When.AFTER && committed.getAndSet(false)) {
+        begun.countDown();
+        end.await();
+      }
+    }).store());
+    Caller writer = writer(driver);
+    begun.await();
+    Caller deletion = started(() -> new Administration(new TopicWork(driver.log(), clock(), random)).delete(false));
+    deletion.untilItWaits();
+    end.countDown();
+    join(List.of(writer, deletion));
+    assertEquals(0, warnings.get());
+    assertTrue(driver.log().latest().orElseThrow().isDeleted());
+    assertEquals(List.of(), data());
   }
 }
