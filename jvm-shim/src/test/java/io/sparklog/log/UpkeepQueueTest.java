@@ -91,6 +91,7 @@ final class UpkeepQueueTest {
 
   private static void untilItWaits(Thread thread) {
     while (thread.getState() != Thread.State.WAITING) {
+      assertTrue(thread.isAlive(), "it ended, and should wait");
       Thread.onSpinWait();
     }
   }
