@@ -52,7 +52,7 @@ public final class TopicWork {
   }
 
   /**
-   * Commits a write, and does not wait for the upkeep that follows: this process owes it until somebody waits for it.
+   * Commits a write, and does not wait for the upkeep that follows. The upkeep is done when a caller waits for it.
    *
    * @param txn the random identity of the write
    * @param mergeBytes how many bytes may be merged after it; 0: none
@@ -88,7 +88,8 @@ public final class TopicWork {
     /** Waits for the upkeep of this commit. A failure of the upkeep is logged, and never thrown. */
     public Committed followed() {
       long began = clock().millis();
-      long liveSegments = upkeep.await().map(State::liveSegments).orElse(0L);
+      Optional<State> after = upkeep.await();
+      long liveSegments = version.isEmpty() ? 0 : after.map(State::liveSegments).orElse(0L);
       return new Committed(log().topic(), version, liveSegments, upkeep.mergedBytes(), commitMs, clock().millis() - began);
     }
   }

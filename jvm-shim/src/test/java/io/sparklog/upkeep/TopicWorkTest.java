@@ -5,10 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.Drivers;
+import io.sparklog.kit.Writes;
 import io.sparklog.log.Change;
+import io.sparklog.log.Committed;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
+import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.write.Once;
+import io.sparklog.write.TopicCommits;
+import io.sparklog.write.TopicPlan;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -64,6 +70,21 @@ final class TopicWorkTest extends Drivers {
     work().commit(newest -> Optional.of(new NextVersion(newest.get(), "alter").configure(Map.of("kafka.view", "none"))));
     assertEquals(List.of(), files("t-0"));
     assertViewIsRight();
+  }
+
+  @Test
+  void aRepeatedEpochReportsNoLiveSegments() throws IOException {
+    Driver driver = new Driver();
+    List<Committed> done = new ArrayList<>();
+    for (int n = 0; n < 2; n++) {
+      TopicPlan plan = driver.plan(Map.of());
+      String txn = Names.identity(random);
+      done.add(new TopicCommits(driver.root, txn, topic -> Once.epoch("q", 0, null), clock(), random).commit(plan,
+          Writes.of("x", 1, 28, 0).reports(driver.store, plan, txn)));
+    }
+    assertTrue(done.get(0).liveSegments() > 0);
+    assertEquals(Optional.empty(), done.get(1).version());
+    assertEquals(0, done.get(1).liveSegments());
   }
 
   /** A change that fails before its put is told so, and then that is all; any other is told that it is settled. */
