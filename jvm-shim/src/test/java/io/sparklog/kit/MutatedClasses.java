@@ -44,12 +44,22 @@ public final class MutatedClasses extends ClassLoader {
    * @throws IllegalArgumentException if {@code from} is not in it exactly once, or what results is not Java
    */
   public static MutatedClasses of(String source, String from, String to) throws IOException {
+    return new MutatedClasses(compiled(source, changed(source, from, to)));
+  }
+
+  /**
+   * The source of a class, with {@code from} replaced by {@code to}.
+   *
+   * @param source as {@code log/Committer}
+   * @throws IllegalArgumentException if {@code from} is not in it exactly once
+   */
+  public static String changed(String source, String from, String to) throws IOException {
     String text = Files.readString(SOURCES.resolve("io/sparklog/" + source + ".java"));
     int at = text.indexOf(from);
     if (at < 0 || text.indexOf(from, at + 1) >= 0) {
       throw new IllegalArgumentException(source + " has " + (at < 0 ? "nowhere" : "more than once") + ": " + from);
     }
-    return new MutatedClasses(compiled(source, text.substring(0, at) + to + text.substring(at + from.length())));
+    return text.substring(0, at) + to + text.substring(at + from.length());
   }
 
   /** The class of this name among these classes. */

@@ -106,12 +106,12 @@ final class Mutants {
           "if (viewed(now, e.segment().partition()).stream().anyMatch(segment -> isSame(segment, e.segment()))) {", "if (true) {"),
       new Mutant(0, "a listing that told of a later version is taken for the same again", "log/TopicLoad",
           "if (last == lastBefore && now.isAgain(before)) {", "if (now.isAgain(before)) {"),
-      new Mutant(0, "a reader does not look whether its start is still there", "log/TopicLoad",
-          "&& start.tag.equals(files.tag(start.first()));", ";"),
+      new Mutant(0, "a reader does not look whether its start is still there", "log/TopicLoad", "if (!isStillThere(start, checkpoints)) {",
+          "if (start.version < 0 && !checkpoints.containsAll(checkpoints(files.list(new TreeMap<>())))) {"),
       new Mutant(0, "a reader that began without a checkpoint does not look whether that was right", "log/TopicLoad",
-          "(start.version >= 0 || checkpoints.containsAll(checkpoints(files.list())))\n        && start", "start.version < 0 || start"),
-      new Mutant(0, "a reader that began without a checkpoint does not list again", "log/TopicLoad",
-          "checkpoints.containsAll(checkpoints(files.list()))", "true"),
+          "return checkpoints.containsAll(checkpoints(files.list(told))) && start.tag.equals(files.tag(0, told));", "return true;"),
+      new Mutant(0, "a reader that began without a checkpoint does not heed the checkpoints that it lists again", "log/TopicLoad",
+          "checkpoints.containsAll(checkpoints(files.list(told)))", "files.list(told) != null"),
       new Mutant(0, "a topic in which one listing finds nothing does not exist", "log/VersionFiles",
           "Names.newest(names) < 0 ? store.list(Names.topicFolder(topic)) : names;", "names;"));
 }

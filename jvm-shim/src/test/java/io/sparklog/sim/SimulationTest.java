@@ -1,12 +1,16 @@
 package io.sparklog.sim;
 
+import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
+import io.sparklog.kit.MutatedClasses;
 import java.io.PrintStream;
+import java.util.List;
 import java.util.Random;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
@@ -64,6 +68,19 @@ final class SimulationTest {
   @FieldSource("io.sparklog.sim.Mutants#FOUND")
   void aBrokenRuleIsFound(Mutant mutant) throws Exception {
     assertNotNull(mutant.finder().apply(mutant.seed()), "seed " + mutant.seed() + " does not find it: make sim-mutants finds another");
+  }
+
+  @Test
+  void theSourceOfEachMutantHasItsTextOnce() {
+    assertAll(Stream.of(Mutants.FOUND, Mutants.SOUGHT)
+        .flatMap(List::stream)
+        .map(mutant -> () -> MutatedClasses.changed(mutant.source(), mutant.from(), mutant.to())));
+  }
+
+  @ParameterizedTest
+  @FieldSource("io.sparklog.sim.Mutants#SOUGHT")
+  void aMutantThatIsSoughtCompiles(Mutant mutant) throws Exception {
+    assertNotNull(mutant.finder());
   }
 
   /** {@code make sim-mutants} */
