@@ -5,7 +5,7 @@
  * <p>The classes of a stream, each row beside the name of its package:
  *
  * <pre>{@code
- *  source     PartlogScan ──► PartlogStream, StreamOffset (Spark's calls and its log of offsets)
+ *  source     PartlogScan ──► PartlogStream (Spark's calls and its log of offsets)
  *                               │
  *  stream                       TopicStream (where the next micro-batch ends, and what is in it)
  *                               ├─ StreamTopics, StreamStart (the topics by id, and where the query began), StreamOffsets
