@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -56,8 +57,8 @@ class Head(NamedTuple):
 class Checkpoint:
     """A checkpoint file. Its constructor and its methods raise Unreadable; only the constructor raises TooNew.
 
-    The file stays open until its end was read, since it may be deleted as soon as there are newer ones. One of less than a block is read at
-    once.
+    Threads may share it. The file stays open until its end was read, since it may be deleted as soon as there are newer ones. One of less
+    than a block is read at once.
     """
 
     def __init__(self, root: Root, topic: str, name: str, version: int) -> None:
@@ -67,6 +68,7 @@ class Checkpoint:
         self._sum = 0
         self._rest = b""
         self._lines: list[bytes] = []
+        self._lock = threading.Lock()
         with _reading():
             self._file = root.store.open(topic_file(topic, name))
             self._close = weakref.finalize(self, self._file.close)
@@ -81,12 +83,12 @@ class Checkpoint:
         if partition >= len(self._firsts) - 1:
             return ()
         first, end = self._firsts[partition : partition + 2]
-        with _reading():
+        with self._lock, _reading():
             while len(self._lines) < end:
                 self._read_on(LINE_BYTES_MAX)
             if len(self._lines) > self._firsts[-1]:
                 raise Damaged("it has more lines than segments")
-        return self._lines[first:end]
+            return self._lines[first:end]
 
     def segment(self, line: bytes, partition: int) -> Segment:
         """The live segment of a partition that a line of `segments` describes."""

@@ -65,14 +65,18 @@ class TopicLog:
     def newest(self) -> State:
         """The newest state. Cheap if nothing was committed since the last call."""
         kept, found = self._known, None
-        self._known = None  # after an error, the next call lists the folder
-        if kept:
-            with contextlib.suppress(_Moved):
-                after = self._go_on(kept)
-                # In this order: version files are deleted from the lowest on, so none was missed if the first is still there afterwards.
-                if kept.tag and self._tag(kept.state.version) == kept.tag:
-                    found = after
-        found = self._known = found or self._load()
+        try:
+            if kept:
+                with contextlib.suppress(_Moved):
+                    after = self._go_on(kept)
+                    # In this order: version files are deleted from the lowest on, so none was missed if the first is there afterwards.
+                    if kept.tag and self._tag(kept.state.version) == kept.tag:
+                        found = after
+            found = found or self._load()
+        except BaseException:
+            self._known = None  # the next call lists the folder
+            raise
+        self._known = found
         if found.state.deleted:
             raise self._not_found()
         return found.state
