@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import threading
@@ -45,6 +46,14 @@ class Look(NamedTuple):
     """Whether they are all current rows."""
 
 
+class _Mark(NamedTuple):
+    """Tells a table on a disk from another table in its place: another table has another file of the version."""
+
+    version: int
+    sha256: bytes
+    """The hash of the file of the version."""
+
+
 @dataclass(frozen=True)
 class Upkeep:
     """The number of files of a table, and of commits since its last checkpoint, which is None if the table is not on a disk."""
@@ -71,8 +80,7 @@ class Lake:
         # To look after each commit for log files that are due takes longer than the commit, and the longer, the more there were.
         self._after_commit = deltalake.PostCommitHookProperties(cleanup_expired_logs=False)
         self._open: DeltaTable | None = None
-        self._mark: object = None
-        """The file of the version at which the table is open, as it was then."""
+        self._mark: _Mark | None = None
         # Between the look at the newest number and the commit of the next one, no other thread may bring the table up to date: the
         # commit would not conflict with what that thread saw.
         self._lock = threading.RLock()
@@ -148,6 +156,7 @@ class Lake:
                     raise
                 # The commit that was first may be this one, whose answer was lost: then its rows count, and adding them again is safe.
                 return None
+            self._mark = self._marked(table) or self._mark
             return int(table.version())
 
     def maintain(self) -> dict[str, int]:
@@ -230,32 +239,37 @@ class Lake:
                 require_schema(self._path, {field.name: (field.type.type, field.nullable) for field in opened.schema().fields})
                 self._open = opened
             else:
-                if self._mark != self._marked(self._open):
-                    self._require_same(self._open)
+                self._require_same(self._open)
                 self._open.update_incremental()
-            self._mark = self._marked(self._open)
+            self._mark = self._marked(self._open) or self._mark
         except self._delta.exceptions.TableNotFoundError as error:
             if "Unknown scheme" in str(error):
                 raise SparklogError("OFFSETS_STORE", table=self._path) from error
             return None
         return self._open
 
-    def _marked(self, table: DeltaTable) -> object:
-        """The file of the version at which a table is open, as it is now. None if it does not exist, or the table is not on a disk."""
+    def _marked(self, table: DeltaTable) -> _Mark | None:
+        """The mark of an open table, by the file that is there now. None if the file does not exist, or the table is not on a disk."""
+        version = int(table.version())
         try:
-            found = Path(self._path, "_delta_log", f"{table.version():020}.json").stat()
+            return _Mark(version, hashlib.sha256(Path(self._path, "_delta_log", f"{version:020}.json").read_bytes()).digest())
         except OSError:
             return None
-        return found.st_ino, found.st_mtime_ns
 
     def _require_same(self, table: DeltaTable) -> None:
         """CallError OFFSETS_TABLE_REPLACED if another table has its place: an open table does not notice that, and takes its versions."""
-        try:
-            now = self._delta.DeltaTable(self._path, storage_options=self._storage_options)
-        except self._delta.exceptions.TableNotFoundError:
-            return  # it may come again
-        if now.metadata().id != table.metadata().id or now.version() < table.version():
-            raise SparklogError("OFFSETS_TABLE_REPLACED", table=self._path)
+        mark = self._marked(table)
+        if mark == self._mark:
+            return
+        if mark is None or self._mark is None or mark.version != self._mark.version:
+            # The file may have been cleaned up, or be one of a commit whose answer was lost.
+            try:
+                now = self._delta.DeltaTable(self._path, storage_options=self._storage_options)
+            except self._delta.exceptions.TableNotFoundError:
+                return  # it may come again
+            if now.metadata().id == table.metadata().id and now.version() >= table.version():
+                return
+        raise SparklogError("OFFSETS_TABLE_REPLACED", table=self._path)
 
     def _with_all_columns(self, rows: pa.Table, table: DeltaTable) -> pa.Table:
         """The rows, with nulls in the columns that another version of sparklog gave the table."""

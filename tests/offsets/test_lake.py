@@ -282,6 +282,48 @@ def test_a_table_that_was_set_back_to_an_earlier_version_is_another_one(table: O
     assert places(OffsetTable(table.path, topic.root)) == {("t", 0): 5}
 
 
+def test_a_table_that_was_set_back_and_went_on_is_another_one(table: OffsetTable, topic: Topic) -> None:
+    """It has passed the version that the program knows."""
+    table.append("g", table.begin("g"), {"t": {0: 5}})
+    shutil.copytree(table.path, f"{table.path}-before")
+    table.append("g", 1, {"t": {0: 6}})
+    shutil.rmtree(table.path)
+    shutil.copytree(f"{table.path}-before", table.path)
+    again = OffsetTable(table.path, topic.root)
+    for offset in (7, 8, 9):
+        again.append("g", 1, {"t": {0: offset}})
+    with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
+        table.append("g", 1, {"t": {0: 7}})
+    assert places(again) == {("t", 0): 9}
+
+
+def test_a_table_stays_open_from_commit_to_commit(table: OffsetTable) -> None:
+    generation = table.begin("g")
+    opens = with_opens(table)
+    for offset in range(5):
+        table.append("g", generation, {"t": {0: offset}})
+        assert places(table) == {("t", 0): offset}
+    assert opens == []
+    shutil.move(table.path, f"{table.path}-before")
+    with pytest.raises(sparklog.RetryError, match="PARTLOG_OFFSETS_TABLE"):
+        table.positions("g")
+    assert opens == [table.path]
+
+
+def with_opens(table: OffsetTable) -> list[str]:
+    """The path of the table, once for each time that it is opened from now on."""
+    lake: Any = table._lake
+    delta, opens = lake._delta, []
+
+    def opened(path: str, **named: Any) -> deltalake.DeltaTable:
+        opens.append(path)
+        return delta.DeltaTable(path, **named)
+
+    lake._delta = SimpleNamespace(**vars(delta))
+    lake._delta.DeltaTable = opened
+    return opens
+
+
 def test_a_table_that_was_copied_back_is_the_same(table: OffsetTable) -> None:
     table.append("g", table.begin("g"), {"t": {0: 5}})
     shutil.move(table.path, f"{table.path}-before")
