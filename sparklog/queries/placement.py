@@ -103,11 +103,11 @@ class Placement:
         self.groups = [group] if isinstance(group, str) else list(group)
         if self.groups and table is None:
             raise ValueError("`table` must be the offset table that has the positions of the groups")
-        logs = arguments.topic_logs(root)
-        self.topic = Topic(logs, topic)
+        self._logs = arguments.topic_logs(root)
+        self.topic = Topic(self._logs, topic)
         self.refresh_s = refresh_s
-        self._files = logs.log(topic)
-        self._table = None if table is None else OffsetTable(table, logs)
+        self._files = self._logs.log(topic)
+        self._table = None if table is None else OffsetTable(table, self._logs)
         self._clock = clock
         self._last: _Look | None = None
         self._speeds: dict[tuple[str, int], float] = {}
@@ -144,6 +144,8 @@ class Placement:
             found = self._table.positions(group, state.topic)
         except SparklogError as error:
             _log.warning("the lag of group %s counts as 0 for new keys of topic %s: %s", group, state.topic, error)
+            if error.id == "OFFSETS_TABLE_REPLACED":
+                self._table = OffsetTable(self._table.path, self._logs)  # the next look asks the table that is there now
             return {}
         return {each.partition: each.offset for each in found if each.topic_id == state.topic_id}
 

@@ -11,7 +11,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from sparklog.errors import GenerationFenced, SparklogError
+from sparklog.errors import SparklogError
 from sparklog.offsets.owner import Owner, is_behind
 from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.topics import Topics
@@ -26,6 +26,8 @@ _log = logging.getLogger(__name__)
 _LOOK_S = 1.0
 """How often a tracker asks whether the query still runs."""
 _RETRY_MAX_S = 60.0
+_ENDING = {"GENERATION_FENCED", "OFFSETS_TABLE_REPLACED", "QUERY_NOT_OF_ROOT"}
+"""The errors after which no later commit can succeed."""
 _END_S = 30.0
 """How long `stop` waits for a commit that is being written."""
 
@@ -62,13 +64,17 @@ class Tracker:
     """Commits for one query, as `track` begins it. In a `with` statement, its end is `stop()`.
 
     It works on a thread of its own, and looks only at what Spark keeps of the query anyway, so it does not slow the query and cannot fail
-    it. A commit that failed is tried again, later each time, up to a minute. If another owner took the group, it stops.
+    it. A commit that failed is tried again, later each time, up to a minute. If another owner took the group, or another table is in the
+    place of the offset table, the tracker stops.
     """
 
     group: str
     """The name of the group."""
     failure: Exception | None
-    """Why the last attempt to commit failed; None if it did not. After GenerationFenced the tracker has stopped."""
+    """Why the last attempt to commit failed; None if it did not.
+
+    After GenerationFenced and OFFSETS_TABLE_REPLACED the tracker has stopped.
+    """
 
     def __init__(
         self,
@@ -197,7 +203,7 @@ class Tracker:
         self._failed += 1
         pause = min(_RETRY_MAX_S, self._interval_s * 2 ** min(self._failed, 10))
         self._due = time.monotonic() + pause
-        if isinstance(error, GenerationFenced) or (isinstance(error, SparklogError) and error.id == "QUERY_NOT_OF_ROOT"):
+        if isinstance(error, SparklogError) and error.id in _ENDING:
             self._over = True
             atexit.unregister(self._at_exit)
             _log.warning("the tracker of group %s stopped: %s", self.group, error)

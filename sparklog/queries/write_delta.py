@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from sparklog import arguments
+from sparklog.errors import SparklogError
 from sparklog.offsets import places
 from sparklog.offsets.owner import Owner
 from sparklog.offsets.rows import require_group
@@ -68,7 +69,18 @@ class WriteDelta:
         self._owner: Owner | None = None
 
     def __call__(self, rows: DataFrame, epoch: int) -> None:
-        """Writes a micro-batch, and commits its offsets."""
+        """Writes a micro-batch, and commits its offsets.
+
+        After OFFSETS_TABLE_REPLACED, the next call opens the table that is there then, and begins a generation of the group in it.
+        """
+        try:
+            self._write(rows, epoch)
+        except SparklogError as error:
+            if error.id == "OFFSETS_TABLE_REPLACED":
+                self._opened = self._owner = None
+            raise
+
+    def _write(self, rows: DataFrame, epoch: int) -> None:
         if self._opened is None:
             self._opened = OffsetTable(self._table, self._root)
         read = reads.of_checkpoint(self._checkpoint, epoch, self._opened.topics)

@@ -1,6 +1,7 @@
 """The shares of partitions in new keys, from what was written and read between two looks."""
 
 import logging
+import shutil
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,23 @@ def test_a_group_that_cannot_be_asked_counts_for_nothing(tmp_path: Path, caplog:
         placed.write(0, b"key", 10)
         assert placed.look(10)[0] < placed.look(10)[1]
     assert "the lag of group g counts as 0 for new keys of topic t" in caplog.text
+
+
+def test_the_lag_is_that_of_the_table_that_took_the_place_of_another_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    placed = Placed(tmp_path / "root", tmp_path / "table", group="g")
+    placed.write(0, b"key", 10)
+    OffsetTable(tmp_path / "table", tmp_path / "root").begin("g", {"t": {0: 10}})
+    placed.look(0)
+    assert placed.placement._last.lag("g", 0) == 0
+    shutil.rmtree(tmp_path / "table")
+    OffsetTable(tmp_path / "table", tmp_path / "root").begin("g", {"t": {0: 3}})
+    with caplog.at_level(logging.WARNING):
+        placed.look(10)
+        assert "PARTLOG_OFFSETS_TABLE_REPLACED" in caplog.text
+        caplog.clear()
+        placed.look(10)
+    assert placed.placement._last.lag("g", 0) == 7
+    assert caplog.text == ""
 
 
 def test_a_closed_partition_has_no_share_and_a_reroute_begins_anew(tmp_path: Path) -> None:

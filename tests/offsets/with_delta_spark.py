@@ -95,6 +95,29 @@ def test_a_query_whose_group_was_taken_writes_no_output_any_more(spark, topic, t
     assert places(table, "g") == {("t", 0): 0, ("t", 1): 0}
 
 
+def test_a_query_that_starts_again_commits_to_the_table_that_took_the_place_of_another_one(spark, topic, tmp_path):
+    """The function is the same: a program that supervises a query starts it again with what it has."""
+    table, out, checkpoint = OffsetTable(tmp_path / "table", topic.root), tmp_path / "out", str(tmp_path / "checkpoint")
+    function = write_delta(out, table=table.path, group="g", root=topic.root, checkpoint=checkpoint)
+    given = spark.readStream.format("partlog").options(subscribe="t", startingOffsets="earliest").load(str(topic.root))
+    writer = given.select("partition", "offset").writeStream.foreachBatch(function).option("checkpointLocation", checkpoint)
+    query = writer.start()
+    try:
+        query.processAllAvailable()
+        Path(table.path).rename(tmp_path / "table-before")
+        again = OffsetTable(table.path, topic.root)
+        again.begin("g", {"t": {0: 1}})
+        topic.append(records(1))
+        with pytest.raises(StreamingQueryException, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
+            query.processAllAvailable()
+        query = writer.start()
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    assert places(again, "g") == {("t", 0): 26, ("t", 1): 10}
+    assert spark.read.format("delta").load(str(out)).count() == 36
+
+
 def test_write_delta_opens_a_topic_once_for_all_micro_batches(spark, topic, tmp_path, opens):
     table, checkpoint = str(tmp_path / "table"), str(tmp_path / "checkpoint")
     function = write_delta(tmp_path / "out", table=table, group="g", root=topic.root, checkpoint=checkpoint)

@@ -101,6 +101,24 @@ def test_a_query_of_a_topic_that_was_created_again_takes_the_group_there_though_
     assert places(table) == {0: 4, 1: 0}
 
 
+def test_a_tracker_ends_where_its_table_was_deleted_and_made_again(start, topic, table, caplog):
+    query, _ = start(always=True)
+    query.processAllAvailable()
+    tracker = track(query, "g", topic.root, table.path, interval_s=0.1)
+    until(lambda: places(table) == {0: 25, 1: 10})
+    Path(table.path).rename(f"{table.path}-before")
+    again = OffsetTable(table.path, topic.root)
+    again.begin("g", {"t": {0: 1}})
+    topic.append(records(1))
+    until(lambda: not tracker._thread.is_alive())
+    for call in (tracker.flush, tracker.stop):
+        with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
+            call()
+    assert tracker.failure is not None
+    assert "the tracker of group g stopped: [PARTLOG_OFFSETS_TABLE_REPLACED]" in caplog.text
+    assert places(again) == {0: 1}
+
+
 def test_a_query_that_began_further_back_takes_the_group_back_and_a_zombie_moves_nothing(start, topic, table):
     table.end("g", table.begin("g", {"t": {0: 25, 1: 10}}))
     topic.append(records(1))
