@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sparklog.errors import SparklogError
 from sparklog.offsets.rows import Position
 from sparklog.offsets.topics import require_same
 from sparklog.ondisk.reader import PartitionReader
@@ -16,6 +17,8 @@ from sparklog.ondisk.state import State, unread
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.show.display import SHOWN, Display, counted
 
+_DELETED = {"OFFSETS_EXPIRED", "TOPIC_NOT_FOUND", "TOPIC_REPLACED"}
+"""The errors of a read whose records were deleted after its state."""
 LAG = pa.schema(
     [
         pa.field("group", pa.string()),
@@ -86,7 +89,19 @@ def _bytes(log: TopicLog, state: State, partition: int, start: int) -> int:
 
 
 def _seconds(log: TopicLog, state: State, partition: int, start: int) -> float | None:
-    """From the time of the first unread record to the greatest one of the unread records; None if the first one has no time."""
+    """From the time of the first unread record to the greatest one of the unread records.
+
+    None if the first one has no time, or if the records of this state were deleted since.
+    """
+    try:
+        return _seconds_read(log, state, partition, start)
+    except SparklogError as error:
+        if error.id not in _DELETED:
+            raise
+        return None
+
+
+def _seconds_read(log: TopicLog, state: State, partition: int, start: int) -> float | None:
     segments = list(log.segments(state, partition, start))
     if not segments:
         return 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from contextlib import suppress
+from typing import Any
 
 import pyarrow as pa
 
@@ -31,6 +32,8 @@ class GroupSnapshot(Displayed):
         self._found = found
         self._topics = topics
         self._table = table
+        self._lags: dict[str, list[dict[str, Any]]] = {}
+        """The rows of `lag`, by topic."""
 
     @functools.cached_property
     def summary(self) -> GroupSummary:
@@ -56,14 +59,16 @@ class GroupSnapshot(Displayed):
         return [] if self._found.state is None else views.shares(self._found.state)
 
     def lag(self, topic: str | None = None) -> pa.Table:
-        """As `OffsetTable.lag`, as an Arrow table."""
+        """As `OffsetTable.lag`, as an Arrow table. Each topic is read once, however often this is called."""
         noted = self.positions(topic)
         # Members go on where a topic was deleted or created again, and so does the question how far they are.
         gone = [each for each in noted if each.note] if self._found.state else []
         rows = []
         for name in sorted({each.topic for each in noted} - {each.topic for each in gone}):
-            of = [each for each in noted if each.topic == name]
-            rows += lags.of_topic(self.name, self._topics.log(name), self._topics.state(name), of)
+            if name not in self._lags:
+                of = [each for each in noted if each.topic == name]
+                self._lags[name] = lags.of_topic(self.name, self._topics.log(name), self._topics.state(name), of)
+            rows += self._lags[name]
         return pa.Table.from_pylist(rows + [lags.unknown(each) for each in gone], lags.LAG)
 
     def show(self) -> None:

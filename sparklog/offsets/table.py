@@ -401,7 +401,7 @@ class OffsetTable:
         * records: the offsets from the position to the end that have not expired: end − offset, or end − start if that is less.
           bytes: the stored bytes of these records, interpolated within a segment.
         * seconds: from the time of the first unread record to the greatest one of all unread records; 0 if all is read. None if the first
-          unread record does not have a time.
+          unread record does not have a time, or was deleted meanwhile.
         """
         table = self.group(group).lag(topic)
         return table if self._spark is None else self._spark.createDataFrame(table)

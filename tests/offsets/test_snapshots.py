@@ -34,6 +34,27 @@ def test_a_snapshot_stays_as_it_was(topic, table, shared):
     assert behind == group.summary.lag == sum(each.lag for each in group.members()) > 0
 
 
+def expire(topic):
+    """Retention deletes the first segment of partition 0, with its data file."""
+    first = topic.live[0][0]
+    topic.commit(removed=[first], starts=[first["end"], 0])
+    (topic.folder / first["file"]).unlink()
+
+
+def test_the_lag_of_a_snapshot_stays_although_records_expire(topic, table):
+    table.begin("g", {"t": {0: 5, 1: 10}})
+    read, late = table.group("g"), table.group("g")
+    assert late.summary.lag == 20
+    before = read.lag()
+    assert before["seconds"].to_pylist()[0] > 0
+    expire(topic)
+    assert read.lag() == before
+    assert "behind by 20 records" in str(read)
+    # A time that can no longer be read is not known.
+    assert late.lag().drop_columns("seconds") == before.drop_columns("seconds")
+    assert late.lag()["seconds"].to_pylist() == [None, 0.0]
+
+
 def test_a_snapshot_shows_its_lag(table, shared, capsys):
     group = table.group("shared")
     group.show()
