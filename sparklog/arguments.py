@@ -67,11 +67,13 @@ def function(name: str, given: F) -> F:
     raise TypeError(f"`{name}` is {given!r}, of type {type(given).__name__}; it must be a function")
 
 
-def count(name: str, given: object) -> int:
-    """The argument as an integer of 0 or more."""
+def count(name: str, given: object, most: int | None = None) -> int:
+    """The argument as an integer of 0 or more, and at most `most`."""
     number = integer(name, given)
     if number < 0:
         raise SparklogError("OPTION_VALUE", option=name, value=number, reason="it must not be negative")
+    if most is not None and number > most:
+        raise SparklogError("OPTION_VALUE", option=name, value=number, reason=f"it must be {most:,} or less")
     return number
 
 

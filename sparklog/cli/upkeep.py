@@ -214,7 +214,9 @@ def move_keys(
 def suggest_moves(
     root: Root,
     topic: TopicName,
-    max_moves: Annotated[int, typer.Option("--max-moves", metavar="NUMBER", help="How many slots may move at most.", min=0)] = 100,
+    max_moves: Annotated[
+        int, typer.Option("--max-moves", metavar="NUMBER", help="How many slots may move at most.", min=0, max=65_536)
+    ] = 100,
     execute: Annotated[bool, typer.Option("--execute", help="Do it. Without it, only say what would be done.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -222,7 +224,8 @@ def suggest_moves(
 
     The newest records of each slot are counted, of about 32 MiB of each partition. Busy slots of busy partitions are exchanged for idle
     slots of others, the busiest first. No slot moves if the greatest load would fall by less than 5 %, such as where one key is busy alone.
-    Streams and consumers read each key in order nevertheless. Only --execute starts Spark; it does what `sparklog move-slots` does.
+    Streams and consumers read each key in order nevertheless. Only --execute starts Spark; it does what `sparklog move-slots` does. Writes
+    that were planned before are refused then.
 
     Examples:  sparklog suggest-moves ROOT orders
                sparklog suggest-moves ROOT orders --max-moves 20 --execute
@@ -233,7 +236,7 @@ def suggest_moves(
     if execute and moves:
         _called("move_slots", root, topic, {"moves": dict(moves)})
     after = "Nothing was changed (add --execute to do it)" if moves and not execute else None
-    answer(as_json, {"executed": execute, **moves.as_dict()}, moves.display(None), after=after)
+    answer(as_json, {"executed": execute, **moves.as_dict()}, moves.display(None, moved=execute), after=after)
 
 
 def _called(procedure: str, root: str, topic: str | None, arguments: dict[str, Any]) -> list[dict[str, Any]]:

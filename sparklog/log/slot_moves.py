@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     Longs = npt.NDArray[np.int64]
 
-MOVES = 100
-"""So many slots move at most, if the caller does not say."""
+MOVES_MAX = 65_536
+"""The most slots that one call exchanges."""
 _BYTES = 32 << 20
 """The bytes of stored batches that the sample of a partition is meant to have."""
 _WORTHWHILE = 0.05
@@ -85,18 +85,25 @@ class SlotMoves(Displayed, dict[int, int]):
     def _display(self) -> Display:
         return self.display()
 
-    def display(self, most: int | None = SHOWN) -> Display:
-        """The table of the first partitions, at most that many."""
+    def display(self, most: int | None = SHOWN, *, moved: bool = False) -> Display:
+        """The table of the first partitions, at most that many. `moved` says that the moves were made."""
         about = [f"A sample: {counted(sum(each.records_before for each in self.loads), 'record')} with keys, the newest of each partition"]
         columns = ["partition", "weight", "records before", "records after", "slots moved"]
         rows: list[list[object]] = [list(vars(each).values()) for each in self.loads[:most]]
-        return Display(f"Topic {self.topic}: {counted(len(self), 'slot')} to move", about, columns, rows, more=len(self.loads) - len(rows))
+        title = f"Topic {self.topic}: {counted(len(self), 'slot')} {'moved' if moved else 'to move'}"
+        return Display(title, about, columns, rows, more=len(self.loads) - len(rows))
 
 
 def sums_of(table: Longs, loads: Longs, partitions: int) -> Longs:
     """The load of each partition; `loads` has that of each slot."""
     bound = table != UNBOUND
     return np.bincount(table[bound], weights=loads[bound], minlength=partitions).astype(np.int64)
+
+
+def _exchanged(slots: Longs, leaves: np.intp, comes: np.int64) -> Longs:
+    """Slots in order, with the slot `comes` in place of the slot at the index `leaves`."""
+    rest = np.delete(slots, leaves)
+    return np.insert(rest, np.searchsorted(rest, comes), comes)
 
 
 def levelled(table: Longs, loads: Longs, weights: Sequence[int], most: int) -> dict[int, int]:
@@ -110,24 +117,29 @@ def levelled(table: Longs, loads: Longs, weights: Sequence[int], most: int) -> d
     The result depends on the arguments alone. It is empty if the greatest load by weight would fall by less than 5 %.
     """
     homes, sums = table.copy(), sums_of(table, loads, len(weights)).astype(np.float64)
+    order = np.argsort(table, kind="stable")
+    slots = np.split(order, np.searchsorted(table[order], np.arange(len(weights) + 1)))[1:-1]
     opened, shares = np.flatnonzero(weights), np.asarray(weights, dtype=np.float64)
     before = (sums[opened] / shares[opened]).max()
     for _ in range(most // 2):
         by_weight = sums[opened] / shares[opened]
         busiest, idlest = opened[by_weight.argmax()], opened[by_weight.argmin()]
-        own, others = np.flatnonzero(homes == busiest), np.flatnonzero(homes == idlest)
+        own, others = slots[busiest], slots[idlest]
         if busiest == idlest or not others.size:
             break
-        back = others[loads[others].argmin()]
+        given = loads[others].argmin()
+        back = others[given]
         gains = loads[own] - loads[back]
         fit = (gains > 0) & ((sums[idlest] + gains) / shares[idlest] < by_weight.max())
         if not fit.any():
             break
         # The largest slot whose move lowers the greatest load, or how many partitions have it.
-        chosen = own[np.where(fit, gains, 0).argmax()]
+        taken = np.where(fit, gains, 0).argmax()
+        chosen = own[taken]
         gain = loads[chosen] - loads[back]
         sums[busiest] -= gain
         sums[idlest] += gain
+        slots[busiest], slots[idlest] = _exchanged(own, taken, back), _exchanged(others, given, chosen)
         homes[chosen], homes[back] = idlest, busiest
     fell = before - (sums[opened] / shares[opened]).max()
     if fell < _WORTHWHILE * before:

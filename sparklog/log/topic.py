@@ -113,25 +113,25 @@ class Topic(Displayed):
         About 32 MiB of the newest record batches of each partition are read, and the records of each slot are counted. Busy slots of the
         busiest partition are exchanged for the smallest slots of the idlest one, the largest first. So each partition keeps its number of
         slots. No slot moves if the greatest load, by weight, would fall by less than 5 %, such as where one key is busy alone. The topic is
-        not changed: `CALL partlog.move_slots` makes the moves.
+        not changed: `CALL partlog.move_slots` makes the moves. Then writes that were planned before are refused.
 
         Args:
-            max_moves: How many slots may move, 0 or more.
+            max_moves: How many slots may move, from 0 to 65,536.
 
         Returns:
             The partition by slot. `loads` has the load of each partition before and after. `sql` is the argument for `move_slots`.
 
         Raises:
-            CallError: OPTION_VALUE if `max_moves` is negative.
+            CallError: OPTION_VALUE if `max_moves` is not in that range.
             DataError: SEGMENT_CORRUPT or BATCH_CORRUPT if a record of the sample cannot be read.
 
         Example:
             >>> if moves := topic.suggest_moves():
             ...     spark.sql(f"CALL partlog.move_slots('{topic.root}', '{topic.name}', {moves.sql})")
         """
-        from sparklog.log.slot_moves import SlotMoves
+        from sparklog.log.slot_moves import MOVES_MAX, SlotMoves
 
-        return SlotMoves.of(self._log, self._log.newest(), arguments.count("max_moves", max_moves))
+        return SlotMoves.of(self._log, self._log.newest(), arguments.count("max_moves", max_moves, MOVES_MAX))
 
     def start_offsets(self) -> dict[int, int]:
         """The log start offset of each partition: the first offset that can still be read."""

@@ -81,6 +81,7 @@ def test_moves_are_suggested_without_spark(run, topic):
     shown = run("suggest-moves", topic.root, "t", "--max-moves", "0")
     assert "Topic t: 0 slots to move" in shown
     assert "Nothing was changed" not in shown
+    assert "Topic t: 0 slots moved" in run("suggest-moves", topic.root, "t", "--max-moves", "0", "--execute")
 
 
 def test_what_is_refused_before_spark_starts(run, topic):
@@ -108,6 +109,7 @@ def test_what_is_refused_before_spark_starts(run, topic):
         (["reroute", topic.root, "t", "--weights", "0:2,0:3"], "'0:2,0:3' names partition 0 twice."),
         (["delete-records", topic.root, "t", "--offsets", "0:5,00:7"], "'0:5,00:7' names partition 0 twice."),
         (["suggest-moves", topic.root, "t", "--max-moves", "-1"], "--max-moves"),
+        (["suggest-moves", topic.root, "t", "--max-moves", "65537"], "--max-moves"),
         (["move-slots", topic.root, "t", "--moves", "17:3,17:4"], "'17:3,17:4' names slot 17 twice."),
         (["-P"], "sparklog produce ROOT TOPIC"),
         (["create", topic.root], "TOPIC"),

@@ -104,6 +104,7 @@ def test_a_topic_is_levelled_by_its_newest_records(tmp_path):
         "partitions": [vars(each) for each in moves.loads],
     }
     assert "Topic t: 2 slots to move" in repr(moves)
+    assert "Topic t: 2 slots moved" in moves.display(moved=True).text()
     assert f"A sample: {first + second + 101} records with keys" in repr(moves)
     taken = {partition: [slot for slot, to in moves.items() if to == partition] for partition in (0, 1)}
     routed.put(routed.reroute([1, 1], taken))
@@ -121,8 +122,10 @@ def test_a_topic_without_records_or_with_one_busy_key_moves_nothing(tmp_path):
     assert (len(moves), moves.sql) == (0, "map()")
     assert {each.records_before for each in moves.loads} == {0, 50}
     assert not Log(tmp_path)["t"].suggest_moves(0)
-    with pytest.raises(CallError, match="max_moves"):
-        Log(tmp_path)["t"].suggest_moves(-1)
+    for most in (-1, 65_537):
+        with pytest.raises(CallError, match="max_moves"):
+            Log(tmp_path)["t"].suggest_moves(most)
+    assert not Log(tmp_path)["t"].suggest_moves(65_536)
 
 
 def test_a_large_segment_is_read_from_its_middle_on(tmp_path, monkeypatch):
