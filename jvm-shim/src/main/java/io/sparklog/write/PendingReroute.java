@@ -13,7 +13,10 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.random.RandomGenerator;
 
-/** The re-route that waits for the next write. The write begins after it: so no lone writer is refused. FORMAT.md section 13.6. */
+/**
+ * The re-route that waits for the next write. The write is planned again after the re-route, so a writer that writes alone is not refused.
+ * FORMAT.md section 13.6.
+ */
 public final class PendingReroute implements Repeatable {
   private final TopicLog log;
   private final State planned;
@@ -26,14 +29,14 @@ public final class PendingReroute implements Repeatable {
   /**
    * Commits the re-route of a topic that waits, if there is one. Where that is not possible now, a later write makes it.
    *
-   * @return whether a re-route waited: a write that was planned before must be planned once more
+   * @return false if no re-route waited; otherwise a write that was planned before must be planned once more
    */
   public static boolean apply(TopicLog log, Clock clock, RandomGenerator random) {
-    Optional<State> latest = log.latest();
-    if (latest.isEmpty() || isDone(latest.get())) {
-      return false;
-    }
     try {
+      Optional<State> latest = log.latest();
+      if (latest.isEmpty() || isDone(latest.get())) {
+        return false;
+      }
       new TopicWork(log, clock, random).commit(new PendingReroute(log, latest.get()));
     } catch (PartlogException e) {
       Warnings.warn(PendingReroute.class, "topic {} under {} cannot be re-routed before this write, which goes on without that",

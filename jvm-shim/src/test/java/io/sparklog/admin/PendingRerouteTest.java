@@ -14,7 +14,9 @@ import io.sparklog.log.TopicLog;
 import io.sparklog.routing.Routing;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.FaultyStore;
 import io.sparklog.upkeep.TopicWork;
+import io.sparklog.write.PendingReroute;
 import java.io.IOException;
 import java.time.Clock;
 import java.util.Arrays;
@@ -119,6 +121,18 @@ final class PendingRerouteTest extends CommitsOverFaults {
       assertTrue(refused.getMessage().contains("to the weights [3, 1, 1, 1]"), refused.getMessage());
     }
     assertEquals(version, state().version());
+  }
+
+  @Test
+  void aTopicThatCannotBeReadIsReroutedByALaterWrite() throws IOException {
+    commit(100, null);
+    administration().addPartitions(6, RerouteTime.NEXT_WRITE, false);
+    store.fail("list " + TOPIC_FOLDER, 1, FaultyStore.When.BEFORE, new IOException("no"));
+    TopicLog log = new TopicLog(store.store(), "t");
+    assertTrue(PendingReroute.apply(log, Clock.systemUTC(), random));
+    assertEquals(4, state().partitions());
+    assertTrue(PendingReroute.apply(log, Clock.systemUTC(), random));
+    assertEquals(6, state().partitions());
   }
 
   /** Thousands of numbers of one digit fit into a value, and as many of seven do not. */
