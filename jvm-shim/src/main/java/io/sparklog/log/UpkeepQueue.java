@@ -6,7 +6,7 @@ import java.util.Optional;
 
 /**
  * The upkeep of one topic that this process owes. One run is at work at a time, and the commits that come meanwhile share the next run. The
- * queue has no thread: the callers that wait do the runs, and the next of them does a run that has no waiting caller.
+ * queue has no thread: the callers that wait do the runs. A run whose caller does not wait is done by the next caller that waits.
  */
 public final class UpkeepQueue {
   /** The upkeep that follows one commit, or several of them together. It throws nothing. */
@@ -28,8 +28,8 @@ public final class UpkeepQueue {
   }
 
   /**
-   * Returns when {@code run}, which was added and not taken by another, is done. This thread does what waits until then, in order, unless
-   * another thread does. An interrupt ends no waiting: the thread is interrupted again when it works, and when this returns.
+   * Returns when {@code run}, which was added and not taken by another, is done. Until then, this thread does the waiting runs in order,
+   * unless another thread does them. An interrupt ends no waiting: the thread is interrupted again when it works, and when this returns.
    */
   public void await(Run run) {
     for (Optional<Run> next = next(run); next.isPresent(); next = next(run)) {

@@ -46,7 +46,7 @@ final class Operations {
   /** The memory of a write if it does not say otherwise. */
   private static final long BUFFER_BYTES = Options.of(Map.of(), Options.Side.WRITE).number("write.buffer.bytes");
 
-  /** How much of each partition tells which keys share a slot. */
+  /** The bytes read of each partition to find the keys of a slot. */
   private static final long SAMPLE_BYTES = 32L << 20;
 
   private Operations() {}

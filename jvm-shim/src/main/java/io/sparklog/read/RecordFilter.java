@@ -237,7 +237,11 @@ public sealed interface RecordFilter extends Serializable
     }
   }
 
-  /** Met by the records that meet all of some filters; or one of them at least. An array, so that a test of a record allocates nothing. */
+  /**
+   * Several filters in one. With {@code all}, a record must meet each filter; otherwise one filter is enough.
+   *
+   * @param filters an array, so that a test of a record allocates nothing
+   */
   record Several(boolean all, RecordFilter[] filters) implements RecordFilter {
     @Override
     public long bytes() {

@@ -42,7 +42,7 @@ public final class SplitPlanner {
     this.finder = new ExtentFinder(topics, walked);
   }
 
-  /** The splits say the routing epochs of their offsets if these are asked for. */
+  /** If asked, the splits carry the routing epochs of their offsets. */
   public SplitPlanner withEpochs(boolean asked) {
     withEpochs = asked;
     return this;

@@ -5,8 +5,9 @@ import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /**
- * Where the records of a topic go by their keys: from the hash of a key to a partition. FORMAT.md section 13. The
- * router of each writer must be admitted by that of the topic. Records without a key are for {@link NullKeyRouter}.
+ * Where the records of a topic go by their keys: from the hash of a key to a partition. FORMAT.md section 13.
+ *
+ * <p>A topic's router must admit the router of each writer. Records without a key are for {@link NullKeyRouter}.
  */
 public final class Router implements Serializable {
   private static final long serialVersionUID = 1;

@@ -44,7 +44,7 @@ public final class Routing {
     this.numbers = numbers;
   }
 
-  /** That of a topic without slots, by those that it gets in its first re-route. */
+  /** The routing of a topic without slots. Its table has the slots that the first re-route gives the topic. */
   public static Routing modulo(int partitions) {
     return beginning(partitions, SlotTable.modulo(partitions));
   }
@@ -230,6 +230,9 @@ public final class Routing {
 
   /** For each of {@link #past}, the partitions that gave slots, by the partition that took them. */
   public synchronized List<Map<Integer, Set<Integer>>> givers() {
+    if (past.isEmpty()) {
+      return List.of();
+    }
     if (givers == null) {
       List<Map<Integer, Set<Integer>>> all = new ArrayList<>();
       int[] homes = first.partitions();

@@ -94,8 +94,8 @@ public final class ReadRequest {
   }
 
   /**
-   * Refuses options with which no query can run where the stream is defined, and not when the query runs. The checkpoint of a query says
-   * where the query begins, and whether it has read a topic that is gone.
+   * Refuses, where the stream is defined, options with which no query can run. The checkpoint of a query says where the query begins, and
+   * whether it has read a topic that is gone.
    *
    * @param options of a read
    * @throws io.sparklog.spec.PartlogException OPTION_VALUE, and what {@link Subscription#resolve} throws

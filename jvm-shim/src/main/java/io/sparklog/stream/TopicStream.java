@@ -330,7 +330,7 @@ public final class TopicStream {
   private static final class Look {
     private final List<Subscription.Subscribed> topics;
 
-    /** Where a query stands that has read all of this; null if the query never stood there. */
+    /** The offsets of a query that has read all topics of this look; null if no query has. */
     private StreamOffsets allRead;
     private StreamOffsets ends;
 

@@ -74,7 +74,7 @@ final class Upkeep implements UpkeepQueue.Run {
     try {
       Step.COMMIT_DONE.reached();
       log.owed().add(this);
-    } catch (Throwable e) { // An Error, too, must not make a commit that is done look as if it had failed.
+    } catch (Throwable e) { // An Error, too, must not make a finished commit look failed.
       warn("handing over what follows", e);
     } finally {
       if (held) {
@@ -99,7 +99,7 @@ final class Upkeep implements UpkeepQueue.Run {
     }
   }
 
-  /** An operator's terms are for the operator's own run: they may keep more than the topic's. */
+  /** A run with an operator's terms is not shared: these terms may keep more records than the topic's terms. */
   @Override
   public boolean takes(UpkeepQueue.Run later) {
     if (!(later instanceof Upkeep taken) || taken.terms != terms) {
