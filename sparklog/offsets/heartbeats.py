@@ -47,8 +47,9 @@ class Heartbeats:
         part.replace(self.folder / f"{member}.json")
 
     def call(self, member: str) -> None:
-        """Says to a member that it was given a share."""
-        (self.folder / f"{member}.given").touch()
+        """Says to a member that it was given a share. A member without a heartbeat in the folder is not called: it may have left."""
+        if (self.folder / f"{member}.json").exists():
+            (self.folder / f"{member}.given").touch()
 
     def called(self, member: str) -> int:
         """A number that is another one after each call of a member; 0 before the first call."""

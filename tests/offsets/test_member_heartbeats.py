@@ -15,6 +15,7 @@ from offsets.member_world import Group, Process, Thread
 from offsets.programs import WAIT_S, World, share_out, until
 
 from sparklog.membership.pulse import Pulse
+from sparklog.offsets.heartbeats import Heartbeats
 
 SESSION_S = Thread.mortal_ms // 1000
 
@@ -201,3 +202,14 @@ def test_a_member_looks_each_tenth_of_a_second_whether_it_was_called(tmp_path: P
     assert pulse.is_called("a")
     now = 0.5
     assert not pulse.is_called("a")
+
+
+def test_a_member_that_has_left_is_not_called(tmp_path: Path):
+    """Nothing would delete the file of the call."""
+    found = Heartbeats(str(tmp_path / "offsets"), "g")
+    found.write("one", 1, 1)
+    found.call("one")
+    assert found.called("one") > 0
+    found.remove(["one"])
+    found.call("one")
+    assert (found.called("one"), list(found.folder.iterdir())) == (0, [])
