@@ -173,7 +173,7 @@ def _offsets_page() -> str:
         " A commit of positions by a member has none. A commit has its number as the version of a `txn` action with the application id "
         "`sparklog.offsets/<group>`, and its rows have the number in `seq`. A writer looks at the group, and commits with the number "
         "after the newest one. Delta lets only one commit have a number: if another writer was first, the writer looks again. So "
-        "whatever a writer commits follows from all commits before it.\n"
+        "each commit follows from all commits before it.\n"
         "* An owner takes the next **generation** in a commit that has the positions of the one before. An owner whose generation is not "
         "the newest commits nothing (`GENERATION_FENCED`). So a group skips nothing, and loses no acknowledged commit, whichever owners "
         "overlap or die.\n"

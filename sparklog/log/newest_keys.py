@@ -35,7 +35,7 @@ def newest_keys(log: TopicLog, state: State, partition: int, low: int, octets: i
 
 
 def _first(log: TopicLog, state: State, partition: int, low: int, octets: int, records: float) -> int:
-    """The offset, `low` or above it, from which on a partition has about that many records, or bytes of the limit."""
+    """The offset, at least `low`, from which the partition has about `records` records or `octets` bytes, whichever limit comes first."""
     at, left = state.ends[partition], float(octets)
     while at > low and records > 0 and left > 0:
         (segment,) = log.segments(state, partition, at - 1, at)

@@ -26,14 +26,15 @@ MOVES_MAX = 65_536
 _BYTES = 32 << 20
 """The bytes of stored batches that the sample of a partition is meant to have."""
 _WORTHWHILE = 0.05
-"""The greatest load must fall by this part at least, or nothing is worth its barrier."""
+"""No slot moves unless the greatest load falls by this share."""
 
 
 @dataclass(frozen=True)
 class PartitionLoad:
     """How many records of the sample have keys in the slots of a partition, before and after the moves.
 
-    `weight` is 0 if the partition is closed. `moved` is the number of slots that it takes; it gives as many.
+    `weight` is 0 if the partition is closed. `moved` is the number of slots that the partition takes. It gives away the
+    same number.
     """
 
     partition: int
@@ -95,7 +96,7 @@ class SlotMoves(Displayed, dict[int, int]):
 
 
 def sums_of(table: Longs, loads: Longs, partitions: int) -> Longs:
-    """The load of each partition; `loads` has that of each slot."""
+    """The load of each partition. `loads` has the load of each slot."""
     bound = table != UNBOUND
     return np.bincount(table[bound], weights=loads[bound], minlength=partitions).astype(np.int64)
 

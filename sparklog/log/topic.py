@@ -108,7 +108,7 @@ class Topic(Displayed):
         return HotSlots.of(self._log, self._log.newest(), arguments.count("n", n), arguments.count("records", records))
 
     def suggest_moves(self, max_moves: int = 100) -> SlotMoves:
-        """The slots whose exchange levels partitions with keys that are not equally busy: the new partition of each.
+        """Chooses slots to exchange, so that partitions have more equal loads.
 
         About 32 MiB of the newest record batches of each partition are read, and the records of each slot are counted. Busy slots of the
         busiest partition are exchanged for the smallest slots of the idlest one, the largest first. So each partition keeps its number of

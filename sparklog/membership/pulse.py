@@ -18,7 +18,7 @@ _LIVE = 0.8
 """A member stops by itself after this part of its session, before others may expire it."""
 
 _CALLS_S = 0.1
-"""A member looks so often whether it was called, in seconds. A look costs some microseconds, as much as some records."""
+"""Seconds between two looks of a member at its file of calls. A look costs some microseconds, as much as some records."""
 
 _EXIT_S = 10
 """A process that ends waits so long for the heartbeats that are on their way: deltalake crashes where Python ends beneath it."""
@@ -82,9 +82,9 @@ class Pulse:
         return lambda: clock() < self._live_until
 
     def start(self, beat: Callable[[], None], every_s: float) -> None:
-        """Calls `beat` so often, from a thread of its own, until `stop`; and once more when the session of a silent member ends.
+        """Starts a thread that calls `beat` every `every_s` seconds until `stop`, and also when the session of a silent member ends.
 
-        Does nothing if it does so already.
+        Does nothing if the thread was started before.
         """
 
         def run() -> None:
@@ -162,7 +162,7 @@ class Pulse:
                 self._heartbeats.call(each)
 
     def is_called(self, member: str) -> bool:
-        """Whether another member called this one since this was answered last. It is answered each tenth of a second; else False."""
+        """Whether another member called this member since the last look. Within 0.1 s of a look the answer is False."""
         now = self._clock()
         if now - self._asked < _CALLS_S:
             return False

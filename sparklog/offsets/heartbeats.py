@@ -93,8 +93,8 @@ def _mark(found: os.stat_result) -> Mark:
 
 
 _NEARLY = 0.88
-"""A member that was silent for this part of its session may have died with members that were silent for all of their sessions: the last
-heartbeats of a process with several members are a tenth of a session apart, and as much more as a heartbeat takes."""
+"""Members of one process die together, but their last heartbeats lie up to a tenth of a session apart, plus the time of one heartbeat.
+So a member that is silent for this part of its session may be dead too."""
 _LATE = 2 - _NEARLY
 """The observer waits for such members until another member was silent for this part of its session."""
 

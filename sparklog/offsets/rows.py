@@ -31,7 +31,7 @@ COLUMNS = {
     "epoch": (pa.int64(), "The micro-batch of that query."),
     "seq": (
         pa.int64(),
-        "The newest number of its group that its writer knew: the number of its own commit, if that has one.",
+        "The newest number of the group that the writer of the row knew. If the commit of the row has a number, `seq` is that number.",
     ),
     "metadata": (pa.string(), "Free text of the writer; in a note, JSON: what happened (`event`), and an id of the row."),
 }

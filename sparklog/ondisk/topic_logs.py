@@ -10,7 +10,7 @@ from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 
 KEPT = 32
-"""How many topics a program keeps that is asked about any topic: a state has the lines of its segments, and may have an open checkpoint."""
+"""The most topics that a log or the page keeps. A kept topic has the lines of its segments in memory, and may hold a checkpoint open."""
 
 
 class TopicLogs:
