@@ -33,7 +33,7 @@ def groups(root: Root, at_table: Table, as_json: Json = False) -> None:
     Example:  sparklog groups list /data/events --table /data/offsets
     """
     found = opened(at_table, root).summaries()
-    answer(as_json, [_as_json(each) for each in found], found.display(None))
+    answer(as_json, lambda: [_as_json(each) for each in found], lambda: found.display(None))
 
 
 def _as_json(group: GroupSummary) -> dict[str, Any]:
@@ -53,12 +53,16 @@ def lag(root: Root, group: Group, at_table: Table, as_json: Json = False) -> Non
 
 def _lag(group: GroupSnapshot, as_json: bool) -> None:
     found = group.lag().to_pylist()
-    columns = ["topic", "partition", "offset", "start", "end", "records", "bytes", "seconds"]
-    rows = [["" if each[name] is None else each[name] for name in columns] for each in found]
-    records, octets = (sum(each[name] or 0 for each in found) for name in ("records", "bytes"))
-    columns[2], columns[5] = "current offset", "lag"
-    about = f"behind by {counted(records, 'record')}, {octets:,} bytes"
-    answer(as_json, found, Display(f"Group {readable(group.name, 100)}", [about], columns, rows), ["start", "bytes"])
+
+    def display() -> Display:
+        columns = ["topic", "partition", "offset", "start", "end", "records", "bytes", "seconds"]
+        rows = [["" if each[name] is None else each[name] for name in columns] for each in found]
+        records, octets = (sum(each[name] or 0 for each in found) for name in ("records", "bytes"))
+        columns[2], columns[5] = "current offset", "lag"
+        about = f"behind by {counted(records, 'record')}, {octets:,} bytes"
+        return Display(f"Group {readable(group.name, 100)}", [about], columns, rows)
+
+    answer(as_json, lambda: found, display, ["start", "bytes"])
 
 
 def describe(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
@@ -75,13 +79,17 @@ def describe(root: Root, group: Group, at_table: Table, as_json: Json = False) -
     found = [
         {**{"offset": None, "end": None, "records": None}, **lags.get(place, {}), **vars(share)} for place, share in sorted(shares.items())
     ]
-    names = ["topic", "partition", "offset", "end", "records", "epoch", "consumer_id", "waits_for"]
-    columns = ["topic", "partition", "current offset", "log end offset", "lag", "epoch", "consumer-id", "waits for"]
-    cells = [["" if each[name] is None else each[name] for name in names] for each in found]
-    waiting = sum(each["waits_for"] is not None for each in found)
-    about = [f"{counted(len({each.consumer_id for each in shares.values() if each.consumer_id}), 'owner')}"]
-    about[0] += f", {counted(sum(each['records'] or 0 for each in found), 'record')} behind, {counted(waiting, 'partition')} on the way"
-    answer(as_json, found, Display(f"Group {readable(group, 100)}", about, columns, cells), ["epoch", "log end offset"])
+
+    def display() -> Display:
+        names = ["topic", "partition", "offset", "end", "records", "epoch", "consumer_id", "waits_for"]
+        columns = ["topic", "partition", "current offset", "log end offset", "lag", "epoch", "consumer-id", "waits for"]
+        cells = [["" if each[name] is None else each[name] for name in names] for each in found]
+        waiting = sum(each["waits_for"] is not None for each in found)
+        about = [f"{counted(len({each.consumer_id for each in shares.values() if each.consumer_id}), 'owner')}"]
+        about[0] += f", {counted(sum(each['records'] or 0 for each in found), 'record')} behind, {counted(waiting, 'partition')} on the way"
+        return Display(f"Group {readable(group, 100)}", about, columns, cells)
+
+    answer(as_json, lambda: found, display, ["epoch", "log end offset"])
 
 
 def delete(
@@ -233,8 +241,8 @@ def _moved(group: str, moves: list[Move], *, execute: bool, as_json: bool) -> No
     about = [f"{counted(stay, 'partition')} at that offset already"] if stay else []
     answer(
         as_json,
-        {"executed": execute, "moves": [vars(each) for each in moves]},
-        Display(title, about, ["topic", "partition", "was", "new offset", "note"], rows),
+        lambda: {"executed": execute, "moves": [vars(each) for each in moves]},
+        lambda: Display(title, about, ["topic", "partition", "was", "new offset", "note"], rows),
         after=None if moves else "It has no positions in these topics.",
     )
 

@@ -91,8 +91,11 @@ def members(root: Root, group: Group, at_table: Table, as_json: Json = False) ->
     Example:  sparklog groups members /data/events billing --table /data/offsets
     """
     found = opened(at_table, root).members(group)
-    document = [{**vars(each), "heartbeat": None if each.heartbeat is None else millis(each.heartbeat)} for each in found]
-    answer(as_json, document, found.display(None), ["heartbeat (UTC)", "host"])
+
+    def document() -> list[dict[str, Any]]:
+        return [{**vars(each), "heartbeat": None if each.heartbeat is None else millis(each.heartbeat)} for each in found]
+
+    answer(as_json, document, lambda: found.display(None), ["heartbeat (UTC)", "host"])
 
 
 def history(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
@@ -101,7 +104,7 @@ def history(root: Root, group: Group, at_table: Table, as_json: Json = False) ->
     Example:  sparklog groups history /data/events billing --table /data/offsets
     """
     found = opened(at_table, root).changes(group)
-    answer(as_json, [{**vars(each), "at": millis(each.at)} for each in found], found.display(None), ["number", "owned"])
+    answer(as_json, lambda: [{**vars(each), "at": millis(each.at)} for each in found], lambda: found.display(None), ["number", "owned"])
 
 
 def doctor(
@@ -120,8 +123,8 @@ def doctor(
                sparklog groups doctor /data/events billing --table /data/offsets --watch 5 --json
     """
     found = opened(at_table, root).doctor(group, watch_s=watch_s)
-    document = {"group": group, "stuck": found.is_stuck, "findings": [vars(each) for each in found]}
-    answer(as_json, document, found.display(), ["rule"])
+    findings = [vars(each) for each in found]
+    answer(as_json, lambda: {"group": group, "stuck": found.is_stuck, "findings": findings}, found.display, ["rule"])
     return 1 if found.is_stuck else 0
 
 
@@ -171,7 +174,7 @@ def plan(
 
     planned: Callable[..., GroupPlan] = partial(offsets.plan, root) if at_table is None else opened(at_table, root).plan
     found = planned(group, count or named, topics, joining=joining or (), leaving=leaving or (), assignor=assignor, weight=weight)
-    answer(as_json, _plan_as_json(found), found.display(None), ["lag"])
+    answer(as_json, lambda: _plan_as_json(found), lambda: found.display(None), ["lag"])
 
 
 def _plan_as_json(plan: GroupPlan) -> dict[str, Any]:

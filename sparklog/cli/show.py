@@ -61,12 +61,14 @@ def write_json(value: object) -> None:
     write(json.dumps(value, indent=2 if terminal() else None))
 
 
-def answer(as_json: bool, document: object, display: Display, spare: Sequence[str] = (), after: str | None = None) -> None:
-    """Prints an answer: with --json its document, else as `show` does; `after` is a line that follows the table."""
+def answer(
+    as_json: bool, document: Callable[[], object], display: Callable[[], Display], spare: Sequence[str] = (), after: str | None = None
+) -> None:
+    """Prints an answer: with --json its document, else as `show` does; `after` is a line that follows the table. Only one is made."""
     if as_json:
-        write_json(document)
+        write_json(document())
         return
-    show(display, spare)
+    show(display(), spare)
     if after is not None:
         write(after)
 

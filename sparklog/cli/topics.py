@@ -54,8 +54,8 @@ def topics(root: Root, as_json: Json = False) -> None:
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     answer(
         as_json,
-        [each.as_dict() for each in found],
-        Display(f"{log.root}: {counted(len(found), 'topic')}", [], columns, rows),
+        lambda: [each.as_dict() for each in found],
+        lambda: Display(f"{log.root}: {counted(len(found), 'topic')}", [], columns, rows),
         ["view bytes", "segments", "from (UTC)", "version", "to (UTC)"],
     )
 
@@ -157,8 +157,8 @@ def segments(root: Root, topic: TopicName, partition: Partitions = None, as_json
     found = Log(root).topic(topic).segments(partition)
     answer(
         as_json,
-        [each._asdict() for each in found],
-        found.display(None, f"Topic {topic}: "),
+        lambda: [each._asdict() for each in found],
+        lambda: found.display(None, f"Topic {topic}: "),
         ["position", "batches", "from (UTC)", "records", "to (UTC)"],
     )
 
@@ -219,7 +219,7 @@ def keys(
         for each in found
     ]
     document = [{**field("key", each.pop("key")), **each} for each in found]
-    answer(as_json, document, Display(f"Topic {topic}", [], columns, rows), ["first offset"])
+    answer(as_json, lambda: document, lambda: Display(f"Topic {topic}", [], columns, rows), ["first offset"])
 
 
 def _held(of: Topic, partition: int, key: bytes) -> dict[str, Any]:

@@ -236,7 +236,7 @@ def suggest_moves(
     if execute and moves:
         _called("move_slots", root, topic, {"moves": dict(moves)})
     after = "Nothing was changed (add --execute to do it)" if moves and not execute else None
-    answer(as_json, {"executed": execute, **moves.as_dict()}, moves.display(None, moved=execute), after=after)
+    answer(as_json, lambda: {"executed": execute, **moves.as_dict()}, lambda: moves.display(None, moved=execute), after=after)
 
 
 def _called(procedure: str, root: str, topic: str | None, arguments: dict[str, Any]) -> list[dict[str, Any]]:
@@ -254,8 +254,8 @@ def _called(procedure: str, root: str, topic: str | None, arguments: dict[str, A
 
 
 def _print(as_json: bool, document: object, title: str, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
-    cells = [["" if each[name] is None else each[name] for name in columns] for each in rows]
-    answer(as_json, document, Display(title, [], columns, cells), columns[-1:0:-1])
+    cells = (["" if each[name] is None else each[name] for name in columns] for each in rows)
+    answer(as_json, lambda: document, lambda: Display(title, [], columns, list(cells)), columns[-1:0:-1])
 
 
 def create(

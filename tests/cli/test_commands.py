@@ -19,6 +19,7 @@ import sparklog
 from sparklog.__main__ import main
 from sparklog.cli.parameters import _topics
 from sparklog.offsets import OffsetTable
+from sparklog.show.display import Display
 
 
 def lines(text: str) -> list[dict]:
@@ -355,3 +356,14 @@ def test_topics_and_groups_complete(topic, tmp_path):
     assert offered(f"sparklog lag {topic.root} b") == offered(f"sparklog head {tmp_path} t") == []
     assert _topics(SimpleNamespace(params={"root": None}), "t") == []  # as typer calls it for a root that cannot be read
     assert "topics" in offered("sparklog t")
+
+
+@pytest.mark.parametrize(
+    "words", [["topics"], ["segments", "t"], ["keys", "t", "k"], ["suggest-moves", "t"], ["config", "t"]], ids=" ".join
+)
+def test_json_builds_no_table(run, topic, monkeypatch, words):
+    def built(*given, **named):
+        raise AssertionError("a table")
+
+    monkeypatch.setattr(Display, "__init__", built)
+    assert json.loads(run(words[0], topic.root, *words[1:], "--json"))
