@@ -18,7 +18,7 @@ def test_offset_tables_with_delta_spark():
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", TESTS]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=TESTS.parents[2])
     assert ran.returncode == 0, ran.stdout[-4_000:]
-    assert "6 passed" in ran.stdout
+    assert "8 passed" in ran.stdout
 
 
 def test_lag_is_a_dataframe_of_the_session(spark: SparkSession, tmp_path: Path):
