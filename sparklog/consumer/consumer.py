@@ -236,7 +236,7 @@ class Consumer:
         return {each: self._shell.topic(each.topic).state.starts[each.partition] for each in self._existing(partitions)}
 
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The end offsets of any partitions: those that their next records will get."""
+        """The end offsets of any partitions: the offsets that their next records will get."""
         return {each: self._shell.topic(each.topic).state.ends[each.partition] for each in self._existing(partitions)}
 
     def offsets_for_times(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:

@@ -20,7 +20,7 @@ class TopicLogs:
     """
 
     def __init__(self, root: Root, most: int | None = None) -> None:
-        """Keeps at most this number of topics, those that were asked for last; None keeps all."""
+        """Keeps the topics that were asked for last, at most this number; None keeps all."""
         self.root = root
         self._most = most
         self._logs: dict[str, TopicLog] = {}

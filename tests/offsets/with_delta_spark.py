@@ -96,7 +96,7 @@ def test_a_query_whose_group_was_taken_writes_no_output_any_more(spark, topic, t
 
 
 def test_a_query_that_starts_again_commits_to_the_table_that_took_the_place_of_another_one(spark, topic, tmp_path):
-    """The function is the same: a program that supervises a query starts it again with what it has."""
+    """The function is the same: a program that supervises a query starts the query again with the same function."""
     table, out, checkpoint = OffsetTable(tmp_path / "table", topic.root), tmp_path / "out", str(tmp_path / "checkpoint")
     function = write_delta(out, table=table.path, group="g", root=topic.root, checkpoint=checkpoint)
     given = spark.readStream.format("partlog").options(subscribe="t", startingOffsets="earliest").load(str(topic.root))

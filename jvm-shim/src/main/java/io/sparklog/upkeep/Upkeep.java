@@ -84,7 +84,7 @@ final class Upkeep implements UpkeepQueue.Run {
     return this;
   }
 
-  /** Waits until what was handed over is done, here or by another thread. @return the newest state; empty if it was not read */
+  /** Waits until the run that was handed over is done, here or by another thread. @return the newest state; empty if it was not read */
   Optional<State> await() {
     log.owed().await(run);
     return run.after;

@@ -64,7 +64,7 @@ public final class TopicCommits {
   }
 
   /**
-   * Commits what the tasks wrote, topic after topic, and then does what follows these commits. If a commit fails, those after it are not
+   * Commits what the tasks wrote, topic after topic, and then does the upkeep of these commits. If a commit fails, those after it are not
    * tried, and those before it stay done.
    *
    * @param plans of each topic to commit, by name

@@ -24,7 +24,7 @@ import java.util.stream.IntStream;
 
 /**
  * A topic whose records have keys and numbers that rise for each key, and a query that reads it while it is written and re-routed, and
- * while records expire: in half of the histories those that the query has read, in the others any.
+ * while records expire. In half of the histories, only records expire that the query has read.
  */
 final class ReroutedHistory {
   private static final int KEYS = 25;

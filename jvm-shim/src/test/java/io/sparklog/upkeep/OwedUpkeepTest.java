@@ -140,7 +140,7 @@ final class OwedUpkeepTest extends Drivers {
     });
   }
 
-  /** The first writer is held in its upkeep, and then all links fail, or none. @return the writers, of which all but the first wait */
+  /** The first writer is held in its upkeep, and then all links fail, or none. @return the writers; all but the first one wait */
   private List<Caller> writers(boolean fails, CountDownLatch end) throws InterruptedException {
     CountDownLatch begun = new CountDownLatch(1);
     AtomicBoolean first = new AtomicBoolean(true);
@@ -179,7 +179,7 @@ final class OwedUpkeepTest extends Drivers {
     assertEquals(0, warnings.get());
     end.countDown();
     join(writers);
-    assertEquals(2, warnings.get(), "each run warns that it failed: that of the first writer, and one of the three others");
+    assertEquals(2, warnings.get(), "each run warns that it failed: the run of the first writer, and the run of the three others");
     new Driver().commit();
     assertViewIsRight();
   }
