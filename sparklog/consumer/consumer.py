@@ -541,7 +541,7 @@ class Consumer:
         self._require_own(call)
 
     def _require_own(self, call: str) -> None:
-        """A process that was forked does not read what its parent reads."""
+        """A forked process does not read the records of its parent."""
         if self._core.has_group and os.getpid() != self._pid:
             raise SparklogError("CONSUMER_FORKED", call=call)
 

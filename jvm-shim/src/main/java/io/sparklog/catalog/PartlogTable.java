@@ -191,7 +191,7 @@ class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColum
         Clock.systemUTC(), new SecureRandom()).to(asked));
   }
 
-  /** @throws PartlogException what {@link ReadRequest#requireStream} throws, OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT */
+  /** @throws PartlogException the errors of {@link ReadRequest#requireStream}, OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT */
   void requireSourceOfStream() {
     ReadRequest.requireStream(requireRoot(CaseInsensitiveStringMap.empty()), parsed(CaseInsensitiveStringMap.empty(), Options.Side.READ));
   }

@@ -5,12 +5,12 @@
  * <p>The classes of a statement, each row beside the name of its package:
  *
  * <pre>{@code
- *  catalog      PartlogCatalog ──► TableNames ──► CatalogTarget (what a name is about)
- *                 ├─ TopicTable (a topic), TopicInfo (a table about it), PartlogTable (a root; a load or save: FormatIdentifier)
- *                 ├─ Definition (what CREATE and ALTER say), TimeTravel (the offsets of a version)
- *                 └─ NewTable (CREATE TABLE … AS SELECT: a write that must create its topic)
+ *  catalog      PartlogCatalog --> TableNames --> CatalogTarget (the target of a name)
+ *                 +- TopicTable (a topic), TopicInfo (a table about it), PartlogTable (a root; a load or save: FormatIdentifier)
+ *                 +- Definition (the clauses of CREATE and ALTER), TimeTravel (the offsets of a version)
+ *                 +- NewTable (CREATE TABLE … AS SELECT: a write that must create its topic)
  *  procedures   TopicStatements (CREATE, ALTER, TRUNCATE, DELETE, DROP) beside TopicProcedure (CALL)
- *  source       PrefixPredicate (what DELETE may name)
+ *  source       PrefixPredicate (the records that DELETE may name)
  *  admin        Administration: CreateTopic, AlterTopic, DeleteRecords, DeleteTopic
  * }</pre>
  */

@@ -18,7 +18,7 @@ public final class Router implements Serializable {
   private final boolean bindsSlots;
   private final int epoch;
   private final SlotTable table;
-  /** By partition; those of weight 0 are closed. */
+  /** By partition; a partition of weight 0 is closed. */
   private final int[] weights;
   /** By partition, of the slots that have none yet. */
   private final int[] shares;
@@ -60,7 +60,7 @@ public final class Router implements Serializable {
     return weights.length;
   }
 
-  /** By partition; those of weight 0 are closed. */
+  /** By partition; a partition of weight 0 is closed. */
   public int[] weights() {
     return weights.clone();
   }

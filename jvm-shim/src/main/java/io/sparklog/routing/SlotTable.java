@@ -78,12 +78,12 @@ public final class SlotTable implements Serializable {
     return modulo > 0 ? slot % modulo : partitions[slot];
   }
 
-  /** The partition of each slot; {@link #UNBOUND} for one that has none. */
+  /** The partition of each slot; {@link #UNBOUND} for a slot without a partition. */
   public int[] partitions() {
     return IntStream.range(0, slots).map(this::partition).toArray();
   }
 
-  /** The partition of the keys with a hash; {@link #UNBOUND} if their slot has none. */
+  /** The partition of the keys with a hash; {@link #UNBOUND} if their slot has no partition. */
   int ofHash(int hash) {
     return modulo > 0 ? Partitioner.positive(hash) % modulo : partitions[slot(hash)];
   }

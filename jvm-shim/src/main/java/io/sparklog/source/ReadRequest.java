@@ -98,7 +98,7 @@ public final class ReadRequest {
    * whether it has read a topic that is gone.
    *
    * @param options of a read
-   * @throws io.sparklog.spec.PartlogException OPTION_VALUE, and what {@link Subscription#resolve} throws
+   * @throws io.sparklog.spec.PartlogException OPTION_VALUE, and the errors of {@link Subscription#resolve}
    */
   public static void requireStream(ReadableTopics root, Options options) {
     Options ofStream = options.ofStream();

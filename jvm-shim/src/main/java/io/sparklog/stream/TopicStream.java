@@ -83,7 +83,7 @@ public final class TopicStream {
     return look;
   }
 
-  /** The readable part of the topics of a look: if the stream stops, what they had then. */
+  /** The topics of a look, as far as the stream may read them: a stream with an end reads a topic up to its state at that end. */
   private List<Subscription.Subscribed> readable(Look look) {
     List<Subscription.Subscribed> readable = new ArrayList<>();
     for (Subscription.Subscribed topic : look.topics) {
@@ -326,7 +326,7 @@ public final class TopicStream {
     return topics.toString();
   }
 
-  /** The topics as one look found them, and what follows from them. */
+  /** The topics as one look found them, and values that follow from the topics. */
   private static final class Look {
     private final List<Subscription.Subscribed> topics;
 

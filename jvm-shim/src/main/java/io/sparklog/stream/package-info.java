@@ -5,13 +5,13 @@
  * <p>The classes of a stream, each row beside the name of its package:
  *
  * <pre>{@code
- *  source     PartlogScan ──► PartlogStream (Spark's calls and its log of offsets)
- *                               │
- *  stream                       TopicStream (where the next micro-batch ends, and what is in it)
- *                               ├─ StreamTopics, StreamStart (the topics by id, and where the query began), StreamOffsets
- *                               ├─ Barrier (not over a re-route), TriggerLimits, OffsetShares, ByteShares (how much of what waits)
- *                               ├─ Lag (the metrics)
- *                               └─ TaskShares (small splits share a task) ──► as in a batch
+ *  source     PartlogScan --> PartlogStream (Spark's calls and its log of offsets)
+ *                               |
+ *  stream                       TopicStream (the end and the records of the next micro-batch)
+ *                               +- StreamTopics, StreamStart (the topics by id, and where the query began), StreamOffsets
+ *                               +- Barrier (not over a re-route), TriggerLimits, OffsetShares, ByteShares (the share of waiting records)
+ *                               +- Lag (the metrics)
+ *                               +- TaskShares (small splits share a task) --> as in a batch
  *  log                          ReadableTopics.recentTopics, .newest, QueryStart (a file of the query's checkpoint)
  *  storage                      CheckpointFolders, CheckpointFolder, HadoopFolder
  * }</pre>

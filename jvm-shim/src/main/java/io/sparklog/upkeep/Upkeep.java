@@ -53,7 +53,7 @@ final class Upkeep implements UpkeepQueue.Run {
     this.cleaner = new CommitLogCleaner(log, committers.clock());
   }
 
-  /** Hands over what follows the commit of {@code version} to the topic's queue. Failures are logged only, here and in what follows. */
+  /** Hands the upkeep after {@code version} to the topic's queue. Failures are logged only, here and in the upkeep. */
   Upkeep owe(Version version) {
     put.add(version);
     return owe();

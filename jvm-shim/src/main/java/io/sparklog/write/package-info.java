@@ -8,22 +8,22 @@
  * <pre>{@code
  *            on the driver                             in each task                           on the driver
  *  catalog   PartlogProvider, PartlogTable, NewTable
- *  sink      PartlogWrite, WritePlan ────────────────► RowWriter, RowColumns ── TaskReport ─► PartlogBatchWrite, PartlogStreamWrite
- *                  │                                     │                                      ├─ WritesOfEpoch, SinkMetrics
- *                  │                                     │                                      └─ DriverWrite
- *  spark           │                                     │                                      ├─ StreamingQueries
- *                  │                                     │                                      │
+ *  sink      PartlogWrite, WritePlan ----------------> RowWriter, RowColumns -- TaskReport -> PartlogBatchWrite, PartlogStreamWrite
+ *                  |                                     |                                      +- WritesOfEpoch, SinkMetrics
+ *                  |                                     |                                      +- DriverWrite
+ *  spark           |                                     |                                      +- StreamingQueries
+ *                  |                                     |                                      |
  *  write           TopicPlan                             TaskWriter                             TopicCommits
- *                  │                                     ├─ TopicBuffer (a topic)               ├─ Append (a Change)
- *                  │                                     │   └─ PartitionBuffer ──► Piece       │   └─ PieceCollector
- *                  │                                     └─ TaskFiles, TaskTotals               │
- *  upkeep                                                                                       ├─ TopicWork ──► Upkeep
- *  view                                                                                         │   └─ KafkaView, SegmentView
- *  log             Root, TopicLog ──► State                                                     └─ Committer ──► NextVersion, Version
- *  segment                                               SegmentBuilder ──► Segment
+ *                  |                                     +- TopicBuffer (a topic)               +- Append (a Change)
+ *                  |                                     |   +- PartitionBuffer --> Piece       |   +- PieceCollector
+ *                  |                                     +- TaskFiles, TaskTotals               |
+ *  upkeep                                                                                       +- TopicWork --> Upkeep
+ *  view                                                                                         |   +- KafkaView, SegmentView
+ *  log             Root, TopicLog --> State                                                     +- Committer --> NextVersion, Version
+ *  segment                                               SegmentBuilder --> Segment
  *  routing                                               Router, Partitioner, NullKeyRouter
  *  format                                                BatchEncoder, Compressor               IndexBuilder
- *  storage         StoreRef, Stores ───────────────────► LocalStore, HdfsStore, S3Store          LogStore.putIfAbsent, LinkingStore.link
+ *  storage         StoreRef, Stores -------------------> LocalStore, HdfsStore, S3Store          LogStore.putIfAbsent, LinkingStore.link
  * }</pre>
  */
 package io.sparklog.write;
