@@ -1,6 +1,9 @@
 package io.sparklog.source;
 
+import static io.sparklog.kit.Wrong.require;
+
 import io.sparklog.admin.RerouteTime;
+import io.sparklog.kit.Wrong;
 import io.sparklog.log.State;
 import io.sparklog.source.KeyedLog.Given;
 import io.sparklog.spark.Columns;
@@ -68,20 +71,6 @@ final class EpochHistory {
       return "in order";
     } catch (Wrong wrong) {
       return "wrong: " + wrong.getMessage();
-    }
-  }
-
-  private static final class Wrong extends RuntimeException {
-    private static final long serialVersionUID = 1;
-
-    private Wrong(String message) {
-      super(message);
-    }
-  }
-
-  private static void require(boolean right, String otherwise) {
-    if (!right) {
-      throw new Wrong(otherwise);
     }
   }
 

@@ -1,10 +1,12 @@
 package io.sparklog.source;
 
+import static io.sparklog.kit.Wrong.require;
+
 import io.sparklog.admin.RerouteTime;
+import io.sparklog.kit.Wrong;
 import io.sparklog.log.State;
 import io.sparklog.read.Split;
 import io.sparklog.routing.PastReroute;
-import io.sparklog.routing.Routing;
 import io.sparklog.segment.Segment;
 import io.sparklog.spark.Columns;
 import java.io.IOException;
@@ -82,20 +84,6 @@ final class GroupedReads {
       return "wrong: " + wrong.getMessage();
     } finally {
       SQLConf.get().unsetConf(CORES);
-    }
-  }
-
-  private static final class Wrong extends RuntimeException {
-    private static final long serialVersionUID = 1;
-
-    private Wrong(String message) {
-      super(message);
-    }
-  }
-
-  private static void require(boolean right, String message) {
-    if (!right) {
-      throw new Wrong(message);
     }
   }
 

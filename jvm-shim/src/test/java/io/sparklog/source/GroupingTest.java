@@ -2,23 +2,17 @@ package io.sparklog.source;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.BrokenRule;
 import io.sparklog.admin.RerouteTime;
-import io.sparklog.kit.MutatedClasses;
 import io.sparklog.log.State;
 import io.sparklog.routing.Partitioner;
 import io.sparklog.routing.Router;
 import io.sparklog.source.KeyedLog.Given;
 import java.io.IOException;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -168,30 +162,18 @@ final class GroupingTest extends GroupsOfScans {
     assertTrue(byKey > SEEDS && otherwise > SEEDS, byKey + " scans are grouped by key, " + otherwise + " otherwise");
   }
 
-  /** A rule that is broken in the source of a class. @param seed that finds it */
-  private record Broken(long seed, String rule, String source, String from, String to) {
-    @Override
-    public String toString() {
-      return rule;
-    }
-  }
-
-  static final List<Broken> BROKEN = List.of(
-      new Broken(20, "a scan need not be routed", "source/Grouping", "&& splits.stream().allMatch(Split::isRouted) ", ""),
-      new Broken(50, "one routed segment is enough", "read/Split", "extents.stream().allMatch(extent -> extent.segment().routed())",
+  static final List<BrokenRule> BROKEN = List.of(
+      new BrokenRule(20, "a scan need not be routed", "source/Grouping", "&& splits.stream().allMatch(Split::isRouted) ", ""),
+      new BrokenRule(50, "one routed segment is enough", "read/Split", "extents.stream().allMatch(extent -> extent.segment().routed())",
           "extents.stream().anyMatch(extent -> extent.segment().routed())"),
-      new Broken(0, "topics need not agree", "source/Grouping", "functions.size() == 1", "!functions.isEmpty()"),
-      new Broken(1, "a topic with slots is grouped by key", "source/Grouping",
+      new BrokenRule(0, "topics need not agree", "source/Grouping", "functions.size() == 1", "!functions.isEmpty()"),
+      new BrokenRule(1, "a topic with slots is grouped by key", "source/Grouping",
           " && states.stream().allMatch(state -> state.isRoutingKnown() && state.routing().isModulo())", ""));
 
   @ParameterizedTest
   @FieldSource("BROKEN")
-  void aBrokenRuleIsFound(Broken broken) throws Throwable {
-    Class<?> mutated = MutatedClasses.of(broken.source, broken.from, broken.to).like(GroupedReads.class);
-    MethodHandle run = MethodHandles.privateLookupIn(mutated, MethodHandles.lookup())
-        .findStatic(mutated, "run", MethodType.methodType(String.class, long.class, Path.class));
-    String found = (String) run.invoke(broken.seed, directory.resolve("mutated"));
-    assertTrue(found.startsWith("wrong"), "seed " + broken.seed + " does not find it: " + found);
+  void aBrokenRuleIsFound(BrokenRule broken) throws Throwable {
+    broken.requireFound(GroupedReads.class, directory.resolve("mutated"));
   }
 
   private static KeyRouting function(String name, DataType type) {

@@ -2,10 +2,9 @@ package io.sparklog.source;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.BrokenRule;
 import io.sparklog.admin.RerouteTime;
-import io.sparklog.kit.MutatedClasses;
 import io.sparklog.kit.Seed;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.routing.RoutingEpochs;
@@ -13,9 +12,6 @@ import io.sparklog.log.State;
 import io.sparklog.read.Split;
 import io.sparklog.spark.Columns;
 import java.io.IOException;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -84,28 +80,17 @@ final class RoutingEpochTest {
     }
   }
 
-  /** A rule that is broken in the source of a class. @param seed that finds it */
-  private record Broken(long seed, String rule, String source, String from, String to) {
-    @Override
-    public String toString() {
-      return rule;
-    }
-  }
-
-  static final List<Broken> BROKEN = List.of(
-      new Broken(1, "cuts within a split do not count", "routing/Routing", "past.get(i).cut(partition) < end", "false"),
-      new Broken(1, "the record at a cut is from before it", "routing/RoutingEpochs", "offset < rises[0]", "offset <= rises[0]"),
-      new Broken(0, "re-routes that are forgotten do not count", "routing/Routing", "int oldest = epoch - past.size();", "int oldest = 0;"),
-      new Broken(1, "a re-route does not cut the partitions that give slots", "routing/Routing",
+  static final List<BrokenRule> BROKEN = List.of(
+      new BrokenRule(1, "cuts within a split do not count", "routing/Routing", "past.get(i).cut(partition) < end", "false"),
+      new BrokenRule(1, "the record at a cut is from before it", "routing/RoutingEpochs", "offset < rises[0]", "offset <= rises[0]"),
+      new BrokenRule(0, "re-routes that are forgotten do not count", "routing/Routing", "int oldest = epoch - past.size();",
+          "int oldest = 0;"),
+      new BrokenRule(1, "a re-route does not cut the partitions that give slots", "routing/Routing",
           "      givers.forEach(from -> cut[from] = ends[from]);\n", ""));
 
   @ParameterizedTest
   @FieldSource("BROKEN")
-  void aBrokenRuleIsFound(Broken broken) throws Throwable {
-    Class<?> mutated = MutatedClasses.of(broken.source, broken.from, broken.to).like(EpochHistory.class);
-    MethodHandle run = MethodHandles.privateLookupIn(mutated, MethodHandles.lookup())
-        .findStatic(mutated, "run", MethodType.methodType(String.class, long.class, Path.class));
-    String found = (String) run.invoke(broken.seed, directory.resolve("mutated"));
-    assertTrue(found.startsWith("wrong"), "seed " + broken.seed + " does not find it: " + found);
+  void aBrokenRuleIsFound(BrokenRule broken) throws Throwable {
+    broken.requireFound(EpochHistory.class, directory.resolve("mutated"));
   }
 }

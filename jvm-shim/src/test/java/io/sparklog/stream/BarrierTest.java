@@ -4,13 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.BrokenRule;
 import io.sparklog.admin.RerouteTime;
-import io.sparklog.kit.MutatedClasses;
 import io.sparklog.kit.StreamRuns;
 import java.io.IOException;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -109,31 +106,19 @@ final class BarrierTest extends StreamRuns {
     assertTrue(ReroutedHistory.lost > 0);
   }
 
-  /** A rule that is broken in the source of a class. @param seed that finds it */
-  private record Broken(long seed, String rule, String source, String from, String to) {
-    @Override
-    public String toString() {
-      return rule;
-    }
-  }
-
-  static final List<Broken> BROKEN = List.of(
-      new Broken(0, "there is no barrier", "stream/TopicStream", "taken(Barrier.before(waiting), limits)", "taken(waiting, limits)"),
-      new Broken(0, "one partition that has passed is enough", "stream/Barrier", "from.stream().allMatch(", "from.stream().anyMatch("),
-      new Broken(0, "a micro-batch ends behind the cut", "stream/Barrier", "ends.putIfAbsent(partition, past.cut(partition))",
+  static final List<BrokenRule> BROKEN = List.of(
+      new BrokenRule(0, "there is no barrier", "stream/TopicStream", "taken(Barrier.before(waiting), limits)", "taken(waiting, limits)"),
+      new BrokenRule(0, "one partition that has passed is enough", "stream/Barrier", "from.stream().allMatch(", "from.stream().anyMatch("),
+      new BrokenRule(0, "a micro-batch ends behind the cut", "stream/Barrier", "ends.putIfAbsent(partition, past.cut(partition))",
           "ends.putIfAbsent(partition, past.cut(partition) + 1)"),
-      new Broken(37, "a partition need not pass the re-routes that gave it slots before", "stream/Barrier", " && !ends.containsKey(giver)",
-          ""),
-      new Broken(0, "a re-route has no cut", "log/Replay", "Arrays.copyOf(head.fields().ends(), version.head().ends().length)",
+      new BrokenRule(37, "a partition need not pass the re-routes that gave it slots before", "stream/Barrier",
+          " && !ends.containsKey(giver)", ""),
+      new BrokenRule(0, "a re-route has no cut", "log/Replay", "Arrays.copyOf(head.fields().ends(), version.head().ends().length)",
           "new long[version.head().ends().length]"));
 
   @ParameterizedTest
   @FieldSource("BROKEN")
-  void aBrokenRuleIsFound(Broken broken) throws Throwable {
-    Class<?> mutated = MutatedClasses.of(broken.source, broken.from, broken.to).like(ReroutedHistory.class);
-    MethodHandle run = MethodHandles.privateLookupIn(mutated, MethodHandles.lookup())
-        .findStatic(mutated, "run", MethodType.methodType(String.class, long.class, Path.class));
-    String found = (String) run.invoke(broken.seed, folder.resolve("mutated"));
-    assertTrue(found.startsWith("wrong"), "seed " + broken.seed + " does not find it: " + found);
+  void aBrokenRuleIsFound(BrokenRule broken) throws Throwable {
+    broken.requireFound(ReroutedHistory.class, folder.resolve("mutated"));
   }
 }

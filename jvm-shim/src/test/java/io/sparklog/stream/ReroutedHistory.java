@@ -1,7 +1,10 @@
 package io.sparklog.stream;
 
+import static io.sparklog.kit.Wrong.require;
+
 import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.WrittenTopic;
+import io.sparklog.kit.Wrong;
 import io.sparklog.log.State;
 import io.sparklog.read.OffsetRange;
 import io.sparklog.routing.Partitioner;
@@ -66,20 +69,6 @@ final class ReroutedHistory {
       return "in order";
     } catch (Wrong e) {
       return "wrong: " + e.getMessage();
-    }
-  }
-
-  private static final class Wrong extends RuntimeException {
-    private static final long serialVersionUID = 1;
-
-    private Wrong(String message) {
-      super(message);
-    }
-  }
-
-  private static void require(boolean right, String otherwise) {
-    if (!right) {
-      throw new Wrong(otherwise);
     }
   }
 
