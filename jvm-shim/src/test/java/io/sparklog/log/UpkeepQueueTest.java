@@ -5,11 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.Seed;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Random;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -169,5 +172,80 @@ final class UpkeepQueueTest {
     queue.await(added("write", "2"));
     assertEquals(List.of(List.of("2")), done);
     assertFalse(Thread.currentThread().isInterrupted());
+  }
+
+  /**
+   * Threads hand over runs, wait for most of these, throw in some, and interrupt one another. The model is a list: each commit is followed
+   * once, in the order in which the commits were handed over, by one thread at a time, and before its caller returns.
+   */
+  @Test
+  void eachCommitIsFollowedOnceAndInOrderOverRandomInterleavings() throws InterruptedException {
+    long first = Seed.draw();
+    for (long seed = first; seed < first + Seed.either(40, 4_000); seed++) {
+      interleave(seed);
+    }
+  }
+
+  private void interleave(long seed) throws InterruptedException {
+    done.clear();
+    List<String> handedOver = new ArrayList<>();
+    List<String> faults = Collections.synchronizedList(new ArrayList<>());
+    AtomicInteger working = new AtomicInteger();
+    List<Thread> threads = new ArrayList<>();
+    for (int number = 0; number < 4; number++) {
+      Random random = new Random(seed * 4 + number);
+      String name = number + ".";
+      threads.add(new Thread(() -> {
+        for (int act = 0; act < 25; act++) {
+          boolean throwing = random.nextInt(8) == 0;
+          Followed run = new Followed(random.nextInt(3) == 0 ? "call" : "write", name + act) {
+            @Override
+            public void run() {
+              if (working.incrementAndGet() != 1) {
+                faults.add("two runs at a time");
+              }
+              Thread.yield();
+              super.run();
+              working.decrementAndGet();
+              if (throwing) {
+                throw new StackOverflowError();
+              }
+            }
+          };
+          synchronized (handedOver) {
+            queue.add(run);
+            handedOver.add(name + act);
+          }
+          if (random.nextInt(4) == 0) {
+            threads.get(random.nextInt(threads.size())).interrupt();
+          }
+          if (random.nextInt(4) > 0) {
+            try {
+              queue.await(run.by);
+            } catch (StackOverflowError expected) {
+              continue; // The thread that does a run gets its Error, also in place of its own run.
+            }
+            if (done.stream().noneMatch(commits -> commits.contains(run.commits.get(0)))) {
+              faults.add("a caller returned before its run was done");
+            }
+          }
+        }
+      }));
+    }
+    threads.forEach(Thread::start);
+    for (Thread thread : threads) {
+      thread.join();
+    }
+    for (boolean left = true; left;) {
+      try {
+        queue.await(added("end", "end").by);
+        left = false;
+      } catch (StackOverflowError owed) {
+        handedOver.add("end");
+      }
+    }
+    handedOver.add("end");
+    assertEquals(List.of(), faults, "seed " + seed);
+    assertEquals(handedOver, done.stream().flatMap(List::stream).toList(), "seed " + seed);
   }
 }
