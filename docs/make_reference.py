@@ -121,7 +121,8 @@ def _procedures_page() -> str:
         '`CALL partlog.<name>(…)` in SQL, in a classic session and in Spark Connect; from Python, `spark.sql("CALL partlog.…")`. '
         "Arguments are given by name (`root => '…'`) or by position; an argument with a default may be left out. "
         "A call that is refused changes nothing. Where a topic may be left out, a topic that fails does not keep the procedure from the "
-        "others, and the error at the end names both. A call may be repeated. [Operations](../guide/operations.md) shows them in use.\n"
+        "others, and the error at the end names both. A call may be repeated. "
+        "[Operations](../guide/operations.md) and [Partitions](../guide/partitions.md) show them in use.\n"
     )
     declared = json.loads((Path(sparklog.__file__).parent / "spec" / "procedures.json").read_text(encoding="utf-8"))
     for procedure in declared["procedures"]:

@@ -13,7 +13,7 @@ from logtool import LogTool
 
 from sparklog import DataError, Log
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "operations.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "backup.md"
 
 
 @pytest.fixture(scope="module")

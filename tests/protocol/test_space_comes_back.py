@@ -11,7 +11,7 @@ from verifying import faults
 
 from sparklog import Log
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "operations.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "backup.md"
 DELAY = {"file.delete.delay.ms": 3_600_000}
 DELETE = ("change", "what=records", "offsets=0:-1,1:-1,2:-1,3:-1")
 DAYS = 3

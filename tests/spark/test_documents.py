@@ -16,13 +16,13 @@ import pytest
 
 HERE = Path(__file__).resolve().parents[2]
 # These pages have commands, which test_starting_spark.py, tests/ui/test_command.py and tests/cli/test_guide.py run, or need servers, which
-# tests/stores/ has.
-ELSEWHERE = {"starting-spark.md", "web-page.md", "command-line.md", "stores.md", "cluster.md"}
+# tests/stores/ has, or have no program.
+ELSEWHERE = {"starting-spark.md", "web-page.md", "command-line.md", "stores.md", "cluster.md", "troubleshooting.md"}
 PAGES = [HERE / "README.md", *(page for page in sorted((HERE / "docs" / "guide").glob("*.md")) if page.name not in ELSEWHERE)]
 
 
 # These pages ask for Delta, whose jars are given, so that nothing is downloaded.
-NEED_DELTA = {"streaming.md", "consumers.md"}
+NEED_DELTA = {"streaming.md", "queries.md", "groups.md"}
 DELTA = HERE / ".tools" / "delta"
 
 
