@@ -2,6 +2,7 @@
 
 import ast
 import io
+import json
 import re
 import subprocess
 import sys
@@ -201,6 +202,29 @@ def test_the_performance_page_is_fresh():
     script = "from bench import report; assert report.PAGE.read_text(encoding='utf-8') == report.page()"
     ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False)
     assert ran.returncode == 0, "docs/performance.md is not fresh: run python -m bench.report"
+
+
+def test_each_figure_of_the_front_page_is_measured():
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = map(json.loads, (ROOT / "bench" / "results.ndjson").read_text(encoding="utf-8").splitlines())
+    newest = {line["case"]: line for line in lines}
+    write = newest["write, uncompressed"]
+    scan = newest["scan after 120 writes of 1,000 rows, sum(length(value))"]
+    consume = newest["consume without Spark, beside kafka-python from a broker"]
+    remote = newest["S3: scan, uncompressed, sum(length(value))"]
+    assert {line["cores"] for line in (write, scan, consume, remote)} == {2}
+    assert (write["records"], scan["records"]) == (10_000_000, 120_000)
+    rows = {
+        f"{write['ratios']['parquet uncompressed']:.1f}": "Spark writes 10 million records | Parquet, uncompressed",
+        f"{scan['ratios']['delta']:.1f}": "Spark scans a topic after 120 writes of 1,000 records | a Delta table",
+        f"{consume['ratios']['kafka-python']:.1f}": "a Python consumer reads a topic record by record | kafka-python and a broker",
+    }
+    assert [row for figure, words in rows.items() if (row := f"| {words} | {figure} |") not in page] == []
+    slower = f"{1 / remote['ratios']['parquet']:.1f}"
+    assert f"A scan from S3 takes {slower} times as long as a scan of Parquet." in page
+    prose = re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
+    versions = {"3.10", "4.2", "2.0"}  # of Python, of Spark, of the licence
+    assert set(re.findall(r"(?<![\d.])\d+\.\d+(?![\d.]*\d)", prose)) - versions == {*rows, slower}
 
 
 def test_versions_agree():
