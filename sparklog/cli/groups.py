@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from sparklog.offsets.summaries import GroupSummary
 
 _HOW = ("--to-earliest", "--to-latest", "--to-current", "--to-datetime", "--by-duration", "--to-offset", "--shift-by", "--from-file")
+_NAMED = 5
+"""The most partitions that an alert names."""
 _DURATION = re.compile(r"P(?=[\dT])(?:(\d{1,5})D)?(?:T(?=\d)(?:(\d{1,6})H)?(?:(\d{1,7})M)?(?:(\d{1,9})S)?)?")
 
 
@@ -41,18 +43,57 @@ def _as_json(group: GroupSummary) -> dict[str, Any]:
     return {**vars(group), "committed_at": None if time is None else millis(time), "error": None if error is None else str(error)}
 
 
-def lag(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
+def lag(
+    root: Root,
+    group: Group,
+    at_table: Table,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            "--fail-above", metavar="N", min=0, help="End with status 1 if a partition has more unread records.", show_default=False
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> int:
     """Show how far a group is behind in each partition.
 
-    It is told in records, bytes and seconds.
+    The lag has records, bytes and seconds. For alerts, --fail-above compares the records of each partition with N. If a partition has
+    more, the exit status is 1, and one line on standard error names the partitions. In a partition without a position, all records count
+    as unread. A partition whose topic was deleted or created again is always named.
 
-    Example:  sparklog lag /data/events billing --table /data/offsets
+    Examples:  sparklog lag /data/events billing --table /data/offsets
+               sparklog lag /data/events billing --table /data/offsets --fail-above 10000 > /dev/null
     """
-    _lag(opened(at_table, root).group(group), as_json)
+    found = _lag(opened(at_table, root).group(group), as_json)
+    behind = [] if most is None else [each for each in found if (unread := _unread(each)) is None or unread > most]
+    if behind:
+        sys.stdout.flush()
+        print(_behind(group, behind), file=sys.stderr)
+    return 1 if behind else 0
 
 
-def _lag(group: GroupSnapshot, as_json: bool) -> None:
-    found = group.lag().to_pylist()
+def _unread(row: dict[str, Any]) -> int | None:
+    """How many records of a partition a group has not read; None if its topic was deleted or created again."""
+    if row["offset"] is None:
+        return int(row["end"] - row["start"])
+    return None if row["records"] is None else int(row["records"])
+
+
+def _behind(group: str, rows: list[dict[str, Any]]) -> str:
+    """One line about the partitions in which a group is behind, the greatest lag first."""
+    worst = sorted(rows, key=lambda row: _unread(row) or 0, reverse=True)
+    named = [
+        f"partition {row['partition']} of {row['topic']} ("
+        + ("the topic was deleted or created again" if (unread := _unread(row)) is None else f"{unread:,}")
+        + ")"
+        for row in worst[:_NAMED]
+    ]
+    more = f" and {counted(len(rows) - _NAMED, 'more partition')}" if len(rows) > _NAMED else ""
+    return f"Group {readable(group, 100)} is behind: {', '.join(named)}{more}"
+
+
+def _lag(group: GroupSnapshot, as_json: bool) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = group.lag().to_pylist()
 
     def display() -> Display:
         columns = ["topic", "partition", "offset", "start", "end", "records", "bytes", "seconds"]
@@ -63,6 +104,7 @@ def _lag(group: GroupSnapshot, as_json: bool) -> None:
         return Display(f"Group {readable(group.name, 100)}", [about], columns, rows)
 
     answer(as_json, lambda: found, display, ["start", "bytes"])
+    return found
 
 
 def describe(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
@@ -284,6 +326,7 @@ COMMANDS = (lag, reset)
 FAMILY: dict[str, Callable[..., int | None]] = {
     "list": groups,
     "describe": describe,
+    "lag": lag,
     "consume": consume,
     "members": members,
     "history": history,

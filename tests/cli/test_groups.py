@@ -47,6 +47,55 @@ def test_groups_without_a_word_of_its_own_lists_them(run, topic, table):
     assert {each.offset for each in table.positions("g")} == {25, 10}
 
 
+def checked(capfd, *words):
+    """The exit status of a command, and its lines on standard output and standard error."""
+    capfd.readouterr()
+    status = main([str(word) for word in words])
+    out, err = capfd.readouterr()
+    return status, out.splitlines(), err.splitlines()
+
+
+def test_an_alert_on_lag_is_an_exit_status_and_a_line(topic, table, capfd):
+    """Each partition counts for itself: 5 records of partition 0 are unread."""
+    shown = checked(capfd, "groups", "lag", topic.root, "g")
+    assert shown == (0, checked(capfd, "lag", topic.root, "g")[1], [])
+    assert checked(capfd, "groups", "lag", topic.root, "g", "--fail-above", 5) == shown
+    said = "Group g is behind: partition 0 of t (5)"
+    assert checked(capfd, "groups", "lag", topic.root, "g", "--fail-above", 4) == (1, shown[1], [said])
+    status, out, err = checked(capfd, "lag", topic.root, "g", "--fail-above", 0, "--json")
+    assert (status, [row["records"] for row in json.loads(out[0])], err) == (1, [5, 0], [said])
+    assert checked(capfd, "groups", "lag", topic.root, "g", "--fail-above", -1)[0] == 2
+    assert checked(capfd, "groups", "lag", topic.root, "typo", "--fail-above", 5)[0] == 2
+
+
+def test_an_alert_counts_partitions_without_a_position(topic, table, capfd):
+    """All of their records are unread: partitions 1 to 5 of `u` have 20 to 60."""
+    table.end("h", table.begin("h", {"u": {0: 10}}))
+    assert checked(capfd, "groups", "lag", topic.root, "h", "--fail-above", 60)[0] == 0
+    status, _, err = checked(capfd, "groups", "lag", topic.root, "h", "--fail-above", 45)
+    assert (status, err) == (1, ["Group h is behind: partition 5 of u (60), partition 4 of u (50)"])
+    err = checked(capfd, "groups", "lag", topic.root, "h", "--fail-above", 0)[2]
+    assert err[0].endswith("partition 1 of u (20)")
+    wide = Topic(topic.root, "wide", partitions=9)
+    for partition in range(9):
+        wide.append(records(1), partition)
+    table.end("i", table.begin("i", {"wide": {0: 0}}))
+    err = checked(capfd, "groups", "lag", topic.root, "i", "--fail-above", 0)[2]
+    assert len(err) == 1 and err[0].endswith("partition 4 of wide (1) and 4 more partitions")
+
+
+def test_an_alert_names_a_topic_of_members_that_was_created_again(topic, table, capfd):
+    with Consumer(topic.root, "t", group="shop", table=table, assignor="sticky", auto_offset_reset="earliest") as one:
+        while one.poll(500):
+            one.commit()
+        assert checked(capfd, "groups", "lag", topic.root, "shop", "--fail-above", 0)[0] == 0
+        topic.delete()
+        topic.append(records(7), 0)
+        status, _, err = checked(capfd, "groups", "lag", topic.root, "shop", "--fail-above", 1_000_000)
+    assert (status, len(err)) == (1, 1)
+    assert "partition 0 of t (the topic was deleted or created again)" in err[0]
+
+
 def test_plan_of_a_new_group(run, topic):
     """Without a table, and without a group: only topics."""
     said = run("groups", "plan", topic.root, "new", "--topic", "t", "--member", "host1", "--member", "host2")

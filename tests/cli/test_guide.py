@@ -18,7 +18,7 @@ WITHOUT_SPARK = re.sub(r"^## (Writing|Upkeep)\n.*?(?=^## )", "", PAGE, flags=re.
 BLOCKS = re.findall(r"^```bash\n(.*?)^```$", WITHOUT_SPARK, re.MULTILINE | re.DOTALL)
 SAID = {
     "topics my-log": "orders",
-    "lag my-log": "behind by 13 records",
+    "sparklog lag my-log": "behind by 13 records",
     "--execute": "moved",
     "tail my-log": "customer-19",
     "groups plan": "would go to another member",
