@@ -31,19 +31,22 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>It is a StreamSourceProvider only because Spark asks that for a schema where a stream is defined: what is wrong with its options is
  * told there. {@link PartlogTable} is what is read.
  */
-public final class PartlogProvider implements SupportsCatalogOptions, SessionConfigSupport, DataSourceRegister, StreamSourceProvider {
+public class PartlogProvider implements SupportsCatalogOptions, SessionConfigSupport, DataSourceRegister, StreamSourceProvider {
+  /** The name of the format, of its catalog and of its settings. */
+  static final String NAME = "partlog";
+
   /** Spark asks for a public constructor without arguments. */
   public PartlogProvider() {}
 
   @Override
   public String shortName() {
-    return "partlog";
+    return NAME;
   }
 
   /** {@code spark.datasource.partlog.<option>} holds for all reads and writes of a session. */
   @Override
   public String keyPrefix() {
-    return "partlog";
+    return NAME;
   }
 
   @Override
@@ -69,7 +72,7 @@ public final class PartlogProvider implements SupportsCatalogOptions, SessionCon
    */
   @Override
   public String extractCatalog(CaseInsensitiveStringMap options) {
-    String setting = "spark.sql.catalog." + shortName();
+    String setting = "spark.sql.catalog." + NAME;
     String expected = PartlogCatalog.class.getName();
     SQLConf conf = SQLConf.get();
     String found = conf.getConfString(setting, null);
@@ -80,7 +83,7 @@ public final class PartlogProvider implements SupportsCatalogOptions, SessionCon
         throw PartlogException.of("CATALOG_TAKEN", "setting", setting, "found", found, "expected", expected);
       });
     }
-    return shortName();
+    return NAME;
   }
 
   @Override
@@ -122,7 +125,7 @@ public final class PartlogProvider implements SupportsCatalogOptions, SessionCon
   public Source createSource(SQLContext context, String metadataPath, Option<StructType> schema, String name,
       scala.collection.immutable.Map<String, String> parameters) {
     return SparkErrors.run(() -> {
-      throw PartlogException.of("STREAM_SOURCE_DISABLED", "class", PartlogProvider.class.getName());
+      throw PartlogException.of("STREAM_SOURCE_DISABLED", "class", getClass().getName());
     });
   }
 }
