@@ -191,7 +191,7 @@ $(JAR): jvm-shim/pom.xml $(shell find jvm-shim/src/main sparklog/spec) | toolcha
 	@mkdir -p $(@D)
 	@cp jvm-shim/target/sparklog.jar $@
 
-$(WHEEL): pyproject.toml README.md LICENSE $(JAR) $(shell find sparklog -name '*.py' -o -name '*.json' -o -path '*/web/*') | $(VENV)
+$(WHEEL): pyproject.toml README.md LICENSE $(JAR) $(shell find sparklog -name '*.py' -o -name '*.json' -o -name py.typed -o -path '*/web/*') | $(VENV)
 	@rm -rf dist
 	@$(PY) -m build --wheel --no-isolation --outdir dist . > /dev/null
 	@echo "Built $@"

@@ -11,6 +11,7 @@ from sparklog.spark.session import configure, jar, session
 from sparklog.spark.txn_options import txn_options
 
 if TYPE_CHECKING:
+    from sparklog import offsets as offsets
     from sparklog.consumer import Consumer, ConsumerRecord, TopicPartition
     from sparklog.log.log import Log
     from sparklog.log.topic import Topic
@@ -48,22 +49,24 @@ def __dir__() -> list[str]:
     return sorted({*__all__, "offsets", *(name for name in globals() if name.startswith("__"))})
 
 
-def __getattr__(name: str) -> Any:
-    # These import Arrow. A program that only configures Spark should not wait for that.
-    if name in ("Log", "Topic"):
-        from sparklog import log
+if not TYPE_CHECKING:  # type checkers then refuse a name that does not exist
 
-        return getattr(log, name)
-    if name == "Placement":
-        from sparklog.queries.placement import Placement
+    def __getattr__(name: str) -> Any:
+        # These import Arrow. A program that only configures Spark should not wait for that.
+        if name in ("Log", "Topic"):
+            from sparklog import log
 
-        return Placement
-    if name == "offsets":
-        import importlib
+            return getattr(log, name)
+        if name == "Placement":
+            from sparklog.queries.placement import Placement
 
-        return importlib.import_module("sparklog.offsets")
-    if name in ("Consumer", "ConsumerRecord", "TopicPartition"):
-        from sparklog import consumer
+            return Placement
+        if name == "offsets":
+            import importlib
 
-        return getattr(consumer, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return importlib.import_module("sparklog.offsets")
+        if name in ("Consumer", "ConsumerRecord", "TopicPartition"):
+            from sparklog import consumer
+
+            return getattr(consumer, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,15 +8,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Log", "Topic"]
 
+if not TYPE_CHECKING:  # type checkers then refuse a name that does not exist
 
-def __getattr__(name: str) -> Any:
-    # These import Arrow, which a program that only configures Spark need not wait for.
-    if name == "Log":
-        from sparklog.log.log import Log
+    def __getattr__(name: str) -> Any:
+        # These import Arrow, which a program that only configures Spark need not wait for.
+        if name == "Log":
+            from sparklog.log.log import Log
 
-        return Log
-    if name == "Topic":
-        from sparklog.log.topic import Topic
+            return Log
+        if name == "Topic":
+            from sparklog.log.topic import Topic
 
-        return Topic
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return Topic
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

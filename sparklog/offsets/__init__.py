@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["GroupPlan", "MemberSettings", "Membership", "OffsetTable", "Owner", "Position", "Tracker", "plan", "track", "write_delta"]
 
 
-def __getattr__(name: str) -> Any:
-    # Users find these names here too. Their packages are above this package.
-    if name == "Membership":
-        from sparklog import membership
+if not TYPE_CHECKING:  # type checkers then refuse a name that does not exist
 
-        return membership.Membership
-    if name in ("Tracker", "track", "write_delta"):
-        from sparklog import queries
+    def __getattr__(name: str) -> Any:
+        # Users find these names here too. Their packages are above this package.
+        if name == "Membership":
+            from sparklog import membership
 
-        return getattr(queries, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return membership.Membership
+        if name in ("Tracker", "track", "write_delta"):
+            from sparklog import queries
+
+            return getattr(queries, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
