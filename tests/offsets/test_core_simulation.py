@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import re
 import textwrap
 from collections.abc import Iterable
 from types import FunctionType
@@ -42,16 +43,39 @@ def test_groups_keep_the_rules() -> None:
     assert found(range(SEEDS)) is None
 
 
-def changed(of: type, name: str, *changes: tuple[str, str]) -> tuple[object, str, Any]:
-    """A method of which some texts are replaced by others. Each text comes once in it."""
-    method: FunctionType = vars(of)[name]
+def changed(owner: type, name: str, *changes: tuple[str, str]) -> tuple[object, str, Any]:
+    """A method in which some texts are replaced by others. Each text occurs once in the method, in any format."""
+    method: FunctionType | None = vars(owner).get(name)
+    assert method is not None, f"{owner.__name__} has no method {name}"
     text = textwrap.dedent(inspect.getsource(method))
     for was, becomes in changes:
-        assert text.count(was) == 1, f"{was!r} comes {text.count(was)} times in {of.__name__}.{name}"
-        text = text.replace(was, becomes)
+        text, count = re.subn(in_any_format(was), lambda _, becomes=becomes: becomes, text)
+        assert count == 1, f"{was!r} occurs {count} times in {owner.__name__}.{name}"
     made: dict[str, Any] = {}
-    exec(compile(text, f"<{of.__name__}.{name}>", "exec"), method.__globals__, made)
-    return of, name, made[name]
+    exec(compile(text, f"<{owner.__name__}.{name}>", "exec"), method.__globals__, made)
+    return owner, name, made[name]
+
+
+def in_any_format(text: str) -> str:
+    """A pattern of the tokens of a text, however lines are wrapped."""
+    tokens = re.findall(r'"[^"]*"|\w+|\S', text)
+    return r"\s*".join((r"(?:,\s*)?" if token in ")]}" else "") + re.escape(token) for token in tokens)
+
+
+def test_a_mutant_names_a_method_and_its_code_in_any_format() -> None:
+    class Wrapped:
+        def kept(self) -> list[int]:
+            return [
+                1,
+                2,
+            ]
+
+    _, _, mutant = changed(Wrapped, "kept", ("[1, 2]", "[3]"))
+    assert mutant(Wrapped()) == [3]
+    with pytest.raises(AssertionError, match="Wrapped has no method renamed"):
+        changed(Wrapped, "renamed", ("[1, 2]", "[3]"))
+    with pytest.raises(AssertionError, match=re.escape("'[1, 3]' occurs 0 times in Wrapped.kept")):
+        changed(Wrapped, "kept", ("[1, 3]", "[3]"))
 
 
 MUTANTS: dict[str, tuple[object, str, Any]] = {
@@ -69,8 +93,8 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
     "2: assigned is told before lost": changed(
         Core,
         "_adopt",
-        ('yield from self._tell("lost", untold)\n', "pass\n"),
-        ("        return\n    for", '        yield from self._tell("lost", untold)\n        return\n    for'),
+        ('yield from self._tell("lost", untold)', "pass"),
+        ("return for name", 'yield from self._tell("lost", untold)\n        return\n    for name'),
         (
             'yield from self._tell("assigned", list(came))',
             'yield from self._tell("assigned", list(came))\n    yield from self._tell("lost", untold)',
@@ -84,7 +108,7 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
     "2: a topic that is gone is not told as lost where the subscription changes": changed(
         Core, "_tell_of", ('(("lost", False), ("revoked", True))', '(("revoked", True),)')
     ),
-    "2: a change of subscription is not told": changed(Core, "subscribe", ("yield from self._hand_in(going)\n", "pass\n")),
+    "2: a change of subscription is not told": changed(Core, "subscribe", ("yield from self._hand_in(going)", "pass")),
     "2: a consumer that a callback closed takes shares": changed(Core, "_adopt", ("if self.closed or not new:", "if not new:")),
     "2: a callback may poll": changed(Reading, "take", ("if self._within:", "if False:")),
     "3: nothing asks whether the member is live": (Shared, "is_live", lambda self: True),
@@ -106,12 +130,12 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
         Reading,
         "_look_and_take",
         (
-            "            self._idle = not any(",
-            '            self._asked = float("-inf")\n            yield from self._look_at_barriers()\n            self._idle = not any(',
+            "self._idle = not any(",
+            'self._asked = float("-inf")\n            yield from self._look_at_barriers()\n            self._idle = not any(',
         ),
     ),
     "6: what waits at a cut is read again": changed(
-        Reading, "_take_of", ("share.batch = batch.slice(rows)\n", "share.batch = batch.slice(rows) if rows == records_max else None\n")
+        Reading, "_take_of", ("share.batch = batch.slice(rows)", "share.batch = batch.slice(rows) if rows == records_max else None")
     ),
     "7: members do not hold their commits": (Standing, "_waits_for_operator", lambda self: False),
     "7: an operator does not announce itself": (Generations, "_announce", lambda *_: False),

@@ -8,20 +8,20 @@ import java.lang.invoke.MethodType;
 import java.nio.file.Path;
 
 /**
- * A rule that is broken in the source of a class, so that a random history shows the fault.
+ * A rule that is broken in a method, so that a random history shows the fault.
  *
  * @param seed of a history that shows the fault
- * @param source as {@code log/Committer}
- * @param from text of the source, replaced by {@code to}
+ * @param method such as {@code log/Committer.commit}
+ * @param from Java of the method, in any format, which {@code to} replaces
  */
-public record BrokenRule(long seed, String rule, String source, String from, String to) {
+public record BrokenRule(long seed, String rule, String method, String from, String to) {
   /**
    * Fails unless the history of the seed goes wrong.
    *
    * @param history a class with {@code static String run(long seed, Path folder)}, whose answer begins with "wrong" at a fault
    */
   public void requireFound(Class<?> history, Path folder) throws Throwable {
-    Class<?> mutated = MutatedClasses.of(source, from, to).like(history);
+    Class<?> mutated = MutatedClasses.of(method, from, to).like(history);
     MethodHandle run = MethodHandles.privateLookupIn(mutated, MethodHandles.lookup())
         .findStatic(mutated, "run", MethodType.methodType(String.class, long.class, Path.class));
     String found = (String) run.invoke(seed, folder);

@@ -1,5 +1,12 @@
 package io.sparklog.kit;
 
+import com.sun.source.tree.ClassTree;
+import com.sun.source.tree.CompilationUnitTree;
+import com.sun.source.tree.MethodTree;
+import com.sun.source.util.JavacTask;
+import com.sun.source.util.SourcePositions;
+import com.sun.source.util.TreeScanner;
+import com.sun.source.util.Trees;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -7,10 +14,15 @@ import java.io.OutputStream;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import javax.tools.DiagnosticCollector;
 import javax.tools.FileObject;
 import javax.tools.ForwardingJavaFileManager;
@@ -20,10 +32,11 @@ import javax.tools.JavaFileObject;
 import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
 
-/** All classes of this project once more, one of them compiled from a changed source: nothing else in the JVM sees the change. */
+/** All classes of this project once more, one method of them changed and compiled: nothing else in the JVM sees the change. */
 public final class MutatedClasses extends ClassLoader {
   private static final String PROJECT = "io.sparklog.";
   private static final Path SOURCES = Path.of(System.getProperty("sparklog.sources", "src/main/java"));
+  private static final Pattern TOKEN = Pattern.compile("\"(?:\\\\.|[^\"\\\\])*\"|\\w+|\\S");
   private static final Map<String, byte[]> COMPILED = new ConcurrentHashMap<>();
 
   private final Map<String, byte[]> mutated;
@@ -38,28 +51,73 @@ public final class MutatedClasses extends ClassLoader {
   }
 
   /**
-   * The classes, with {@code from} replaced by {@code to} in the source of one.
+   * The classes, with {@code from} replaced by {@code to} in one method.
    *
-   * @param source as {@code log/Committer}
-   * @throws IllegalArgumentException if {@code from} is not in it exactly once, or what results is not Java
+   * @param method such as {@code log/Committer.commit}; a method of a nested class is {@code log/Committer.Nested.commit}
+   * @param from Java of the method, in any format
+   * @throws IllegalArgumentException if the class has no such method, if the methods of the name do not have {@code from} exactly once, or
+   *     if the result is not Java
    */
-  public static MutatedClasses of(String source, String from, String to) throws IOException {
-    return new MutatedClasses(compiled(source, changed(source, from, to)));
+  public static MutatedClasses of(String method, String from, String to) throws IOException {
+    String source = sourceOf(method);
+    return new MutatedClasses(compiled(source, changed(method, from, to)));
   }
 
-  /**
-   * The source of a class, with {@code from} replaced by {@code to}.
-   *
-   * @param source as {@code log/Committer}
-   * @throws IllegalArgumentException if {@code from} is not in it exactly once
-   */
-  public static String changed(String source, String from, String to) throws IOException {
-    String text = Files.readString(SOURCES.resolve("io/sparklog/" + source + ".java"));
-    int at = text.indexOf(from);
-    if (at < 0 || text.indexOf(from, at + 1) >= 0) {
-      throw new IllegalArgumentException(source + " has " + (at < 0 ? "nowhere" : "more than once") + ": " + from);
+  /** The source of the class, with {@code from} replaced by {@code to} in one method: {@link #of}. */
+  public static String changed(String method, String from, String to) throws IOException {
+    String source = sourceOf(method);
+    return changed(Files.readString(SOURCES.resolve("io/sparklog/" + source + ".java")), method, from, to);
+  }
+
+  static String changed(String text, String method, String from, String to) throws IOException {
+    List<int[]> places = new ArrayList<>();
+    Matcher found = inAnyFormat(from).matcher(text);
+    for (int[] body : methods(text, method)) {
+      found.region(body[0], body[1]);
+      while (found.find()) {
+        places.add(new int[] {found.start(), found.end()});
+      }
     }
-    return text.substring(0, at) + to + text.substring(at + from.length());
+    if (places.size() != 1) {
+      throw new IllegalArgumentException(method + " has " + places.size() + " times, not once: " + from);
+    }
+    return text.substring(0, places.get(0)[0]) + to + text.substring(places.get(0)[1]);
+  }
+
+  private static String sourceOf(String method) {
+    return method.substring(0, method.indexOf('.'));
+  }
+
+  /** Where the methods of a name begin and end in the source. */
+  private static List<int[]> methods(String text, String method) throws IOException {
+    String source = sourceOf(method);
+    JavacTask task = (JavacTask) ToolProvider.getSystemJavaCompiler()
+        .getTask(null, null, null, null, null, List.of(new Source(source, text)));
+    CompilationUnitTree unit = task.parse().iterator().next();
+    SourcePositions positions = Trees.instance(task).getSourcePositions();
+    List<int[]> found = new ArrayList<>();
+    new TreeScanner<Void, String>() {
+      @Override
+      public Void visitClass(ClassTree type, String outer) {
+        return super.visitClass(type, outer == null ? source : outer + "." + type.getSimpleName());
+      }
+
+      @Override
+      public Void visitMethod(MethodTree each, String type) {
+        if (method.equals(type + "." + each.getName())) {
+          found.add(new int[] {(int) positions.getStartPosition(unit, each), (int) positions.getEndPosition(unit, each)});
+        }
+        return super.visitMethod(each, type);
+      }
+    }.scan(unit, null);
+    if (found.isEmpty()) {
+      throw new IllegalArgumentException(method + " does not exist");
+    }
+    return found;
+  }
+
+  private static Pattern inAnyFormat(String java) {
+    return Pattern.compile(TOKEN.matcher(java).results().map(MatchResult::group).map(Pattern::quote).collect(Collectors.joining("\\s*")));
   }
 
   /** The class of this name among these classes. */

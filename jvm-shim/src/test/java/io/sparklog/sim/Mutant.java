@@ -8,16 +8,16 @@ import java.lang.invoke.MethodType;
 import java.util.function.LongFunction;
 
 /**
- * A rule that is broken in a production class.
+ * A rule that is broken in a method of a production class.
  *
  * @param seed the first at which the simulation finds it
- * @param source as {@code log/Committer}
- * @param from what the source has exactly once, so that a mutant cannot be forgotten when the source changes
+ * @param method such as {@code log/Committer.commit}
+ * @param from Java that the method has exactly once, in any format, which {@code to} replaces
  */
-record Mutant(long seed, String rule, String source, String from, String to) {
+record Mutant(long seed, String rule, String method, String from, String to) {
   /** The failure that a seed finds; null if none. */
   LongFunction<String> finder() throws IOException, ReflectiveOperationException {
-    Class<?> simulation = MutatedClasses.of(source, from, to).like(Simulation.class);
+    Class<?> simulation = MutatedClasses.of(method, from, to).like(Simulation.class);
     MethodHandle failure = MethodHandles.privateLookupIn(simulation, MethodHandles.lookup())
         .findStatic(simulation, "failure", MethodType.methodType(String.class, long.class));
     return seed -> {

@@ -71,10 +71,10 @@ final class SimulationTest {
   }
 
   @Test
-  void theSourceOfEachMutantHasItsTextOnce() {
+  void theMethodOfEachMutantHasItsTextOnce() {
     assertAll(Stream.of(Mutants.FOUND, Mutants.SOUGHT)
         .flatMap(List::stream)
-        .map(mutant -> () -> MutatedClasses.changed(mutant.source(), mutant.from(), mutant.to())));
+        .map(mutant -> () -> MutatedClasses.changed(mutant.method(), mutant.from(), mutant.to())));
   }
 
   @ParameterizedTest

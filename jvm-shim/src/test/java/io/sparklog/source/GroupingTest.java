@@ -163,11 +163,12 @@ final class GroupingTest extends GroupsOfScans {
   }
 
   static final List<BrokenRule> BROKEN = List.of(
-      new BrokenRule(20, "a scan need not be routed", "source/Grouping", "&& splits.stream().allMatch(Split::isRouted) ", ""),
-      new BrokenRule(50, "one routed segment is enough", "read/Split", "extents.stream().allMatch(extent -> extent.segment().routed())",
+      new BrokenRule(20, "a scan need not be routed", "source/Grouping.routing", "&& splits.stream().allMatch(Split::isRouted) ", ""),
+      new BrokenRule(50, "one routed segment is enough", "read/Split.isRouted",
+          "extents.stream().allMatch(extent -> extent.segment().routed())",
           "extents.stream().anyMatch(extent -> extent.segment().routed())"),
-      new BrokenRule(0, "topics need not agree", "source/Grouping", "functions.size() == 1", "!functions.isEmpty()"),
-      new BrokenRule(1, "a topic with slots is grouped by key", "source/Grouping",
+      new BrokenRule(0, "topics need not agree", "source/Grouping.routing", "functions.size() == 1", "!functions.isEmpty()"),
+      new BrokenRule(1, "a topic with slots is grouped by key", "source/Grouping.routing",
           " && states.stream().allMatch(state -> state.isRoutingKnown() && state.routing().isModulo())", ""));
 
   @ParameterizedTest

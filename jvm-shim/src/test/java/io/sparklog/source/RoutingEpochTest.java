@@ -81,11 +81,11 @@ final class RoutingEpochTest {
   }
 
   static final List<BrokenRule> BROKEN = List.of(
-      new BrokenRule(1, "cuts within a split do not count", "routing/Routing", "past.get(i).cut(partition) < end", "false"),
-      new BrokenRule(1, "the record at a cut is from before it", "routing/RoutingEpochs", "offset < rises[0]", "offset <= rises[0]"),
-      new BrokenRule(0, "re-routes that are forgotten do not count", "routing/Routing", "int oldest = epoch - past.size();",
+      new BrokenRule(1, "cuts within a split do not count", "routing/Routing.epochs", "past.get(i).cut(partition) < end", "false"),
+      new BrokenRule(1, "the record at a cut is from before it", "routing/RoutingEpochs.at", "offset < rises[0]", "offset <= rises[0]"),
+      new BrokenRule(0, "re-routes that are forgotten do not count", "routing/Routing.epochs", "int oldest = epoch - past.size();",
           "int oldest = 0;"),
-      new BrokenRule(1, "a re-route does not cut the partitions that give slots", "routing/Routing",
+      new BrokenRule(1, "a re-route does not cut the partitions that give slots", "routing/Routing.cut",
           "      givers.forEach(from -> cut[from] = ends[from]);\n", ""));
 
   @ParameterizedTest

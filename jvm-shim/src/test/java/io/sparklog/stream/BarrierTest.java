@@ -107,13 +107,15 @@ final class BarrierTest extends StreamRuns {
   }
 
   static final List<BrokenRule> BROKEN = List.of(
-      new BrokenRule(0, "there is no barrier", "stream/TopicStream", "taken(Barrier.before(waiting), limits)", "taken(waiting, limits)"),
-      new BrokenRule(0, "one partition that has passed is enough", "stream/Barrier", "from.stream().allMatch(", "from.stream().anyMatch("),
-      new BrokenRule(0, "a micro-batch ends behind the cut", "stream/Barrier", "ends.putIfAbsent(partition, past.cut(partition))",
+      new BrokenRule(0, "there is no barrier", "stream/TopicStream.next", "taken(Barrier.before(waiting), limits)",
+          "taken(waiting, limits)"),
+      new BrokenRule(0, "one partition that has passed is enough", "stream/Barrier.find", "from.stream().allMatch(",
+          "from.stream().anyMatch("),
+      new BrokenRule(0, "a micro-batch ends behind the cut", "stream/Barrier.find", "ends.putIfAbsent(partition, past.cut(partition))",
           "ends.putIfAbsent(partition, past.cut(partition) + 1)"),
-      new BrokenRule(37, "a partition need not pass the re-routes that gave it slots before", "stream/Barrier",
+      new BrokenRule(37, "a partition need not pass the re-routes that gave it slots before", "stream/Barrier.passes",
           " && !ends.containsKey(giver)", ""),
-      new BrokenRule(0, "a re-route has no cut", "log/Replay", "Arrays.copyOf(head.fields().ends(), version.head().ends().length)",
+      new BrokenRule(0, "a re-route has no cut", "log/Replay.routing", "Arrays.copyOf(head.fields().ends(), version.head().ends().length)",
           "new long[version.head().ends().length]"));
 
   @ParameterizedTest
