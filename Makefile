@@ -10,6 +10,7 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 JAR := sparklog/jars/sparklog.jar
 WHEEL := dist/sparklog-$(VERSION)-py3-none-any.whl
 KAFKA := .tools/kafka/.copied
+SPARK_KAFKA := .tools/spark-kafka/.copied
 DELTA := .tools/delta/.copied
 AXE := .tools/axe/.copied
 HDFS := .tools/hdfs/.copied
@@ -50,7 +51,7 @@ wheel: $(WHEEL) ## build the wheel, with the jar inside, in dist/
 
 # What all tests need.
 .PHONY: ready
-ready: toolchain packages $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE)
+ready: toolchain packages $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE)
 	@$(MVN) -f jvm-shim/pom.xml test-compile
 
 .PHONY: test
@@ -102,7 +103,7 @@ jvm-test: toolchain ## run the Java tests only
 	  | awk -v seconds=$$(($$(date +%s) - begun)) '{ tests += $$1 } END { print tests " Java tests passed in " seconds " s" }'
 
 .PHONY: kafka
-kafka: $(KAFKA) ## fetch Kafka's broker and tools, which the demo and the tests use
+kafka: $(KAFKA) $(SPARK_KAFKA) ## fetch Kafka's broker and tools, and Spark's Kafka connector, which the demo and the tests use
 
 .PHONY: hdfs
 hdfs: $(HDFS) ## fetch HDFS, which the tests of stores start
@@ -146,7 +147,7 @@ bench-stores: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## run the benchmarks of
 .PHONY: soak
 soak: export SPARKLOG_SEED ?= new
 soak: export SPARKLOG_SEEDS = $(or $(SEEDS),50000)
-soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run make full with new seeds, then the long tests; both simulations over so many: make soak SEEDS=1000000
+soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run make full with new seeds, then the long tests; both simulations over so many: make soak SEEDS=1000000
 	@$(MAKE) --no-print-directory full
 	@$(MAKE) --no-print-directory sim SEEDS=$(SPARKLOG_SEEDS)
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
@@ -198,6 +199,8 @@ $(WHEEL): pyproject.toml README.md LICENSE $(JAR) $(shell find sparklog -name '*
 
 $(KAFKA): NAME := Kafka's tools
 $(KAFKA): tests/kafka/pom.xml
+$(SPARK_KAFKA): NAME := Spark's Kafka connector
+$(SPARK_KAFKA): tests/kafka/spark-pom.xml
 $(DELTA): NAME := Delta
 $(DELTA): bench/pom.xml
 $(AXE): NAME := axe-core
@@ -206,7 +209,7 @@ $(HDFS): NAME := HDFS
 $(HDFS): tests/stores/hdfs-pom.xml
 $(S3A): NAME := Hadoop's S3A (690 MB)
 $(S3A): tests/stores/s3a-pom.xml
-$(KAFKA) $(DELTA) $(AXE) $(HDFS) $(S3A): | toolchain
+$(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(HDFS) $(S3A): | toolchain
 	@echo "Fetching $(NAME)"
 	@rm -rf $(@D)
 	@$(MVN) -f $< dependency:copy-dependencies

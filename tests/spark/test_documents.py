@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parents[2]
-# These pages have commands, which test_starting_spark.py, tests/ui/test_command.py and tests/cli/test_guide.py run, or need servers, which
-# tests/stores/ has, or have no program.
-ELSEWHERE = {"starting-spark.md", "web-page.md", "command-line.md", "stores.md", "cluster.md", "troubleshooting.md"}
+# These pages have commands, which test_starting_spark.py, test_kafka_data.py, tests/ui/test_command.py and tests/cli/test_guide.py run, or
+# need servers, which tests/stores/ has, or have no program.
+ELSEWHERE = {"starting-spark.md", "web-page.md", "command-line.md", "stores.md", "cluster.md", "troubleshooting.md", "kafka-data.md"}
 PAGES = [HERE / "README.md", *(page for page in sorted((HERE / "docs" / "guide").glob("*.md")) if page.name not in ELSEWHERE)]
 
 
