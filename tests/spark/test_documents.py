@@ -15,9 +15,17 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parents[2]
-# These pages have commands, which test_starting_spark.py, test_kafka_data.py, tests/ui/test_command.py and tests/cli/test_guide.py run, or
-# need servers, which tests/stores/ has, or have no program.
-ELSEWHERE = {"starting-spark.md", "web-page.md", "command-line.md", "stores.md", "cluster.md", "troubleshooting.md", "kafka-data.md"}
+# The tests that run the commands of a page, or its program beside a server.
+ELSEWHERE = {
+    "cluster.md": "tests/stores",
+    "command-line.md": "tests/cli/test_guide.py",
+    "kafka-data.md": "tests/spark/test_kafka_data.py",
+    "permissions.md": "tests/protocol/test_permissions.py",
+    "starting-spark.md": "tests/spark/test_starting_spark.py",
+    "stores.md": "tests/stores",
+    "troubleshooting.md": "",  # it has no program
+    "web-page.md": "tests/ui/test_command.py",
+}
 PAGES = [HERE / "README.md", *(page for page in sorted((HERE / "docs" / "guide").glob("*.md")) if page.name not in ELSEWHERE)]
 
 
