@@ -136,6 +136,10 @@ constraints: $(VENV) ## renew tests/constraints.txt: the newest packages, for ea
 docs: $(VENV) ## generate docs/reference/ and the table in docs/guide/from-kafka.md from sparklog/spec/
 	@PYTHONPATH=. $(PY) docs/make_reference.py
 
+.PHONY: site
+site: $(VENV) ## build the documentation as a site, in build/site/
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --config-file docs/site/mkdocs.yml
+
 .PHONY: bench
 bench: toolchain $(VENV) $(JAR) $(DELTA) $(KAFKA) ## run the benchmarks, beside Parquet and Delta in the same process
 	@$(PY) -m bench

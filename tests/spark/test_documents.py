@@ -24,6 +24,7 @@ ELSEWHERE = {
     "starting-spark.md": "tests/spark/test_starting_spark.py",
     "stores.md": "tests/stores",
     "troubleshooting.md": "",  # it has no program
+    "upgrades.md": "",
     "web-page.md": "tests/ui/test_command.py",
 }
 PAGES = [HERE / "README.md", *(page for page in sorted((HERE / "docs" / "guide").glob("*.md")) if page.name not in ELSEWHERE)]

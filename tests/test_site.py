@@ -1,0 +1,64 @@
+"""The pages of docs/ as a list and as a site."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sparklog
+from sparklog import assignors, consumer, offsets
+
+ROOT = Path(__file__).resolve().parents[1]
+INDEX = ROOT / "docs" / "README.md"
+
+
+def test_the_list_of_pages_has_every_page() -> None:
+    pages = {page.relative_to(INDEX.parent).as_posix() for page in INDEX.parent.rglob("*.md") if page != INDEX}
+    items = re.findall(r"^\* \[.*?\]\(([^)]*)\)", INDEX.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(items) == len(set(items)), "a page is listed twice"
+    assert pages - set(items) == set(), "docs/README.md does not list these pages"
+    assert [item for item in items if not (INDEX.parent / item).is_file()] == []
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, which is built without a warning: `strict` is set in mkdocs.yml."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--config-file", "docs/site/mkdocs.yml", "--site-dir", str(folder)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0 and "WARNING" not in ran.stderr, ran.stderr[-4_000:]
+    return folder
+
+
+@pytest.mark.slow
+def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site: Path) -> None:
+    pages = {page.relative_to(site).as_posix(): page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
+    written = {page.relative_to(INDEX.parent).with_suffix(".html").as_posix() for page in INDEX.parent.rglob("*.md")}
+    assert {page.replace("README.html", "index.html") for page in written} <= set(pages)
+    loaded = re.compile(r"<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=.?https?://[^>]*>|@import url\(.?https?://")
+    assert {name: loaded.findall(text) for name, text in pages.items() if loaded.search(text)} == {}
+
+
+@pytest.mark.slow
+def test_the_site_shows_markdown_as_it_is_meant(site: Path) -> None:
+    """No list, fence or link is left as text, as where Python-Markdown needs another form than repositories."""
+    left = re.compile(r"\n *(?:[*-]|\d+\.) |^ *(?:\||```)|\]\([^)\s]+\)", re.MULTILINE)
+    found = {}
+    for page in site.rglob("*.html"):
+        shown = re.sub(r"<(pre|code)\b.*?</\1>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        parts = [part for paragraph in re.findall(r"<p>.*?</p>", shown, re.DOTALL) for part in left.findall(paragraph)]
+        if parts:
+            found[page.relative_to(site).as_posix()] = parts
+    assert found == {}
+
+
+def test_the_page_of_the_python_api_has_every_public_name() -> None:
+    public = {"sparklog": sparklog, "sparklog.consumer": consumer, "sparklog.offsets": offsets, "sparklog.assignors": assignors}
+    listed = re.findall(r"^::: (\S+)\.(\w+)$", (INDEX.parent / "reference" / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
+    names = {name for module in public.values() for name in module.__all__} - {"ASSIGNORS", "Assignment", "Partition"}  # types of values
+    assert {name for _, name in listed} == names
+    assert [(module, name) for module, name in listed if name not in public[module].__all__] == []
