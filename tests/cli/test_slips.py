@@ -116,7 +116,9 @@ def test_a_root_or_a_table_that_is_none(run, topic, tmp_path):
     for table in ("typo", "plain"):
         for words in (["groups", topic.root], ["lag", topic.root, "g"], ["reset", topic.root, "g", "--to-latest"]):
             said = run(*words, "--table", tmp_path / table, status=2)
-            assert said.startswith(f"[PARTLOG_OFFSETS_TABLE_NOT_FOUND] There is no Delta table at {tmp_path / table}"), said
+            assert said.startswith(
+                f"[PARTLOG_OFFSETS_TABLE_NOT_FOUND] An offset table was asked for at {tmp_path / table}, but there is no Delta table"
+            ), said
             assert "Check --table" in said and "Existing groups" not in said
         assert list((tmp_path / "plain").iterdir()) == [], "looking makes nothing"
     for within in ("_partlog", "_partlog/t"):
@@ -130,7 +132,7 @@ def test_remedies_are_those_of_the_shell(run, topic, tmp_path):
     table.begin("g", {"t": {0: 20, 1: 10}})
     given = ["g", "--table", tmp_path / "offsets"]
     said = run("reset", topic.root, *given, "--to-earliest", "--execute", status=2)
-    assert "With --force it is moved now" in said
+    assert "With --force the group moves now" in said
     beyond = run("reset", topic.root, *given, "--topic", "t", "--to-offset", 500_000, status=2)
     assert beyond.endswith("which holds offsets 0 to 25 (exclusive). Give an offset in that range.\n")
     assert run("cat", topic.root, "t", "-p", 0, "-o", 26, status=2).endswith("(exclusive). Give an offset in that range.\n")

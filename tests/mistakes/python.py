@@ -36,10 +36,16 @@ LOGS = [
         "earliest, latest",
     ),
     ("commit without a group", lambda w: Consumer(w.root, "t").commit(), "GROUP_REQUIRED", "needs a group", "Give Consumer() both"),
-    ("poll without topics", lambda w: Consumer(w.root).poll(), "NOT_SUBSCRIBED", "reads nothing", "Name topics when you make it"),
+    ("poll without topics", lambda w: Consumer(w.root).poll(), "NOT_SUBSCRIBED", "reads nothing", "Name topics when you make the consumer"),
     ("a table in the root", lambda w: OffsetTable(w.root / "o", w.root).groups(), "TABLE_IN_ROOT", "root/o", "outside"),
     ("a missing table", lambda w: w.table.positions("g"), "OFFSETS_TABLE_NOT_FOUND", "/offsets", "Check the path"),
-    ("reset of a running group", lambda w: w.running(), "GROUP_RUNNING", "Group g in the offset table", "Stop what runs it"),
+    (
+        "reset of a running group",
+        lambda w: w.running(),
+        "GROUP_RUNNING",
+        "Group g in the offset table",
+        "Stop the program that runs the group",
+    ),
 ]
 
 TYPES = [

@@ -8,7 +8,7 @@ from mistakes import ACTION, Mistake
 OPTIONS = [
     ("a typo in an option", {"subscrib": "t"}, "OPTION_UNKNOWN", "`subscrib`", "Did you mean `subscribe`?"),
     ("topics for topic", {"topics": "t"}, "OPTION_UNKNOWN", "`topics`", "Did you mean `topic`?"),
-    ("an option of files", {"recursiveFileLookup": True}, "OPTION_UNKNOWN", "`recursiveFileLookup`", "sparklog options` lists"),
+    ("an option of files", {"recursiveFileLookup": True}, "OPTION_UNKNOWN", "`recursiveFileLookup`", "sparklog options` to list"),
     ("a missing topic", {"subscribe": "T"}, "TOPIC_NOT_FOUND", "Topic T", "Existing topics: t.", "Check the name"),
     ("one of two topics is missing", {"subscribe": "t,u"}, "TOPIC_NOT_FOUND", "Topic u", "Check the name"),
     ("an empty subscribe", {"subscribe": ""}, "OPTION_VALUE", "`subscribe`", "it must have one name or more"),

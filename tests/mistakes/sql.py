@@ -14,9 +14,15 @@ OURS = [
         "name the columns: INSERT INTO t",
     ),
     ("INSERT of a number", "INSERT INTO mistaken (key, value) VALUES (1, 'b')", "COLUMN_TYPE", "`key`", "CAST(key AS STRING)"),
-    ("INSERT OVERWRITE", "INSERT OVERWRITE mistaken (key, value) VALUES ('a', 'b')", "SAVE_MODE", "overwrite", "in SQL, INSERT INTO"),
-    ("an unknown procedure", "CALL partlog.compact(root => '{root}')", "PROCEDURE_NOT_FOUND", "compact", "Its procedures: topics"),
-    ("a namespace", "CALL partlog.system.vacuum(root => '{root}')", "PROCEDURE_NOT_FOUND", "system.vacuum", "Its procedures: topics"),
+    ("INSERT OVERWRITE", "INSERT OVERWRITE mistaken (key, value) VALUES ('a', 'b')", "SAVE_MODE", "overwrite", "in SQL with INSERT INTO"),
+    ("an unknown procedure", "CALL partlog.compact(root => '{root}')", "PROCEDURE_NOT_FOUND", "compact", "one of these procedures: topics"),
+    (
+        "a namespace",
+        "CALL partlog.system.vacuum(root => '{root}')",
+        "PROCEDURE_NOT_FOUND",
+        "system.vacuum",
+        "one of these procedures: topics",
+    ),
     (
         "a short interval",
         "CALL partlog.vacuum('{root}', older_than => INTERVAL '1' SECOND)",

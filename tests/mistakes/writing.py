@@ -5,9 +5,9 @@ from mistakes import Mistake
 V = "'v' AS value"
 
 ROWS = [
-    ("no column value", ["'v' AS val"], "COLUMN_REQUIRED", "no column `value`", "Add one"),
-    ("no column value, but others", ["'a' AS name", "1 AS age"], "COLUMN_REQUIRED", "name, age", "Add one"),
-    ("a column of its own", [V, "1 AS user"], "COLUMN_UNKNOWN", "`user`", "Drop or rename it, or put it into the value"),
+    ("no column value", ["'v' AS val"], "COLUMN_REQUIRED", "no column `value`", "Add a column `value`"),
+    ("no column value, but others", ["'a' AS name", "1 AS age"], "COLUMN_REQUIRED", "name, age", "Add a column `value`"),
+    ("a column of its own", [V, "1 AS user"], "COLUMN_UNKNOWN", "`user`", "Drop or rename the column, or put it into the value"),
     ("a number for the key", [V, "1 AS key"], "COLUMN_TYPE", "`key`", "CAST(key AS STRING)"),
     ("a struct for the value", ["struct(1 AS a) AS value"], "COLUMN_TYPE", "`value`", "to_json(value)"),
     ("a number for the value", ["1 AS value"], "COLUMN_TYPE", "`value`", "CAST(value AS STRING)"),
@@ -17,7 +17,7 @@ ROWS = [
     ("milliseconds for the time", [V, "1700000000000 AS timestamp"], "COLUMN_TYPE", "`timestamp`", "timestamp_millis(timestamp)"),
     ("a partition too high", [V, "4 AS partition"], "PARTITION_OUT_OF_RANGE", "partition 4 of topic t", "Use a partition in that range"),
     ("a partition of -1", [V, "-1 AS partition"], "PARTITION_OUT_OF_RANGE", "partition -1 of topic t", "Use a partition in that range"),
-    ("a time before 1970", [V, "timestamp'1960-01-01' AS timestamp"], "TIMESTAMP_NEGATIVE", "topic t", "put earlier times into the value"),
+    ("a time before 1970", [V, "timestamp'1960-01-01' AS timestamp"], "TIMESTAMP_NEGATIVE", "topic t", "Put earlier times into the value"),
     ("two megabytes", ["repeat('x', 2000000) AS value"], "RECORD_TOO_LARGE", "topic t, partition", "Make the record smaller"),
 ]
 
@@ -51,7 +51,7 @@ ROOTS = [
     ("a file for a root", lambda w: w.file(), "ROOT_NOT_A_DIRECTORY", "/file", "Give the directory that holds the topics"),
     ("a partition's directory", lambda w: w.root / "t-0", "PARTITION_DIRECTORY", "partition 0 of topic t", "Give the directory above it"),
     ("the folder _partlog", lambda w: w.root / "_partlog", "LOG_DIRECTORY", "/_partlog", "Give the root"),
-    ("a root in a root", lambda w: w.root / "inner", "ROOT_IN_ROOT", "/inner would be a root within", "write the topics to"),
+    ("a root in a root", lambda w: w.root / "inner", "ROOT_IN_ROOT", "/inner is inside the root", "write the topics to"),
     (
         "a root in a partition's directory",
         lambda w: w.root / "t-0" / "inner",
@@ -68,13 +68,13 @@ TABLE = [
     *(Mistake(what, lambda w, c=columns: w.save(*c), f"PARTLOG_{id}", tuple(says)) for what, columns, id, *says in ROWS),
     *(Mistake(what, lambda w, o=given: w.save(**o), f"PARTLOG_{id}", tuple(says)) for what, given, id, *says in OPTIONS),
     *(Mistake(what, lambda w, at=root: w.save(root=at(w)), f"PARTLOG_{id}", tuple(says)) for what, root, id, *says in ROOTS),
-    Mistake("mode overwrite", lambda w: w.save(mode="overwrite"), "PARTLOG_SAVE_MODE", ("mode overwrite", 'Write .mode("append")')),
+    Mistake("mode overwrite", lambda w: w.save(mode="overwrite"), "PARTLOG_SAVE_MODE", ("mode overwrite", 'Write with .mode("append")')),
     Mistake("a typo in the mode", lambda w: w.save(mode="apend"), "INVALID_SAVE_MODE", ('"apend"', 'Valid save modes include "append"')),
     Mistake(
         "no mode",
         lambda w: w.save(mode="error"),
         "PARTLOG_TOPIC_EXISTS",
-        ("Topic t under the root", 'Write .mode("append")'),
+        ("Topic t already exists under the root", 'with .mode("append")'),
     ),
     Mistake(
         "no mode, and topics in a column",

@@ -82,7 +82,7 @@ def test_a_consumer_whose_group_was_taken_cannot_commit(member, table):
     second.poll(max_records=3)
     second.commit()
     for _ in range(2):
-        with pytest.raises(sparklog.GenerationFenced, match=r"Generation 1 of group g .* newest one is 2"):
+        with pytest.raises(sparklog.GenerationFenced, match=r"Generation 1 of group g .* newest generation is 2"):
             first.commit()
     with pytest.raises(sparklog.GenerationFenced):
         first.close()

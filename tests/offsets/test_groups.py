@@ -74,7 +74,9 @@ def test_a_generation_can_begin_further_back(table, topic):
 def test_an_owner_whose_generation_is_over_moves_nothing(table):
     table.append("g", table.begin("g"), {"t": {0: 5}})
     table.begin("g")
-    with pytest.raises(sparklog.GenerationFenced, match=r"PARTLOG_GENERATION_FENCED.* 1 of group g .* newest one is 2.* same assignor="):
+    with pytest.raises(
+        sparklog.GenerationFenced, match=r"PARTLOG_GENERATION_FENCED.* 1 of group g .* newest generation is 2.* same assignor="
+    ):
         table.append("g", 1, {"t": {0: 20}})
     with pytest.raises(sparklog.GenerationFenced):
         table.end("g", 1)
@@ -109,7 +111,7 @@ def test_a_commit_beside_the_claim_of_the_next_generation_is_refused(table, topi
         return append(*commit)
 
     engine.append = late
-    with pytest.raises(sparklog.GenerationFenced, match="newest one is 2"):
+    with pytest.raises(sparklog.GenerationFenced, match="newest generation is 2"):
         table.append("g", 1, {"t": {0: 9}})
     assert rival.begin("g") == 3
     assert places(table) == {("t", 0): 5, ("t", 1): 1}
@@ -171,7 +173,7 @@ def test_an_owner_goes_back_only_while_its_generation_is_the_newest(table, topic
 
     engine.append = beaten
     for offset in (2, 1):  # refused by the table, and by a look before
-        with pytest.raises(sparklog.GenerationFenced, match="newest one is 3"):
+        with pytest.raises(sparklog.GenerationFenced, match="newest generation is 3"):
             owner.commit({"t": {0: offset}}, ids)
     with pytest.raises(sparklog.GenerationFenced):
         owner.commit({"t": {0: 3}}, ids)  # which moves nothing
@@ -213,7 +215,7 @@ def test_a_name_that_no_group_can_have(table, name):
 
 def test_a_group_that_does_not_exist(table):
     assert not table.exists()
-    with pytest.raises(sparklog.CallError, match=r"PARTLOG_OFFSETS_TABLE_NOT_FOUND.* There is no Delta table at .*offsets, "):
+    with pytest.raises(sparklog.CallError, match=r"PARTLOG_OFFSETS_TABLE_NOT_FOUND.* An offset table was asked for at .*offsets, "):
         table.positions("g")
     table.begin("h")
     assert table.exists()

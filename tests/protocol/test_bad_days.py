@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 POWERLESS = ("setpriv", "--inh-caps=-all", "--bounding-set=-all") if os.geteuid() == 0 else ()
 """Starts a process without the rights of root, which no permission of a file stops."""
-WAY_OUT = "If the place is full, read-only, not writable for this user or cannot be reached, fix that first. Then run the write again."
+WAY_OUT = "Check that the root can be reached, has room, and is writable for this user. Then run the write again."
 MAKE_ROOM = (
     "(make room first: the folders of the Kafka view, such as orders-0/, may be deleted, since CALL partlog.publish makes them again)"
 )
@@ -185,7 +185,9 @@ def test_who_may_not_read_a_file_is_told_which(tool: LogTool, file: str) -> None
         assert str(denied) in err and ("AccessDenied" in err or "access is denied" in err), err
         count = f"import sparklog; sparklog.Log({str(tool.root)!r}).topic('t').read()"
         done = subprocess.run([*POWERLESS, sys.executable, "-c", count], capture_output=True, text=True, timeout=TIMEOUT_S)
-        assert "PARTLOG_IO" in done.stderr and str(denied) in done.stderr and "this user may read" in done.stderr, done.stderr
+        assert "PARTLOG_IO" in done.stderr and str(denied) in done.stderr and "readable and writable for this user" in done.stderr, (
+            done.stderr
+        )
     finally:
         denied.chmod(0o644)
 

@@ -98,7 +98,7 @@ def test_rows(spark: SparkSession, root: Path, fails: Callable[..., str], case: 
 def test_what_an_error_recommends_works(spark: SparkSession, tmp_path: Path, fails: Callable[..., str], column: str) -> None:
     rows = spark.range(1).selectExpr(*([column] if column.endswith(" value") else [VALUE, column]))
     said = fails("COLUMN_TYPE", lambda: save(rows, tmp_path)).splitlines()[0]
-    advice = re.search(r"Column `(\w+)` has type .* Convert it, for example with (.*)\.$", said)
+    advice = re.search(r"Column `(\w+)` has type .* Convert the column, for example with (.*)\.$", said)
     assert advice, said
     save(rows.withColumn(advice[1], F.expr(advice[2])), tmp_path)
     assert spark.read.format("partlog").load(str(tmp_path)).count() == 1

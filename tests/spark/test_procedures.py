@@ -99,7 +99,7 @@ BAD = [
         "topics",
         "root => NULL",
         "ARGUMENT_VALUE",
-        "has the value NULL: it must have a value. The procedure is topics(root).",
+        "has the value NULL: it must have a value. Call the procedure as topics(root).",
     ),
     ("topics", "root => '~/x'", "ARGUMENT_VALUE", "Argument `root` of the procedure topics has the value ~/x: only a shell makes"),
     ("topics", "root => 's3://b/x'", "STORE_UNSUPPORTED", "the scheme s3"),
@@ -149,7 +149,7 @@ def test_one_topic_that_fails_does_not_stop_the_others(spark: SparkSession, root
         file.unlink()
     said = fails("CALL_INCOMPLETE", lambda: spark.sql(f"CALL partlog.publish('{root}')"))
     assert f"The procedure publish failed for these topics under the root {root}: b. The first error: [PARTLOG_VERSION_CORRUPT]" in said
-    assert "It is done for these topics: a, c." in said
+    assert "The procedure is done for these topics: a, c." in said
     assert {file.parent.name for file in root.glob("?-*/*.log")} == {"a-0", "a-1", "c-0", "c-1"}
     fails("VERSION_CORRUPT", lambda: spark.sql(f"CALL partlog.publish('{root}', 'b')"))
 

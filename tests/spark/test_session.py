@@ -144,7 +144,7 @@ except sparklog.UpgradeError as error:
         "old": f"{tools}/java is of version 11",
     }
     assert condition == "PARTLOG_JAVA_NEEDED"
-    assert text.startswith(f"[PARTLOG_JAVA_NEEDED] Spark needs a JDK 17 or later; {problem[java]}. Install one")
+    assert text.startswith(f"[PARTLOG_JAVA_NEEDED] Spark needs a JDK 17 or later, but {problem[java]}. Install a JDK")
     assert lines < 10
 
 

@@ -200,7 +200,7 @@ def test_without_the_jar_the_error_says_jars(command: str, typed: str | None, tm
     )
     printed = " ".join(shell.run(command, typed).split())
     assert "[PARTLOG_CONNECTOR_NOT_GIVEN] Spark was started without the connector, by spark-submit, a shell" in printed
-    assert "Start it with --jars " in printed
+    assert "Start Spark with --jars " in printed
 
 
 def test_settings_given_to_spark_submit_stay(tmp_path: Path, shell: Shell) -> None:

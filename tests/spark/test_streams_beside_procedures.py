@@ -66,7 +66,7 @@ def test_a_pattern_goes_on_when_its_topics_are_deleted(stream: Stream, call: Cal
     stream.write(range(300, 302), topic="x1")
     assert numbers(stream.run(subscribePattern="x.*")) == [300, 301]
     call("delete_topic", topic="'x2'")
-    assert "Start the query with failOnDataLoss=false" in stream.fails("STREAM_TOPIC_GONE", subscribePattern="x.*")
+    assert "start the query with failOnDataLoss=false" in stream.fails("STREAM_TOPIC_GONE", subscribePattern="x.*")
     assert stream.run(**lenient) == []
     assert stream.run(subscribePattern="x.*") == []
 

@@ -119,12 +119,12 @@ def test_views_and_settings_of_the_session_say_which_columns_there_are(spark: Sp
 def test_sql_users_are_told_in_sql(spark: SparkSession, table: str, fails: Callable[..., str]) -> None:
     said = fails("COLUMN_REQUIRED", lambda: spark.sql(f"INSERT INTO {table} VALUES ('a', 'b')"))
     assert "col1, col2" in said
-    assert "in SQL, name the columns: INSERT INTO t (key, value) VALUES …." in said
+    assert "In SQL, name the columns: INSERT INTO t (key, value) VALUES …." in said
     overwrite = fails("SAVE_MODE", lambda: spark.sql(f"INSERT OVERWRITE {table} (key, value) VALUES ('a', 'b')"))
-    assert "in SQL, INSERT INTO." in overwrite
+    assert "in SQL with INSERT INTO." in overwrite
     for call, name in (("partlog.tidy('x')", "tidy"), ("partlog.system.publish(root => 'x')", "system.publish")):
         text = fails("PROCEDURE_NOT_FOUND", lambda call=call: spark.sql(f"CALL {call}"))
-        assert f"The catalog partlog does not have a procedure {name}. Its procedures: topics, segments, " in text
+        assert f"The catalog partlog does not have a procedure {name}. Call one of these procedures: topics, segments, " in text
 
 
 @pytest.mark.parametrize("name", ["u#1", "u?2", "u%41", "u 3"])

@@ -62,7 +62,7 @@ def test_a_vacuum_beside_a_write_that_sleeps(spark: SparkSession, sink: Sink, ca
             (tmp_path / "wake").touch()
         said = refused.result()
     print(said)
-    assert "nothing was committed" in said and "Run the write again." in said
+    assert "Nothing was committed" in said and "Run the write again." in said
     assert data_files(sink.root) == before
     assert sink.values() == list(range(20))
     sink.save(rows)

@@ -49,6 +49,18 @@ def test_a_declared_error_is_a_sentence_and_a_remedy(id):
     assert not re.search("<partition>|opic <topic>", entry.text) or re.search("<root>|<file>", entry.text)
 
 
+VERB = re.compile(
+    r"(Add|Append|Call|Check|Choose|Convert|Correct|Delete|Drop|Export|Filter|Fix|Give|Go|Install|Keep|Look|Make|Move|Name|Open|Poll|Put"
+    r"|Read|Remove|Repeat|Report|Reset|Restore|Return|Run|Set|Start|Stop|Subscribe|Track|Unset|Upgrade|Use|Write) "
+)
+
+
+def test_a_remedy_begins_with_the_thing_to_do():
+    remedies = [remedy for entry in errors.declared().values() for remedy in (entry.fix, entry.shell) if remedy]
+    composed = ("<way>.", "<reason>.")
+    assert [remedy for remedy in remedies if not VERB.match(remedy) and not remedy.startswith(composed)] == []
+
+
 def test_what_needs_nothing_but_a_second_run_is_to_be_retried():
     assert {entry.kind for entry in errors.declared().values() if re.match("Run the .* again", entry.fix)} == {"retry"}
 

@@ -227,9 +227,9 @@ class TestDelta:
 
     def test_another_version_than_that_of_the_wheel_is_refused(self, tmp_path):
         (tmp_path / "io.delta_delta-spark_4.2_2.13-4.3.1.jar").touch()
-        with pytest.raises(sparklog.UpgradeError, match=r"delta-spark_4\.2_2\.13-4\.3\.1\.jar, and .* delta-spark has version 4\.4\.0"):
+        with pytest.raises(sparklog.UpgradeError, match=r"delta-spark_4\.2_2\.13-4\.3\.1\.jar, but .* delta-spark has version 4\.4\.0"):
             self.asked(tmp_path)
-        with pytest.raises(sparklog.UpgradeError, match=r"io\.delta:delta-spark_4\.2_2\.13:4\.4\.1, and"):
+        with pytest.raises(sparklog.UpgradeError, match=r"io\.delta:delta-spark_4\.2_2\.13:4\.4\.1, but"):
             self.asked(**{"spark.jars.packages": "a:b:1,io.delta:delta-spark_4.2_2.13:4.4.1"})
 
     def test_without_the_wheel_the_error_says_what_to_install(self, tmp_path, monkeypatch):

@@ -142,7 +142,7 @@ final class MoveSlotsTest extends CommitsOverFaults {
     }
     State before = state();
     administration().reroute(new TreeMap<>(Map.of(0, 3L)), RerouteTime.NEXT_WRITE, false);
-    assertFails("REROUTE_PENDING", "is to be re-routed before the next write", () -> move(0, false, key(3)));
+    assertFails("REROUTE_PENDING", "waits for the next write", () -> move(0, false, key(3)));
     administration().reroute(new TreeMap<>(Map.of(0, 2L)), RerouteTime.NOW, false);
     assertFails("REROUTED", "in routing epoch 2", () -> administration().move(before, new TreeMap<>(Map.of(0, 2)), false));
     assertEquals(3, state().version());

@@ -16,6 +16,6 @@ public final class Faults {
     Invariant.Broken found = assertThrows(Invariant.Broken.class, broken);
     assertEquals("INTERNAL", found.error().id());
     assertTrue(found.getMessage().contains(fault), found.getMessage());
-    assertTrue(found.getMessage().contains("fault in sparklog"), found.getMessage());
+    assertTrue(found.getMessage().contains("fault is in sparklog"), found.getMessage());
   }
 }

@@ -51,7 +51,7 @@ class RootTest {
     for (String within : List.of("_partlog", "_partlog/t", "_partlog/new/er")) {
       assertRefused("LOG_DIRECTORY", "Give the root, " + folder + ",", () -> root(folder, within).requireWritable());
     }
-    assertRefused("LOG_DIRECTORY", "_partlog/t is the folder _partlog of a root, or in it",
+    assertRefused("LOG_DIRECTORY", "_partlog/t is not a root: it is the folder _partlog of a root, or a folder inside it",
         () -> root(folder, "_partlog/t").requireReadable());
     Files.createDirectories(folder.resolve("_partlog/t/inner/_partlog"));
     root(folder, "_partlog/t/inner").requireReadable();
@@ -71,15 +71,15 @@ class RootTest {
     Files.createSymbolicLink(folder.resolve("link"), outer);
     Files.createSymbolicLink(outer.resolve("out"), folder);
     for (String within : List.of("logs/inner", "logs/in/ner", "logs/t-0/inner", "logs/u-1", "link/inner", "link/in/ner", "logs/out/x")) {
-      assertRefused("ROOT_IN_ROOT", "within the root " + folder + "/logs,", () -> root(folder, within).requireWritable());
+      assertRefused("ROOT_IN_ROOT", "inside the root " + folder + "/logs.", () -> root(folder, within).requireWritable());
     }
-    assertRefused("ROOT_IN_ROOT", "for example " + outer + "-inner; or write the topics to " + outer + " itself",
+    assertRefused("ROOT_IN_ROOT", "such as " + outer + "-inner; or write the topics to " + outer + " itself",
         () -> root(folder, "logs/inner").requireWritable());
     root(folder, "logs-inner").requireWritable();
     Files.createDirectories(outer.resolve("old/_partlog"));
     root(folder, "logs/old").requireWritable();
     root(folder, "logs/old").requireReadable();
-    assertRefused("ROOT_IN_ROOT", "within the root " + outer + "/old,", () -> root(folder, "logs/old/x").requireWritable());
+    assertRefused("ROOT_IN_ROOT", "inside the root " + outer + "/old.", () -> root(folder, "logs/old/x").requireWritable());
   }
 
   /** A place that does not answer has not said that the root is absent: a new one would be made, or an empty result believed. */

@@ -97,7 +97,7 @@ final class ProceduresTest {
     assertTrue(refused("TOPIC_NAME_ILLEGAL", "segments", "").contains("it is empty"));
     assertTrue(refused("ARGUMENT_VALUE", "segments", (Object) null)
         .contains("Argument `topic` of the procedure segments has the value NULL: it must have a value. "
-            + "The procedure is segments(root, topic)."));
+            + "Call the procedure as segments(root, topic)."));
   }
 
   private long version(String topic) {

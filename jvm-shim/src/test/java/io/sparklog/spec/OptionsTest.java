@@ -19,7 +19,7 @@ class OptionsTest {
   @ParameterizedTest
   @CsvSource({"WRITE, compression, Did you mean `compression.type`?", "WRITE, Codec, Did you mean `compression.type`?",
       "WRITE, partitons, Did you mean `partitions`?", "READ, subscrib, Did you mean `subscribe`?", "READ, topics, Did you mean `topic`?",
-      "READ, root, Did you mean `path`?", "READ, colour.scheme, `python -m sparklog options` lists the options.",})
+      "READ, root, Did you mean `path`?", "READ, colour.scheme, Run `python -m sparklog options` to list the options.",})
   void anUnknownOneIsToldWithWhatMayBeMeant(Options.Side side, String key, String says) {
     PartlogException error = assertThrows(PartlogException.class, () -> Options.of(Map.of(key, "x"), side));
     assertTrue(error.getMessage().startsWith("[PARTLOG_OPTION_UNKNOWN] Option `" + key + "` is unknown. " + says), error.getMessage());

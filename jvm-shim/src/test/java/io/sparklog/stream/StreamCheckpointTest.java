@@ -247,7 +247,7 @@ final class StreamCheckpointTest extends StreamRuns {
     Path within = Path.of(topic.root.location()).resolve("t-0/checkpoint");
     CheckpointFolder whole = CheckpointFolders.open(within.toString(), Map.<String, String>of()::entrySet);
     CheckpointFolder source = CheckpointFolders.open("file:" + within + "/sources/0", Map.<String, String>of()::entrySet);
-    String said = "is within the root " + topic.root.location() + ", which holds nothing but topics. Give a checkpointLocation outside";
+    String said = "is inside the root " + topic.root.location() + ". A root holds only topics. Give a checkpointLocation outside";
     assertFails("CHECKPOINT_IN_ROOT", () -> new StreamStart(source, random),
         "The checkpoint " + within + "/sources/0 of a new query " + said);
     assertFails("CHECKPOINT_IN_ROOT", () -> QueryStart.requireOutsideOfRootsIfNew(whole),
