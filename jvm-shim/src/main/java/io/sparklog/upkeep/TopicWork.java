@@ -52,9 +52,10 @@ public final class TopicWork {
   }
 
   /**
-   * Commits a write, and does not wait for the upkeep that follows. The upkeep is done when a caller waits for it.
+   * Commits a change, and does not wait for the upkeep that follows. The upkeep is done when a caller waits for it, or for the upkeep of a
+   * later commit.
    *
-   * @param txn the random identity of the write
+   * @param txn the random identity of the change
    * @param mergeBytes how many bytes may be merged after it; 0: none
    */
   public Begun begin(Change change, String txn, long mergeBytes) {

@@ -27,7 +27,8 @@ public final class PendingReroute implements Repeatable {
   }
 
   /**
-   * Commits the re-route of a topic that waits, if there is one. Where that is not possible now, a later write makes it.
+   * Commits the re-route of a topic that waits, if there is one. Where that is not possible now, a later write makes it. The upkeep of the
+   * re-route is not waited for: the commit of the write does it, or the next commit if the write fails.
    *
    * @return false if no re-route waited; otherwise a write that was planned before must be planned once more
    */
@@ -37,7 +38,8 @@ public final class PendingReroute implements Repeatable {
       if (latest.isEmpty() || isDone(latest.get())) {
         return false;
       }
-      new TopicWork(log, clock, random).commit(new PendingReroute(log, latest.get()));
+      TopicWork work = new TopicWork(log, clock, random);
+      work.begin(new PendingReroute(log, latest.get()), work.identity(), 0);
     } catch (PartlogException e) {
       Warnings.warn(PendingReroute.class, "topic {} under {} cannot be re-routed before this write, which goes on without that",
           log.topic(), log.store().root(), e);

@@ -1,15 +1,18 @@
 package io.sparklog.upkeep;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.Drivers;
 import io.sparklog.kit.Warned;
 import io.sparklog.kit.Writes;
 import io.sparklog.log.Committed;
+import io.sparklog.log.Pace;
 import io.sparklog.log.Root;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
@@ -17,6 +20,7 @@ import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;
 import io.sparklog.storage.Stores;
 import io.sparklog.write.Once;
+import io.sparklog.write.PendingReroute;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
 import io.sparklog.write.TopicReport;
@@ -223,5 +227,24 @@ final class OwedUpkeepTest extends Drivers {
     assertEquals(0, warnings.get());
     assertTrue(driver.log().latest().orElseThrow().isDeleted());
     assertEquals(List.of(), data());
+  }
+
+  private List<String> checkpoints() throws IOException {
+    return files("_partlog/t", ".*checkpoint.*");
+  }
+
+  @Test
+  void aWriteDoesNotWaitForTheUpkeepOfTheRerouteBeforeTheWrite() throws IOException {
+    pace = new Pace(1, 8, ms -> {});
+    Driver driver = new Driver();
+    driver.commit();
+    new Administration(new TopicWork(driver.log(), clock(), random)).addPartitions(6, RerouteTime.NEXT_WRITE, false);
+    List<String> before = checkpoints();
+    assertTrue(PendingReroute.apply(driver.log(), clock(), random));
+    assertEquals(1, state().routing().epoch());
+    assertEquals(before, checkpoints(), "the checkpoint that is due comes with the upkeep of the write");
+    driver.commit();
+    assertNotEquals(before, checkpoints());
+    assertViewIsRight();
   }
 }
