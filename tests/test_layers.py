@@ -36,8 +36,9 @@ MAY_IMPORT = {
     "offsets.__init__": {"membership", "queries"},
     "consumer": {"arguments", "barrier", "batches", "errors", "membership", "offsets", "ondisk"},
     "": {"consumer", "errors", "log", "offsets", "queries", "router", "spark"},
-    "ui": {"", "arguments", "errors", "log", "offsets", "ondisk"},
-    "cli": {"", "arguments", "consumer", "errors", "log", "offsets", "options", "show", "shown", "spark", "ui", "verify"},
+    "prometheus": {"arguments", "errors", "offsets", "ondisk", "store"},
+    "ui": {"", "arguments", "errors", "log", "offsets", "ondisk", "prometheus"},
+    "cli": {"", "arguments", "consumer", "errors", "log", "offsets", "options", "prometheus", "show", "shown", "spark", "ui", "verify"},
     "__main__": {"cli", "errors"},
 }
 # Packages that no module may import when it is itself imported: they are slow to import, or optional.

@@ -11,7 +11,7 @@ import typer
 import typer.core
 
 from sparklog import shown
-from sparklog.cli import about, dump, groups, overview, producer, records, topics, ui, upkeep, verify
+from sparklog.cli import about, dump, groups, metrics, overview, producer, records, topics, ui, upkeep, verify
 from sparklog.cli.show import complain
 from sparklog.errors import SparklogError
 
@@ -27,7 +27,6 @@ _INSTEAD = {
     "list": "use `sparklog topics ROOT`",
     "ls": "use `sparklog topics ROOT`",
     "compact": "there is no compaction; `sparklog merge ROOT TOPIC` makes few segments of many, and loses no record",
-    "metrics": "`sparklog lag ROOT GROUP --json` and `sparklog topics ROOT --json` print numbers for programs",
     "--topic": "a command takes root and topic without options, as in `sparklog cat ROOT TOPIC`",
     "--bootstrap-server": "there is no broker: a command takes the root, as in `sparklog topics ROOT`",
 }
@@ -96,7 +95,7 @@ _MORE = (
 )
 _OF_GROUPS, _OF_CONNECTOR = "Groups", "Spark"
 _PANELS = {
-    "Look": (topics, verify, ui),
+    "Look": (topics, verify, metrics, ui),
     "Records": (records, dump, producer),
     _OF_GROUPS: (groups,),
     "Change": (upkeep,),

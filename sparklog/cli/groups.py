@@ -20,7 +20,7 @@ from sparklog.show.display import Display, counted, readable
 if TYPE_CHECKING:
     from sparklog.offsets import OffsetTable
     from sparklog.offsets.reset import Move, Target
-    from sparklog.offsets.snapshots import GroupSnapshot
+    from sparklog.offsets.snapshots import GroupSnapshot, Unread
     from sparklog.offsets.summaries import GroupSummary
 
 _HOW = ("--to-earliest", "--to-latest", "--to-current", "--to-datetime", "--by-duration", "--to-offset", "--shift-by", "--from-file")
@@ -64,36 +64,28 @@ def lag(
     Examples:  sparklog lag /data/events billing --table /data/offsets
                sparklog lag /data/events billing --table /data/offsets --fail-above 10000 > /dev/null
     """
-    found = _lag(opened(at_table, root).group(group), as_json)
-    behind = [] if most is None else [each for each in found if (unread := _unread(each)) is None or unread > most]
+    of = opened(at_table, root).group(group)
+    _lag(of, as_json)
+    behind = [] if most is None else [each for each in of.unread() if each.records is None or each.records > most]
     if behind:
         sys.stdout.flush()
         print(_behind(group, behind), file=sys.stderr)
     return 1 if behind else 0
 
 
-def _unread(row: dict[str, Any]) -> int | None:
-    """How many records of a partition a group has not read; None if its topic was deleted or created again."""
-    if row["offset"] is None:
-        return int(row["end"] - row["start"])
-    return None if row["records"] is None else int(row["records"])
-
-
-def _behind(group: str, rows: list[dict[str, Any]]) -> str:
+def _behind(group: str, partitions: list[Unread]) -> str:
     """One line about the partitions in which a group is behind, the greatest lag first."""
-    worst = sorted(rows, key=lambda row: _unread(row) or 0, reverse=True)
     named = [
-        f"partition {row['partition']} of {row['topic']} ("
-        + ("the topic was deleted or created again" if (unread := _unread(row)) is None else f"{unread:,}")
-        + ")"
-        for row in worst[:_NAMED]
+        f"partition {each.partition} of {each.topic} "
+        + ("(the topic was deleted or created again)" if each.records is None else f"({each.records:,})")
+        for each in sorted(partitions, key=lambda each: each.records or 0, reverse=True)[:_NAMED]
     ]
-    more = f" and {counted(len(rows) - _NAMED, 'more partition')}" if len(rows) > _NAMED else ""
+    more = f" and {counted(len(partitions) - _NAMED, 'more partition')}" if len(partitions) > _NAMED else ""
     return f"Group {readable(group, 100)} is behind: {', '.join(named)}{more}"
 
 
-def _lag(group: GroupSnapshot, as_json: bool) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = group.lag().to_pylist()
+def _lag(group: GroupSnapshot, as_json: bool) -> None:
+    found = group.lag().to_pylist()
 
     def display() -> Display:
         columns = ["topic", "partition", "offset", "start", "end", "records", "bytes", "seconds"]
@@ -104,7 +96,6 @@ def _lag(group: GroupSnapshot, as_json: bool) -> list[dict[str, Any]]:
         return Display(f"Group {readable(group.name, 100)}", [about], columns, rows)
 
     answer(as_json, lambda: found, display, ["start", "bytes"])
-    return found
 
 
 def describe(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -16,6 +16,19 @@ from sparklog.offsets.summaries import GroupSummary
 from sparklog.offsets.topics import Topics
 from sparklog.offsets.views import GroupMembers, GroupShare
 from sparklog.show.display import Display, Displayed
+
+
+class Unread(NamedTuple):
+    """How many records a group has not read in a partition.
+
+    * offset: its position; None if it has none.
+    * records: without a position, all records of the partition. None if the topic was deleted, or created again, since the commit.
+    """
+
+    topic: str
+    partition: int
+    offset: int | None
+    records: int | None
 
 
 class GroupSnapshot(Displayed):
@@ -70,6 +83,27 @@ class GroupSnapshot(Displayed):
                 self._lags[name] = lags.of_topic(self.name, self._topics.log(name), self._topics.state(name), of)
             rows += self._lags[name]
         return pa.Table.from_pylist(rows + [lags.unknown(each) for each in gone], lags.LAG)
+
+    def unread(self) -> list[Unread]:
+        """How many records the group has not read, in each partition of its topics, sorted. It opens no data file.
+
+        Raises:
+            SparklogError: If a topic cannot be read.
+        """
+        found = []
+        by_topic: dict[str, dict[int, int]] = {}
+        for each in self.positions():
+            if each.note is None:
+                by_topic.setdefault(each.topic, {})[each.partition] = each.offset
+            else:
+                found.append(Unread(each.topic, each.partition, each.offset, None))
+        for topic, offsets in by_topic.items():
+            state = self._topics.state(topic)
+            for partition in range(state.partitions):
+                offset = offsets.get(partition)
+                unread = state.unread(partition, state.starts[partition] if offset is None else offset)
+                found.append(Unread(topic, partition, offset, unread))
+        return sorted(found)
 
     def show(self) -> None:
         """Prints the lag as text; in a notebook, as a table."""

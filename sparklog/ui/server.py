@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 PORT = 8470
+_PORT_MAX = 65_535
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _LINES_S = 0.05
 
@@ -166,12 +167,23 @@ def serve(
 
     CallError if there is not a root, if the host is not of this machine alone, or if the port is in use.
     """
-    arguments.integer("port", port)
+    require_local(host, public, "read every record")
+    listen(application(root, table, [*hosts, host], filesystem), host, port, ready)
+
+
+def require_local(host: str, public: bool, harm: str) -> None:
+    """CallError if everybody who reaches a server on this host could do harm, and `public` does not say that this is meant."""
     if not arguments.boolean("public", public) and not is_local(host):
-        reason = "everybody who reaches this address could read every record, without a password; if that is meant, give `public` too"
+        reason = f"everybody who reaches this address could {harm}, without a password; if that is meant, give `public` too"
         raise SparklogError("OPTION_VALUE", option="host", value=host, reason=reason)
+
+
+def listen(app: Starlette, host: str, port: int, ready: Callable[[str], None] | None) -> None:
+    """Serves an application until it is interrupted. CallError if the address is wrong, or in use."""
+    if not 0 <= arguments.integer("port", port) <= _PORT_MAX:
+        raise SparklogError("OPTION_VALUE", option="port", value=port, reason=f"it must be from 0 to {_PORT_MAX}")
     config = uvicorn.Config(
-        application(root, table, [*hosts, host], filesystem),
+        app,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -203,8 +215,6 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         return socket.create_server(address[:2], family=family, backlog=128)
-    except OverflowError:
-        raise SparklogError("OPTION_VALUE", option="port", value=port, reason="it must be from 0 to 65535") from None
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
         reason = (

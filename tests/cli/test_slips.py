@@ -32,7 +32,6 @@ from sparklog.offsets import OffsetTable
         (["groups", "."], "Missing option '--table'"),
         (["compct", "."], "No such command 'compct'. `sparklog --help` lists the commands."),
         (["compact", "."], "there is no compaction; `sparklog merge ROOT TOPIC` makes few segments of many"),
-        (["metrics", "."], "`sparklog lag ROOT GROUP --json`"),
         (["cat", ".", "--topic", "t"], "--topic is not known here: a command takes root and topic without options"),
         (["topics", "--bootstrap-server", "h:9092"], "there is no broker"),
         (["cat", ".", "t", "--partitoin", "1"], "No such option: --partitoin (Possible options: --partition)"),
