@@ -20,6 +20,7 @@ ELSEWHERE = {
     "cluster.md": "tests/stores",
     "command-line.md": "tests/cli/test_guide.py",
     "kafka-data.md": "tests/spark/test_kafka_data.py",
+    "monitoring.md": "tests/cli/test_monitoring.py",
     "permissions.md": "tests/protocol/test_permissions.py",
     "starting-spark.md": "tests/spark/test_starting_spark.py",
     "stores.md": "tests/stores",

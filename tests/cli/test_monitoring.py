@@ -1,0 +1,99 @@
+"""The alerts of the guide: silent while all is well, and each fires for what it means."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from handmade import Record, Topic, batch
+
+from sparklog.offsets import OffsetTable
+from sparklog.prometheus import _GAUGES
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "guide" / "monitoring.md").read_text(encoding="utf-8")
+(CRONTAB,) = re.findall(r"^```cron\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+JOBS = [line.split(None, 5)[5] for line in CRONTAB.splitlines() if line[0] in "*0123456789"]
+BEHIND, STANDS_STILL, NOT_WRITTEN, UPKEEP, UNREADABLE = JOBS
+OLD_MS = 1_700_000_000_000
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the log and the offset table of the page, in which all is well, and the command."""
+    topic = Topic(tmp_path / "my-log", "orders", config={"retention.ms": "604800000"})
+    write(topic, 20_000)
+    table = OffsetTable(tmp_path / "my-offsets", topic.root)
+    table.append("billing", table.begin("billing"), {"orders": {0: 20_000}})
+    command = tmp_path / "bin" / "sparklog"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sparklog "$@"\n')
+    command.chmod(0o755)
+    return tmp_path
+
+
+def write(topic: Topic, count: int, at_ms: int | None = None) -> None:
+    now = int(time.time() * 1000) if at_ms is None else at_ms
+    topic.commit(topic.data(batch([Record(b"{}", b"k", now)] * count)), time=now)
+
+
+def mailed(folder: Path, job: str) -> str:
+    """The lines that cron would send."""
+    variables = dict(line.split("=") for line in CRONTAB.splitlines() if re.match("[A-Z]", line))
+    environment = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "HOME": str(folder), "PYTHONPATH": str(ROOT), **variables}
+    ran = subprocess.run(["sh", "-c", job], cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    return ran.stdout + ran.stderr
+
+
+def test_they_are_silent_while_all_is_well(folder):
+    assert {job: mailed(folder, job) for job in JOBS} == dict.fromkeys(JOBS, "")
+
+
+def test_a_group_is_behind_and_stands_still(folder):
+    topic = Topic(folder / "my-log", "clicks")
+    write(topic, 10_001)
+    table = OffsetTable(folder / "my-offsets", topic.root)
+    table.end("billing", table.begin("billing", {"clicks": {0: 0}}))
+    assert mailed(folder, BEHIND) == "Group billing is behind: partition 0 of clicks (10,001)\n"
+    assert "No program runs the group" in mailed(folder, STANDS_STILL)
+
+
+def test_a_look_shows_the_lines_of_the_page(folder):
+    command = re.search("^sparklog metrics .*--table my-offsets  ", PAGE, re.MULTILINE)
+    shown, lines = mailed(folder, command[0]), re.findall(r"^(partlog_\w+\{.*\}) ", PAGE, re.MULTILINE)
+    assert len(lines) == 2
+    assert all(line in shown for line in lines)
+
+
+def test_nothing_is_written(folder):
+    topic = Topic(folder / "old", "orders")
+    write(topic, 1, at_ms=OLD_MS)
+    assert mailed(folder, NOT_WRITTEN.replace("my-log", "old")) == "No commit to orders for an hour\n"
+
+
+def test_upkeep_is_behind(folder):
+    topic = Topic(folder / "old", "orders", config={"retention.ms": "604800000"})
+    write(topic, 1_000, at_ms=OLD_MS)
+    expired = mailed(folder, UPKEEP.replace("my-log", "old").replace("1e9", "1e2"))
+    assert re.fullmatch(r'partlog_topic_expired_bytes\{topic="orders"\} \d+\.0\n', expired), expired
+
+
+def test_a_topic_cannot_be_read(folder):
+    broken = Topic(folder / "my-log", "broken")
+    write(broken, 1)
+    broken.version_file(0).write_text("{")
+    assert "_partlog/broken" in mailed(folder, UNREADABLE)
+
+
+def test_the_page_names_metrics_and_labels_that_there_are():
+    """In rules, tables and examples; and its rules are five, each explained."""
+    named = set(re.findall(r"\bpartlog_\w+", PAGE)) - {"partlog_topic_"}
+    assert named <= set(_GAUGES)
+    for name, labels in re.findall(r"(partlog_\w+)\{([^}]*)\}", PAGE):
+        assert set(re.findall(r"(\w+)=", labels)) <= set(_GAUGES[name][0]), name
+    rules = re.findall(r"alert: (\w+)$", PAGE, re.MULTILINE)
+    assert len(rules) == len(JOBS) == 5
+    assert re.findall(r"^\| (\w+) \| [A-Z]", PAGE, re.MULTILINE) == rules
