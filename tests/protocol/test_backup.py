@@ -1,27 +1,16 @@
 """Backing up a root while a writer commits, with the code of the guide."""
 
 import os
-import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from audits import SPILLS, Load, Writer
 from logtool import LogTool
+from protocol.backing_up import back_up
+from verifying import faults
 
 from sparklog import DataError, Log
-
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "backup.md"
-
-
-@pytest.fixture(scope="module")
-def back_up() -> Callable[[Path, Path], None]:
-    [block] = re.findall(r"^```python\n(def back_up\(.*?)^\n\nback_up\(", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    names: dict[str, Any] = {"os": os, "Path": Path}
-    exec(block, names)
-    return names["back_up"]
 
 
 def held(root: Path, load: Load) -> set[str]:
@@ -32,7 +21,7 @@ def held(root: Path, load: Load) -> set[str]:
     return set(commits)
 
 
-def test_a_backup_beside_a_writer(tmp_path: Path, java_classpath: str, back_up: Callable[[Path, Path], None]) -> None:
+def test_a_backup_beside_a_writer(tmp_path: Path, java_classpath: str) -> None:
     load, root = SPILLS, tmp_path / "root"
     tool = LogTool(java_classpath, root)
     writer = Writer(tool, "a", load)
@@ -52,6 +41,7 @@ def test_a_backup_beside_a_writer(tmp_path: Path, java_classpath: str, back_up: 
         writer.kill()
     for copy, acknowledged in copies:
         assert acknowledged <= held(copy, load)
+        assert [each for each in faults(copy) if each.severity == "damage"] == []
     # The copy is a root of its own, and what is done to it does not reach the root.
     copy = copies[0][0]
     there, everything = held(copy, load), held(root, load)

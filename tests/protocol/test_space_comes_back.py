@@ -3,15 +3,14 @@
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from logtool import TIMEOUT_S, LogTool, commits
+from protocol.backing_up import back_up
 from verifying import faults
 
 from sparklog import Log
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "backup.md"
 DELAY = {"file.delete.delay.ms": 3_600_000}
 DELETE = ("change", "what=records", "offsets=0:-1,1:-1,2:-1,3:-1")
 DAYS = 3
@@ -69,21 +68,14 @@ def test_a_vacuum_waits_too_and_refuses_no_writer(tool: LogTool, tmp_path: Path)
 
 
 def test_a_backup_beside_a_vacuum(tool: LogTool, tmp_path: Path) -> None:
-    """With the code of the guide: what the versions name that it has copied is there when it comes to the data files."""
-    [block] = re.findall(r"^```python\n(def back_up\(.*?)^\n\nback_up\(", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    """With the commands of the guide: the data files of the copied versions are there when it comes to them."""
     tool.run("append", tag="A", commits=12, **DELAY)
 
-    class Linking:
-        @staticmethod
-        def link(file: Path, target: Path) -> None:
-            os.link(file, target)
-            if file.name == f"{11:020}.json":
-                tool.run("merge")
-                aged(tool)
-                tool.run("vacuum")
+    def vacuum() -> None:
+        tool.run("merge")
+        aged(tool)
+        tool.run("vacuum")
 
-    names: dict[str, Any] = {"os": Linking, "Path": Path}
-    exec(block, names)
-    names["back_up"](tool.root, tmp_path / "copy")
+    back_up(tool.root, tmp_path / "copy", between=vacuum)
     assert Log(tmp_path / "copy")["t"].read().num_rows == 12 * 20
     assert commits(tool.read()) == {f"A-{n}": 20 for n in range(12)}

@@ -17,6 +17,7 @@ import pytest
 HERE = Path(__file__).resolve().parents[2]
 # The tests that run the commands of a page, or its program beside a server.
 ELSEWHERE = {
+    "backup.md": "tests/spark/test_shell_guide.py",
     "cluster.md": "tests/stores",
     "command-line.md": "tests/cli/test_guide.py",
     "kafka-data.md": "tests/spark/test_kafka_data.py",

@@ -11,11 +11,22 @@ from handmade import TIME, Record, Topic
 from verifying import faults
 
 import sparklog
+from sparklog.offsets import OffsetTable
 
-PAGE = (Path(__file__).parents[2] / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
+GUIDES = Path(__file__).parents[2] / "docs" / "guide"
+PAGE = (GUIDES / "command-line.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (Writing|Upkeep)\n.*?^```bash\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 
 pytestmark = pytest.mark.slow
+
+
+def run(block: str, folder: Path) -> str:
+    """What a shell prints for a block of a page."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    command = ["bash", "-euo", "pipefail", "-c", block]
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=500, check=False)
+    assert ran.returncode == 0 and "PARTLOG_" not in ran.stderr, ran.stderr
+    return ran.stdout
 
 
 @pytest.mark.parametrize("title", ["Writing", pytest.param("Upkeep", marks=pytest.mark.soak)])
@@ -24,10 +35,7 @@ def test_section(title: str, tmp_path: Path) -> None:
     records = [Record(b"{}", b"customer-%d" % number, TIME + 100 * number) for number in range(40)]
     for partition in range(2):
         topic.append([each for each in records if sparklog.partition_for(each.key, 2) == partition], partition)
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    command = ["bash", "-euo", "pipefail", "-c", SECTIONS[title]]
-    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=500, check=False)
-    assert ran.returncode == 0 and "PARTLOG_" not in ran.stderr, ran.stderr
+    run(SECTIONS[title], tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["my-log"]
     log = sparklog.Log(tmp_path / "my-log")
     if title == "Writing":
@@ -39,3 +47,22 @@ def test_section(title: str, tmp_path: Path) -> None:
         assert log.topic("orders").start_offsets() == {0: 10, 1: log.topic("orders").end_offsets()[1]}
         assert log.topic("orders").describe()["config"]["retention.ms"] == str(30 * 86_400_000)
     assert faults(tmp_path / "my-log", unfinished=True) == []
+
+
+def test_backup_and_restore(tmp_path: Path) -> None:
+    topic = Topic(tmp_path / "my-log", "orders")
+    topic.append([Record(b"{}", b"customer-1", TIME + number) for number in range(20)])
+    table = OffsetTable(tmp_path / "my-offsets", topic.root)
+    table.end("billing", table.begin("billing", {"orders": {0: 7}}))
+    *save, restore, replace = re.findall(
+        r"^```bash\n(.*?)^```$", (GUIDES / "backup.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    for block in save:
+        run(block, tmp_path)
+    topic.append([Record(b"{}", b"customer-1", TIME + 20)])
+    table.end("billing", table.begin("billing", {"orders": {0: 21}}))
+    assert "orders" in run(restore, tmp_path)
+    run(replace, tmp_path)
+    root = tmp_path / "my-log"
+    assert sparklog.Log(root)["orders"].end_offsets() == {0: 20} and faults(root) == []
+    assert [row["records"] for row in OffsetTable(tmp_path / "my-offsets", root).lag("billing").to_pylist()] == [13]
