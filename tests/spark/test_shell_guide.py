@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 def run(block: str, folder: Path) -> str:
-    """What a shell prints for a block of a page."""
+    """Runs a block of a page in a shell. Returns its output."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     command = ["bash", "-euo", "pipefail", "-c", block]
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=500, check=False)
