@@ -231,7 +231,7 @@ $(VERSITYGW):
 
 # A Spark that a test starts takes the classes of its first use from an archive. The JVM ignores one that does not fit.
 # The pipe ends when the JVM does, which writes the archive after Python has ended.
-$(ARCHIVE): tests/first_use.py $(VENV) | $(JAR)
+$(ARCHIVE): tests/spark/first_use.py $(VENV) | $(JAR)
 	@echo "Archiving the classes of Spark's first use"
 	@rm -rf $@ .tools/first-use && mkdir -p .tools/first-use
 	@JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ArchiveClassesAtExit=$(CURDIR)/$@" \

@@ -188,6 +188,39 @@ def opens_a_topic(source: str) -> list[str]:
     return [name for name in called if name.split(".")[-1] == "TopicLog"]
 
 
+def users(tests: Path) -> dict[str, set[str]]:
+    """For each helper in `tests/` itself the folders that import it, directly or through other helpers; "" for `tests/` itself."""
+    helpers = {path.stem for path in tests.glob("*.py") if not path.stem.startswith("test_") and path.stem != "conftest"}
+    direct: dict[str, set[str]] = {helper: set() for helper in helpers}
+    for path in tests.rglob("*.py"):
+        user = path.stem if path.stem in helpers else "".join(path.relative_to(tests).parts[:-1][:1])
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for helper in helpers & {str(name).split(".")[0] for name in names}:
+                direct[helper].add(user)
+    for helper in helpers:  # after this round, no user is found through the helper any more
+        for found in direct.values():
+            if helper in found:
+                found |= direct[helper]
+    return {helper: found - helpers for helper, found in direct.items()}
+
+
+def test_a_helper_of_one_folder_of_tests_is_in_that_folder(tmp_path):
+    texts = {
+        "shared": "",
+        "inner": "import shared",
+        "alone": "def f(): import inner",
+        "a/test_a": "from alone import f",
+        "b/test_b": "import shared",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.py").write_text(text)
+    assert users(tmp_path) == {"shared": {"a", "b"}, "inner": {"a"}, "alone": {"a"}}
+    assert {helper: found for helper, found in users(ROOT / "tests").items() if len(found) == 1 and found != {""}} == {}
+
+
 def test_importing_sparklog_is_quick():
     script = "import sys, sparklog; print(*{name.split('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT).stdout

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import ordered_consumer
 import pytest
 from logtool import TIMEOUT_S, LogTool
+from protocol import ordered_consumer
 from rerouting import CHANGES, KEYS, OPERATOR_STEPS, World, run
 from verifying import faults
 

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collecting import Stream
-from epochs import Sink
-from first_use import connect_server
 from logtool import SHORT_LIVED
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from spark.collecting import Stream
+from spark.epochs import Sink
+from spark.first_use import connect_server
 from verifying import faults
 
 import sparklog

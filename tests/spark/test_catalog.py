@@ -8,11 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import sql_statements
-import sql_targets
 from logtool import LogTool
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from spark import sql_statements, sql_targets
 
 import sparklog
 
@@ -48,7 +47,7 @@ def test_all_of_this_over_connect(connect: str, tmp_path: Path) -> None:
         text=True,
         timeout=400,
         check=False,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(sql_statements.__file__).parent), os.environ.get("PYTHONPATH", "")])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(sql_statements.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])},
     )
     assert ran.returncode == 0, ran.stderr[-4000:]
 

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import catalog_world
 import pytest
 from handmade import draw_seed
 from logtool import LogTool
 from pyspark.sql import SparkSession
+from spark import catalog_world
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from commit_steps import DONE, NOT_DONE
 from handmade import seeded
 from pyspark.sql import SparkSession
-from statement_driver import Answer, Driver, run
+from spark.statement_driver import Answer, Driver, run
 from verifying import faults
 
 from sparklog import Log

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import failing_writer
 import pytest
-from failing_writer import RECORDS
+from spark import failing_writer
+from spark.failing_writer import RECORDS
 
 from sparklog import Log
 

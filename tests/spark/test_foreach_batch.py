@@ -8,9 +8,9 @@ from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import pytest
-from epochs import EPOCH, Sink
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame
+from spark.epochs import EPOCH, Sink
 
 import sparklog
 

@@ -6,11 +6,11 @@ import sys
 import time
 from pathlib import Path
 
-import offset_driver
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 from handmade import records, sample, seeded
+from spark import offset_driver
 
 from sparklog.offsets import OffsetTable
 

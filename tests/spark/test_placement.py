@@ -9,10 +9,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from collecting import wait_until
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from spark.collecting import wait_until
 from verifying import faults
 
 from sparklog import Consumer, Log, Placement, TopicPartition

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collecting import wait_until
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from spark.collecting import wait_until
 from verifying import faults
 
 from sparklog import Consumer, Log

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from rerouting import CHANGES, KEYS, OPERATOR_STEPS, World, run
-from streams import Queries
+from spark.streams import Queries
 from verifying import faults
 
 from sparklog import Log

@@ -7,11 +7,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from collecting import stop
 from handmade import seeded
 from logtool import LogTool
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
+from spark.collecting import stop
 
 from sparklog import Log
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from audits import read_by_python
-from collecting import Stream, wait_until
 from logtool import MERGE_BYTES, TIMEOUT_S, LogTool
 from pyspark.sql import SparkSession
+from spark.collecting import Stream, wait_until
 
 COMMITS = 40
 EACH = 20

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from handmade import seeded
-from streaming_driver import NAMES, RUNNING
-from streams import Queries
+from spark.streaming_driver import NAMES, RUNNING
+from spark.streams import Queries
 
 pytestmark = pytest.mark.slow
 

@@ -19,12 +19,12 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 import pytest
-from collecting import stop
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.window import Window
+from spark.collecting import stop
 
 from bench.demo import flight_events, flights
 from sparklog import Log

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from collecting import Stream, numbers, wait_until
 from handmade import identity, summed
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from spark.collecting import Stream, numbers, wait_until
 
 
 def test_a_topic_that_was_created_again_is_refused(stream: Stream) -> None:

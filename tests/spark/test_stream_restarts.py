@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from streaming_driver import NAMES, checkpoint, start
-from streams import Queries
+from spark.streaming_driver import NAMES, checkpoint, start
+from spark.streams import Queries
 
 from sparklog import Log
 from sparklog.ondisk.root import Root

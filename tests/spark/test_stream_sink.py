@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from collecting import stop
-from epochs import EPOCH, Sink
 from handmade import seeded
 from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from spark.collecting import stop
+from spark.epochs import EPOCH, Sink
 
 
 class Warnings:

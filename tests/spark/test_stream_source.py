@@ -7,9 +7,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from collecting import Stream, numbers, wait_until
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from spark.collecting import Stream, numbers, wait_until
 
 
 def test_a_restart_goes_on_where_the_last_run_ended(stream: Stream) -> None:

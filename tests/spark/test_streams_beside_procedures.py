@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collecting import Stream, numbers, wait_until
-from epochs import Sink
 from logtool import LogTool
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
+from spark.collecting import Stream, numbers, wait_until
+from spark.epochs import Sink
 
 from sparklog import Log
 

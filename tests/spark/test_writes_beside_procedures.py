@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collecting import Stream, wait_until
-from epochs import Sink
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, expr, udf
+from spark.collecting import Stream, wait_until
+from spark.epochs import Sink
 
 Call = Callable[..., list[dict[str, Any]]]
 Fails = Callable[[str, Callable[[], object]], str]

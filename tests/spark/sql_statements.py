@@ -360,7 +360,7 @@ def saves(spark: SparkSession, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    import sql_targets
+    from spark import sql_targets
 
     session = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
     statements(session, "cat_connect", Path(sys.argv[2], "statements"))

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import streaming_driver
 from logtool import TIMEOUT_S, LogTool
+from spark import streaming_driver
 
 from sparklog import Log
 from sparklog.ondisk.root import Root

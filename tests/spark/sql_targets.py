@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from sql_statements import contents, refused
+from spark.sql_statements import contents, refused
 
 import sparklog
 

@@ -15,7 +15,7 @@ import sparklog
 from sparklog.offsets import track, write_delta
 from sparklog.offsets.owner import Owner
 
-DELTA = Path(__file__).resolve().parents[1] / ".tools" / "delta"
+DELTA = Path(__file__).resolve().parents[2] / ".tools" / "delta"
 TRIGGER = 6
 """Offsets of a micro-batch."""
 
