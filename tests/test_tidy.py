@@ -255,6 +255,32 @@ def test_the_constraints_have_each_package_that_the_project_asks_for(python):
         assert fits or asked.name == "sparklog", f"{text} has {versions} in tests/constraints.txt: run make constraints"
 
 
+NOT_OF_USERS = {"demo", "dev", "site", "test"}
+
+
+def test_the_page_of_installing_has_each_extra():
+    """With the packages that it installs: its own, and the extras that it contains."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    project = {name: set() for name in extras.keys() - NOT_OF_USERS}
+    for name in project:
+        for asked in map(Requirement, extras[name]):
+            ours = asked.name == "sparklog"
+            project[name] |= asked.extras if ours else {asked.name + "".join(f"[{extra}]" for extra in asked.extras)}
+    page = (ROOT / "docs" / "guide" / "installing.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", page, re.MULTILINE)
+    assert {name: set(re.findall("`(.+?)`", packages)) for name, packages in rows} == project
+
+
+def test_an_extra_that_is_named_exists():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()
+    named: dict[str, set[str]] = {}
+    for path in sources():
+        for found in re.findall(r"(?:sparklog|\.whl)\[([a-z,]+)\]", path.read_text(encoding="utf-8")):
+            named.setdefault(str(path.relative_to(ROOT)), set()).update(found.split(","))
+    assert {path: names - extras for path, names in named.items() if names - extras} == {}
+    assert "docs/guide/installing.md" in named
+
+
 # --- errors: each id is declared, used, and raised with the parameters of its text
 
 

@@ -3,9 +3,13 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
+import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +34,48 @@ print(json.dumps({
     "worker": back.select(worker("value")).first()[0],
     "logs": sorted(path.parent.name for path in Path("root").glob("events-*/*.log")),
 }))
+"""
+
+READ = """
+import importlib.util, json, sys
+import sparklog
+
+def refused(call):
+    try:
+        call()
+    except sparklog.CallError as error:
+        return error.id
+    except Exception as error:
+        return repr(error)
+
+log = sparklog.Log("root")
+topics = {name: {str(number): end for number, end in log[name].end_offsets().items()} for name in log}
+with sparklog.Consumer("root", "chosen", auto_offset_reset="earliest", consumer_timeout_ms=2000) as consumer:
+    consumed = sum(1 for record in consumer)
+print(json.dumps({
+    "package": sparklog.__file__,
+    "topics": topics,
+    "read": log["chosen"].read().num_rows,
+    "consumed": consumed,
+    "verified": log.verify().ok,
+    "spark": importlib.util.find_spec("pyspark") is not None,
+    "refused": [refused(call) for call in (
+        sparklog.session,
+        lambda: sparklog.configure(None),
+        lambda: sparklog.attach(None, "events", "root"),
+        lambda: sparklog.murmur2_partition("key", 8),
+        lambda: sparklog.murmur3_partition("key", 8),
+    )],
+}))
+"""
+
+GROUP = """
+import json, sparklog
+with sparklog.Consumer("root", "chosen", group_id="g", table="table", auto_offset_reset="earliest", consumer_timeout_ms=2000) as consumer:
+    consumed = sum(1 for record in consumer)
+    consumer.commit()
+group = sparklog.offsets.OffsetTable("table", "root").group("g")
+print(json.dumps({"consumed": consumed, "positions": {str(each.partition): each.offset for each in group.positions()}}))
 """
 
 TYPED = """
@@ -58,16 +104,21 @@ class Environment:
     def __init__(self, folder: Path, repository: Path) -> None:
         self.folder = folder
         self.python = folder / "bin" / "python"
-        self._constraints = repository / "tests" / "constraints.txt"
+        self._repository = repository
         ours = ("PYTHON", "PYSPARK", "SPARK", "VIRTUAL_ENV", "COV_")
         self._variables = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         paths = os.environ["PATH"].split(os.pathsep)
         self._variables["PATH"] = os.pathsep.join(path for path in paths if not path.startswith(str(repository)))
 
+    def copy(self, folder: Path) -> "Environment":
+        shutil.copytree(self.folder, folder, symlinks=True, copy_function=os.link)
+        return Environment(folder, self._repository)
+
     def install(self, *packages: str) -> None:
         # Python would compile all modules of PySpark, pandas and pyarrow, and tests import few.
         # By PEP 517 a wheel of PySpark is made, which pip then has in its cache.
-        options = ("--quiet", "--disable-pip-version-check", "--use-pep517", "--no-compile", "--constraint", str(self._constraints))
+        constraints = self._repository / "tests" / "constraints.txt"
+        options = ("--quiet", "--disable-pip-version-check", "--use-pep517", "--no-compile", "--constraint", str(constraints))
         self.run("-m", "pip", "install", *options, *packages)
 
     def run(self, *words: str, folder: Path | None = None, status: int = 0) -> str:
@@ -93,19 +144,95 @@ def wheel(repository: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def empty(repository, tmp_path_factory) -> Environment:
-    environment = Environment(tmp_path_factory.mktemp("wheel") / "empty", repository)
+def core(repository, wheel, tmp_path_factory) -> Environment:
+    environment = Environment(tmp_path_factory.mktemp("wheel") / "core", repository)
     subprocess.run([sys.executable, "-m", "venv", environment.folder], check=True)
+    environment.install(str(wheel))
     return environment
 
 
 @pytest.fixture(scope="module")
-def spark(empty, wheel) -> Environment:
-    empty.install(str(wheel))
-    return empty
+def installed(core, wheel, tmp_path_factory):
+    """Gives the environment of the wheel with extras; the files of the core are hard links."""
+    found: dict[str, Environment] = {}
+
+    def made(extras: str) -> Environment:
+        if extras not in found:
+            found[extras] = core.copy(tmp_path_factory.mktemp("wheel") / extras)
+            found[extras].install(f"{wheel}[{extras}]")
+        return found[extras]
+
+    return made
 
 
-def test_the_wheel_works_in_an_empty_environment(spark, tmp_path):
+@pytest.fixture(scope="module")
+def released(repository) -> dict[str, Any]:
+    return json.loads((repository / "tests" / "vectors" / "root-0.1.0.json").read_text())["topics"]
+
+
+@pytest.fixture
+def folder(repository, tmp_path) -> Path:
+    """A folder with the root that the release wrote."""
+    with tarfile.open(repository / "tests" / "vectors" / "root-0.1.0.tar.gz") as archive:
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # which some releases of Python 3.10 and 3.11 do not have
+        archive.extractall(tmp_path)
+    (tmp_path / "log").rename(tmp_path / "root")
+    return tmp_path
+
+
+def test_the_core_reads_consumes_and_verifies_without_spark(core, folder, released):
+    said = json.loads(core.run("-c", READ, folder=folder))
+    assert Path(said["package"]).is_relative_to(core.folder)
+    assert said["topics"] == {name: topic["ends"] for name, topic in released.items()}
+    records = sum(each["records"] for each in released["chosen"]["records"].values())
+    assert (said["read"], said["consumed"], said["verified"]) == (records, records, True)
+    assert (said["spark"], set(said["refused"])) == (False, {"SPARK_EXTRA"})
+    assert core.packages() - {"pip", "setuptools"} == {"sparklog", "pyarrow", "numpy", "mmh3", "google-crc32c"}
+    assert "pip install 'sparklog[cli]'" in core.ended("-m", "sparklog", "topics", "root", folder=folder).stderr
+    archive = core.ended("-m", "sparklog", "class-archive")
+    assert (archive.returncode, "pip install 'sparklog[spark]'" in archive.stderr) == (2, True)
+
+
+def test_a_group_commits_without_spark(installed, folder, released):
+    offsets = installed("offsets")
+    said = json.loads(offsets.run("-c", GROUP, folder=folder))
+    assert said["positions"] == released["chosen"]["ends"]
+    assert "pyspark" not in offsets.packages()
+
+
+def test_the_command_line_without_spark_says_what_to_install(installed, folder):
+    cli = installed("cli")
+    shown = [json.loads(line) for line in cli.run("-m", "sparklog", "cat", "root", "chosen", "--json", folder=folder).splitlines()]
+    assert len(shown) == 50
+    assert "chosen" in cli.run("-m", "sparklog", "stats", "root", "chosen", folder=folder)
+    for words in (("produce", "root", "chosen"), ("create", "root", "fresh"), ("merge", "root", "chosen")):
+        ended = cli.ended("-m", "sparklog", *words, folder=folder)
+        assert (ended.returncode, ended.stdout) == (2, ""), words
+        assert "PARTLOG_SPARK_EXTRA" in ended.stderr, words
+        assert "pip install 'sparklog[spark]'" in ended.stderr, words
+        assert "Lines" not in ended.stderr, "the command must not read lines that it cannot write"
+
+
+def test_the_page_needs_its_extra_alone(installed, folder):
+    words = (str(installed("ui").python), "-m", "sparklog", "ui", "root", "--port", "0")
+    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            url = server.stdout.readline().split()[0]
+            with urllib.request.urlopen(url, timeout=60) as answer:
+                assert b"<html" in answer.read()
+        finally:
+            server.terminate()
+
+
+def test_plots_need_their_extra_alone(installed, folder):
+    program = "import sparklog; sparklog.Log('root')['chosen'].plot.segments().savefig('plot.png')"
+    installed("notebook").run("-c", program, folder=folder)
+    assert (folder / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_spark_works_in_an_empty_environment(installed, tmp_path):
+    spark = installed("spark")
     (tmp_path / "job.py").write_text(JOB)
     said = json.loads(spark.run("job.py", folder=tmp_path).splitlines()[-1])
 
@@ -119,10 +246,13 @@ def test_the_wheel_works_in_an_empty_environment(spark, tmp_path):
     jar = Path(spark.run("-m", "sparklog", "jar").removesuffix("\n"))
     assert jar == package.parent / "jars" / "sparklog.jar"
     assert jar.is_file()
-    assert not spark.packages() & {"delta-spark", "grpcio"}, "extras are not installed unless they are asked for"
+    assert not spark.packages() & {"delta-spark", "deltalake", "grpcio"}, "extras are not installed unless they are asked for"
+    delta = spark.ended("-c", "import sparklog; sparklog.session(delta=True)")
+    assert "pip install 'sparklog[delta]'" in delta.stderr
 
 
-def test_a_user_s_program_is_typed(spark, tmp_path):
+def test_a_user_s_program_is_typed(installed, tmp_path):
+    spark = installed("spark")
     spark.install("pyarrow-stubs")  # Arrow itself has no types
     program = tmp_path / "program.py"
     program.write_text(TYPED + "sparklog.sesion()\n")

@@ -20,6 +20,7 @@ from sparklog.cli.parameters import Config, Root, TopicName, key_values
 from sparklog.cli.show import table, write
 from sparklog.errors import SparklogError
 from sparklog.show.display import counted
+from sparklog.spark.installed import require_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,6 +72,7 @@ def produce(
     if separator == "":
         raise typer.BadParameter("the separator of -K is empty")
     options = key_values(config or (), "-X")
+    require_pyspark()  # before the first line is read
     parse = lines.as_json if as_json else lines.plain(lines.delimiter(separator) if separator else None, null=null)
     with file.open("rb") if file else os.fdopen(os.dup(0), "rb") as source:
         into = _Topic(root, topic, options, str(file or "standard input"))

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sparklog.errors import SparklogError
+from sparklog.spark.installed import require_pyspark
 
 SETTING = "spark.driver.defaultJavaOptions"
 """Spark puts the options of this setting before those of spark.driver.extraJavaOptions, which are the user's."""
@@ -53,8 +54,9 @@ def java_options(jar: Path, given: Iterable[str]) -> str | None:
 def make(jar: Path) -> Path:
     """Uses Spark once, and keeps the classes that it loaded in an archive, in place of an earlier one. It takes about a minute.
 
-    CallError if the archive cannot be written, if that use of Spark fails, or if the JVM does not make archives.
+    CallError if PySpark is not installed, if the archive cannot be written, if that use of Spark fails, or if the JVM makes no archives.
     """
+    require_pyspark()
     folder = _folder()
     if not folder.is_absolute() or _UNUSABLE.search(str(folder)):
         raise SparklogError(
@@ -82,6 +84,7 @@ def make(jar: Path) -> Path:
 
 def delete(jar: Path) -> list[Path]:
     """Deletes the archive that fits, and returns it in a list, which is empty without one."""
+    require_pyspark()
     archives = _archives(_folder(), _key(jar))
     for each in archives:
         each.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
+from sparklog.spark.installed import require_pyspark
 
 if TYPE_CHECKING:
     import os
@@ -22,8 +23,10 @@ def attach(spark: SparkSession, name: str, root: str | os.PathLike[str]) -> None
     `root` is a path, or a URI that Spark can read; it need not exist yet. A relative path is taken from the folder of this process. The
     session, classic or of Connect, may be running; another one, as of `newSession()`, does not know the name. To repeat it changes
     nothing.
-    CallError if the name is another catalog, or one of another root: Spark keeps a catalog as it was at its first use.
+    CallError if PySpark is not installed, or the name is another catalog, or one of another root: Spark keeps a catalog as it was at its
+    first use.
     """
+    require_pyspark()
     path = arguments.path("root", root)
     if "://" not in path and not path.startswith("file:"):
         path = str(Path.cwd() / path)

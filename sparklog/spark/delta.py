@@ -31,7 +31,7 @@ def package(spark: str, given: Iterable[str]) -> str:
         _require_same(found[0], found[1])
         return ""
     if version is None:
-        raise SparklogError("OFFSETS_EXTRA", module="delta-spark")
+        raise SparklogError("DELTA_EXTRA", module="delta-spark")
     return f"io.delta:delta-spark_{spark}_2.13:{version}"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sparklog import arguments
 from sparklog.router import partition_for, router
+from sparklog.spark.installed import require_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -30,6 +31,7 @@ def murmur2_partition(column: Column | str, partitions: int) -> Column:
 
 
 def _column_of(partitioner: str, column: Column | str, partitions: int) -> Column:
+    require_pyspark()
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 from sparklog.errors import SparklogError
 from sparklog.spark import archive
 from sparklog.spark import delta as deltas
+from sparklog.spark.installed import require_pyspark
 from sparklog.spark.launch import Launch
 
 if TYPE_CHECKING:
@@ -48,10 +49,11 @@ def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str]
 
     `conf` holds settings of Spark by their full names: `session(**{"spark.sql.shuffle.partitions": 8})`. Like
     `SparkSession.builder`, it applies settings that can change at run time to a running session; it warns of others. Without
-    `spark.master`, a new session runs on all cores of this machine. With `delta`, it has Delta too, as in `configure`. CallError if Spark
-    was started without the connector, or without Delta if that is asked for; UpgradeError if Java is missing or too old, or PySpark has
-    the wrong version.
+    `spark.master`, a new session runs on all cores of this machine. With `delta`, it has Delta too, as in `configure`. CallError if PySpark
+    is not installed, or if Spark was started without the connector, or without Delta if that is asked for; UpgradeError if Java is
+    missing or too old, or PySpark has the wrong version.
     """
+    require_pyspark()
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
@@ -168,6 +170,7 @@ def _is_in_force(spark: SparkSession, name: str, value: object) -> bool:
 
 
 def _require_spark_version() -> None:
+    require_pyspark()
     import pyspark
 
     if not pyspark.__version__.startswith(f"{_BUILT_FOR}."):

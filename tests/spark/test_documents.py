@@ -20,6 +20,7 @@ ELSEWHERE = {
     "backup.md": "tests/spark/test_shell_guide.py",
     "cluster.md": "tests/stores",
     "command-line.md": "tests/cli/test_guide.py",
+    "installing.md": "tests/test_wheel.py",
     "kafka-data.md": "tests/spark/test_kafka_data.py",
     "monitoring.md": "tests/cli/test_monitoring.py",
     "permissions.md": "tests/protocol/test_permissions.py",

@@ -234,7 +234,7 @@ class TestDelta:
 
     def test_without_the_wheel_the_error_says_what_to_install(self, tmp_path, monkeypatch):
         monkeypatch.setattr(sys.modules["sparklog.spark.delta"], "_wheel", lambda: None)
-        with pytest.raises(sparklog.CallError, match=r"delta-spark, which is not installed. Run pip install 'sparklog\[offsets\]'"):
+        with pytest.raises(sparklog.CallError, match=r"delta-spark, which is not installed. Run pip install 'sparklog\[delta\]'"):
             self.asked()
         assert "spark.jars.packages" not in self.asked(**{"spark.jars": self.JAR})
 
