@@ -1,9 +1,12 @@
 """docs/FORMAT.md: each part names its conformance class, sentences are short, and section numbers lead somewhere."""
 
+import hashlib
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import google_crc32c
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -100,3 +103,20 @@ def test_sections_that_are_named_exist():
             for number in (number.rstrip(".") for each in found for number in re.split(r"[^\dA-Z.]+", each)):
                 unknown += [f"{path.relative_to(ROOT)}: {number}"] if number and number not in titles else []
     assert unknown == []
+
+
+def test_checksums_hashes_and_order_of_the_examples():
+    """Version files and checkpoints have the fields that they share first, in one order."""
+    text = PAGE.read_text(encoding="utf-8")
+    versions = re.findall(r'^(\{"format":1,"readerFeatures".*\})\ncrc32c:([0-9a-f]{8})\n', text, re.MULTILINE)
+    head, head_crc, segment, crc = re.findall(r"^(\{.*\})\t([0-9a-f]{8})\n(\[.*\])\t([0-9a-f]{8})\n", text, re.MULTILINE)[0]
+    checked = [*versions, (head, head_crc), (head + segment, crc)]
+    assert [f"{google_crc32c.value(line.encode()):08x}" for line, _ in checked] == [crc for _, crc in checked]
+    assert f"`{head_crc}` is the" in text and f"`{crc}` the CRC" in text
+    hashes = [hashlib.sha256(f"{line}\ncrc32c:{crc}\n".encode()).hexdigest() for line, crc in versions]
+    assert all(f"Its hash is `{each}`" in text for each in hashes)
+    begin, end = (json.loads(line) for line, _ in versions)
+    assert (begin["previous"], end["previous"]) == (None, hashes[0])
+    shared = ["format", "readerFeatures", "writerFeatures", "topic", "topicId", "version", "time", "horizon", "boundary", "starts", "ends"]
+    for fields in (begin, end, json.loads(head)):
+        assert [name for name in fields if name != "deleted"][: len(shared)] == shared
