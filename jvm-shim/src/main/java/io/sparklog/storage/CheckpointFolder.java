@@ -4,8 +4,8 @@ import java.io.IOException;
 import java.util.Optional;
 
 /**
- * The folder that Spark gives a source in a query's checkpoint, where it keeps what a query reads and where it began. FORMAT.md section
- * 15. No commit depends on it.
+ * The folder that Spark gives a source in a query's checkpoint, where the source keeps the topics of the query and its first offsets.
+ * FORMAT.md section 15. No commit depends on it.
  */
 public interface CheckpointFolder {
   /** The full name of {@code name}, for messages; "" is the folder. */

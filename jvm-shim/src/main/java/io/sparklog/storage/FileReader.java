@@ -13,8 +13,8 @@ public interface FileReader extends Closeable {
   long bytes() throws IOException;
 
   /**
-   * Tells that the caller will read these bytes front to back, and nothing else for now: a store that is slow to answer asks for many at
-   * once.
+   * Announces that the caller will read these bytes front to back, and nothing else for now. A store that is slow to answer asks for many
+   * bytes at once.
    */
   default void expect(long from, long to) throws IOException {}
 

@@ -12,8 +12,8 @@ final class FoldersAbove {
   private FoldersAbove() {}
 
   /**
-   * The innermost folder above {@code place} that holds {@code name}; empty if none is seen to. Folders count by the path as it is given,
-   * and by the one without symbolic links.
+   * The innermost folder above {@code place} that holds {@code name}; empty if none is seen to. Folders count by the given path, and by the
+   * path without symbolic links.
    */
   static Optional<Path> holding(Path place, String name) {
     Path real = place;

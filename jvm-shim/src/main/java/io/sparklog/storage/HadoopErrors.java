@@ -8,7 +8,7 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
 import org.apache.hadoop.security.AccessControlException;
 
-/** Hadoop's exceptions as those of {@code java.nio}, which {@link LogStore} promises and the classes above decide by. */
+/** Hadoop's exceptions as exceptions of {@code java.nio}. {@link LogStore} promises these, and the classes above decide by them. */
 final class HadoopErrors {
   /** S3A's, known by its name, as it is there only when a program runs. It is an EOFException for a connection that ended. */
   private static final String CONNECTION_ENDED = "HttpChannelEOFException";

@@ -14,8 +14,8 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A checkpoint in a place that no store is for. A rename without overwriting is as exclusive as the file system makes it; callers read back
- * what is there, so that at worst two drivers that start one query at the same moment begin at two places.
+ * A checkpoint in a place that no store is for. A rename without overwriting is as exclusive as the file system makes it; callers read the
+ * file back. At worst, two drivers that start one query at the same moment begin at two places.
  */
 final class HadoopFolder implements CheckpointFolder {
   private final FileSystem files;

@@ -13,7 +13,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.security.UserGroupInformation;
 
-/** Settings of Hadoop, by which a store in one of its file systems is configured. */
+/** Settings of Hadoop, which configure a store in a file system of Hadoop. */
 final class HadoopSettings {
   private static final List<String> PREFIXES = List.of("fs.", "dfs.", "hadoop.", "ipc.");
 
@@ -50,7 +50,7 @@ final class HadoopSettings {
     }
   }
 
-  /** The file system of {@code place}, opened for the user of now. @param configuration that of {@code settings} */
+  /** The file system of {@code place}, opened for the user of now. @param configuration the configuration of {@code settings} */
   static SharedFiles files(URI place, Map<String, String> settings, Configuration configuration) {
     UserGroupInformation user = user();
     return SharedFiles.of(List.of(place.getScheme(), String.valueOf(place.getAuthority()), settings, user), () -> {
@@ -63,7 +63,7 @@ final class HadoopSettings {
     });
   }
 
-  /** A configuration with these settings over those that this process has. */
+  /** A configuration with these settings over the settings of this process. */
   static Configuration configuration(Map<String, String> settings) {
     Configuration configuration = new Configuration();
     settings.forEach(configuration::set);

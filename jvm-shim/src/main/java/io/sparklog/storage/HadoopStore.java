@@ -190,7 +190,7 @@ abstract class HadoopStore implements LogStore {
     return names;
   }
 
-  /** The files and folders in a folder; none if there is no such folder. */
+  /** The files and folders in a folder; empty if the folder does not exist. */
   final FileStatus[] entries(String name) throws IOException {
     Path folder = path(name);
     try {
@@ -233,7 +233,7 @@ abstract class HadoopStore implements LogStore {
     path(folder);
   }
 
-  /** Whether {@code name} is gone by now, so far as that can be told. */
+  /** Whether {@code name} is gone now, as far as this can be known. */
   private boolean isGone(String name) {
     try {
       return !exists(name);
@@ -281,7 +281,7 @@ abstract class HadoopStore implements LogStore {
       return bytes;
     }
 
-    /** @throws NoSuchFileException if the file is gone by now: a file can be deleted while it is read */
+    /** @throws NoSuchFileException if the file is gone: a file can be deleted during a read */
     @Override
     public void read(long position, ByteBuffer to) throws IOException {
       if (position + to.remaining() > bytes) {

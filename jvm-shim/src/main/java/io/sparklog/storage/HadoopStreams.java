@@ -3,7 +3,7 @@ package io.sparklog.storage;
 import java.io.IOException;
 import org.apache.hadoop.fs.FSDataOutputStream;
 
-/** Writing to streams of Hadoop, so that a failure is told as it is. */
+/** Writing to streams of Hadoop, so that a failure keeps its own exception. */
 final class HadoopStreams {
   private HadoopStreams() {}
 

@@ -222,7 +222,7 @@ class LocalStore implements LinkingStore {
     if (!Files.isWritable(folder)) {
       throw new AccessDeniedException(folder.toString());
     }
-    // The process that created one of them may have died before it made it durable.
+    // A process that created a folder may have died before it made the folder durable.
     for (Path at = folder; !at.equals(directory); at = at.getParent()) {
       syncFolder(at.getParent());
     }
@@ -255,7 +255,7 @@ class LocalStore implements LinkingStore {
     }
   }
 
-  /** The only way to a file or folder: a test overrides it to watch and to fail what is written and synced. */
+  /** The only way to a file or folder: a test overrides it to watch writes and syncs, and to make them fail. */
   FileChannel channel(Path path, OpenOption... options) throws IOException {
     return FileChannel.open(path, options);
   }
@@ -289,7 +289,8 @@ class LocalStore implements LinkingStore {
   }
 
   /**
-   * Creates {@code folder} and what is missing above it, each durable in its parent: if a folder is lost, so are the synced files in it.
+   * Creates {@code folder} and the missing folders above it, each durable in its parent: if a folder is lost, so are the synced files in
+   * it.
    */
   private void createFolders(Path folder) throws IOException {
     Deque<Path> missing = new ArrayDeque<>();

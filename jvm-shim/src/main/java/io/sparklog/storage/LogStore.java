@@ -10,20 +10,20 @@ import java.util.List;
  * <p>Every store promises, and {@code LogStoreContract} (in the tests) checks:
  *
  * <ul>
- * <li>A put is atomic and exclusive: of all puts of a name, by all callers in all processes, at most one takes effect, and a reader finds
- * either nothing or the whole content. That holds for a put that takes effect late, too.
+ * <li>A put is atomic and exclusive. At most one put of a name takes effect, by all callers in all processes. A reader finds either nothing
+ * or the whole content. That holds for a put that takes effect late, too.
  * <li>A put that returned is durable: the name and its content survive a crash of the process and a power loss.
  * <li>A call that ended has no later effect, but for a put that ended with {@link NoAnswerException}.
  * <li>A file that was put or created can be listed, read and opened by every process as soon as the call returned, and has a tag.
  * </ul>
  */
 public interface LogStore extends ReadStore {
-  /** The reference that the store is made from: {@link Stores#open} makes one that does not differ, in any process. */
+  /** The reference that the store is made from: {@link Stores#open} makes an equal store from it, in any process. */
   default StoreRef ref() {
     return new StoreRef(root());
   }
 
-  /** Equal to that of another store of this process if one can take the place of the other. */
+  /** Equal to the reference of another store of this process if either store can replace the other. */
   default Object identity() {
     return ref();
   }
@@ -34,10 +34,10 @@ public interface LogStore extends ReadStore {
   }
 
   /**
-   * Makes sure that puts are exclusive, before the first one that counts in this process. A store of which that is known has nothing to
-   * try, and one that has tried does it once.
+   * Makes sure that puts are exclusive, before the first put that counts in this process. A store whose puts are known to be exclusive
+   * tries nothing, and other stores try once.
    *
-   * @param folder in which files may be put, some of which stay
+   * @param folder in which files may be put; some of these files may stay
    * @throws io.sparklog.spec.PartlogException STORE_UNSAFE
    * @throws IOException if that cannot be told
    */
@@ -47,14 +47,15 @@ public interface LogStore extends ReadStore {
    * Creates the file {@code name} with {@code content}, all or nothing, durable, and never in place of another. Its folder must exist:
    * {@link #createFolder}. If it returns, the name was taken by this call.
    *
-   * <p>A store that cannot tell that its put is over throws {@link NoAnswerException}, whatever its client throws, an {@link Error} too.
+   * <p>A store that does not know that its put is over throws {@link NoAnswerException}, in place of any exception or {@link Error} of its
+   * client.
    *
-   * @param temporary a name in the same topic that no other caller uses, for a store that must write the content before it can give it its
-   *     name. It writes there, and replaces what an earlier put has left, or in the same folder at a name that begins
-   *     with this. Afterwards what it wrote is absent, unless the store could not delete it.
-   * @param observer is told of each stage of the put that the store has
-   * @throws java.nio.file.FileAlreadyExistsException if it was refused: {@code name} existed, and keeps its content. Where the store
-   *     repeats a put by itself, that may be what the put itself created.
+   * @param temporary a name in the same topic that no other caller uses, for a store that must write the content before it can give the
+   *     content its name. The store writes at this name, and replaces a file that an earlier put has left; or in the same folder at a name
+   *     that begins with this name. Afterwards the temporary file is absent, unless the store could not delete it.
+   * @param observer is called at each stage of the put that the store has
+   * @throws java.nio.file.FileAlreadyExistsException if it was refused: {@code name} existed, and keeps its content. If the store repeats a
+   *     put by itself, the put itself may have created this file.
    * @throws NoAnswerException if it may have taken effect, and may still do so after the call
    * @throws java.io.SyncFailedException if {@code name} may have been created and may be lost: a second attempt to make it durable could
    *     succeed without it
@@ -97,15 +98,15 @@ public interface LogStore extends ReadStore {
   }
 
   /**
-   * Creates a folder and those above it, if they are missing, and makes all of them durable, also those that others created. A store
-   * without folders has nothing to create.
+   * Creates a folder and the folders above it, if they are missing, and makes all of them durable, also folders that others created. A
+   * store without folders has nothing to create.
    *
    * @throws IOException also if files cannot be created in it; {@link java.nio.file.AccessDeniedException} if a permission is missing
    */
   void createFolder(String name) throws IOException;
 
   /**
-   * Makes the names in a folder durable, also those that others created. A store whose names are durable at once has nothing to do.
+   * Makes the names in a folder durable, also names that others created. A store whose names are durable at once has nothing to do.
    *
    * @throws java.io.SyncFailedException if names may be lost: a second call could succeed without them
    */

@@ -15,7 +15,7 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * A folder on a disk of this process that appears with all that is in it, or not at all: until {@link #finish}, it has another name, beside
+ * A folder on a disk of this process that appears with its whole content, or not at all. Until {@link #finish}, it has another name, beside
  * its own. A process that dies leaves it there, and it can be deleted.
  */
 public final class NewFolder implements Closeable {
@@ -46,7 +46,7 @@ public final class NewFolder implements Closeable {
    * @param marker no folder above may hold this name
    * @param id a random identity
    * @throws Refused if it is another one; its reason says why
-   * @throws PartlogException OPTION_VALUE for what is not a path
+   * @throws PartlogException OPTION_VALUE for a text that is not a path
    */
   public static NewFolder begin(String given, String marker, String id) throws IOException {
     Path path;
@@ -98,7 +98,7 @@ public final class NewFolder implements Closeable {
   /**
    * Gives it its name. All files in it must be synced.
    *
-   * @throws Refused if there is something by now
+   * @throws Refused if something exists there now
    */
   public void finish() throws IOException {
     try {
@@ -114,7 +114,7 @@ public final class NewFolder implements Closeable {
     new LocalStore(path.getParent()).flush("");
   }
 
-  /** Deletes what was written, unless it is finished. */
+  /** Deletes the written files, unless the folder is finished. */
   @Override
   public void close() {
     Path folder = Path.of(unfinished.root());

@@ -21,8 +21,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * Threads that put the same new files at the same moments. A server that looks first and writes then lets more than one of them win; most
- * such servers do on the first files.
+ * Threads that put the same new files at the same moments. A server that looks first and writes then lets more than one put win; most such
+ * servers do so on the first files.
  */
 final class PutProbe {
   /** Enough to find servers that let two win on most files. */
@@ -57,13 +57,13 @@ final class PutProbe {
    * @param won the puts that were told to have taken effect
    * @param refused the puts that were told to have come too late
    * @param unanswered the puts that were told neither
-   * @param shared the files of which more than one put won
-   * @param lost the files that have another content than that of the put that won
-   * @param failure why the first of those without an answer has none; null if all had one
+   * @param shared the files with more than one put that won
+   * @param lost the files whose content is not the content of the put that won
+   * @param failure why the first put without an answer has no answer; null if all puts had an answer
    * @param atMs when the last file was written, as {@link ReadStore#modifiedMs}; -1 if it is not there
    */
   record Result(LogStore store, int keys, long won, long refused, long unanswered, int shared, int lost, IOException failure, long atMs) {
-    /** @throws PartlogException STORE_UNSAFE if more than one put of a file won, or one that won is lost */
+    /** @throws PartlogException STORE_UNSAFE if more than one put of a file won, or the content of a put that won is lost */
     void requireSafe() {
       if (shared > 0 || lost > 0) {
         String reason = "of " + keys + " files that " + THREADS + " threads put at once, " + shared
@@ -73,7 +73,7 @@ final class PutProbe {
     }
   }
 
-  /** Counts what comes of the files. */
+  /** Counts the outcomes of the puts. */
   private final class Counts {
     private final long[] ended = new long[Ended.values().length];
     private int shared;
@@ -93,7 +93,7 @@ final class PutProbe {
   /**
    * Puts files one after another, each by all threads at once.
    *
-   * @throws IOException if a put ends in another way than a store promises, as one without permission
+   * @throws IOException if a put ends in another way than a store promises, such as without permission
    */
   Result run(int keys) throws IOException {
     ExecutorService threads = Executors.newFixedThreadPool(THREADS, task -> {

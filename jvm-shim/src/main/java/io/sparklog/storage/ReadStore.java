@@ -27,16 +27,16 @@ public interface ReadStore {
   }
 
   /**
-   * Whether files are asked for over a network, by a client of Hadoop. Then each read takes a request, and what is read is in Hadoop's
-   * statistics of the reading thread, from which Spark takes the input bytes of a task.
+   * Whether files are asked for over a network, by a client of Hadoop. Then each read takes a request, and its bytes are in Hadoop's
+   * statistics of the reading thread. Spark takes the input bytes of a task from these statistics.
    */
   default boolean isRemote() {
     return false;
   }
 
   /**
-   * Whether folders are there by themselves. In a store without them, a folder is there as long as a file is in it, and there is none to
-   * create or to delete.
+   * Whether folders are there by themselves. In a store without folders, a folder exists as long as a file is in it, and is never created
+   * or deleted by itself.
    */
   default boolean hasFolders() {
     return true;
@@ -73,13 +73,13 @@ public interface ReadStore {
     return Optional.empty();
   }
 
-  /** The names (last parts only) in the folder {@code name}, in any order; empty if there is no such folder. */
+  /** The names (last parts only) in the folder {@code name}, in any order; empty if the folder does not exist. */
   List<String> list(String name) throws IOException;
 
   /** An entry of a listing: the length of the file in bytes, when it was written, as {@link #modifiedMs}, and its {@link #tag}. */
   record Listed(long bytes, long modifiedMs, String tag) {}
 
-  /** The files in the folder {@code name}, by their last parts, without those in folders below. Only where looks are spared. */
+  /** The files in the folder {@code name}, by their last parts, without files in folders below. Only where looks are spared. */
   default Map<String, Listed> listed(String name) throws IOException {
     throw new UnsupportedOperationException(location(name));
   }
@@ -94,8 +94,8 @@ public interface ReadStore {
   byte[] read(String name, int bytesMax) throws IOException;
 
   /**
-   * Distinguishes the file {@code name} from a file that takes its place later, without reading a byte: the tag of a file that is put never
-   * changes, and one that is put after it was deleted has another. Only to be compared with what this store gave.
+   * Distinguishes the file {@code name} from a later file of this name, without reading a byte. The tag of a file that is put never
+   * changes. A file that is put after a deletion has another tag. Compare a tag only with tags of this store.
    *
    * @return empty if {@code name} is absent
    */
@@ -121,7 +121,7 @@ public interface ReadStore {
   }
 
   /**
-   * The lengths of files, in bytes, by name; one that is absent is left out.
+   * The lengths of files, in bytes, by name; an absent file is left out.
    *
    * @param names of files in {@code folder}, their last parts only
    * @throws UnfitFileException as {@link #open}, where files are looked at one by one

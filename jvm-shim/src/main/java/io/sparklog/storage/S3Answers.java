@@ -12,7 +12,7 @@ import org.apache.hadoop.fs.statistics.IOStatisticsSupport;
 /**
  * Tells from the failure of a conditional put in S3 how it ended. FORMAT.md appendix C.
  *
- * <p>Classes of hadoop-aws and of the SDK are known by what they can do: they are there only when a program runs.
+ * <p>Classes of hadoop-aws and of the SDK are known by their methods: they are there only when a program runs.
  */
 final class S3Answers {
   private static final int TAKEN = 412;
@@ -36,8 +36,8 @@ final class S3Answers {
   /**
    * The exception that {@link LogStore#putIfAbsent} promises for a put that failed.
    *
-   * @param repeated whether the client may have sent the request before: then only the file can tell, as the request before may be carried
-   *     out although this one was refused
+   * @param repeated whether the client may have sent the request before: then only the file decides, because the earlier request may be
+   *     carried out although this request was refused
    */
   static IOException ended(String location, Throwable e, boolean repeated) {
     Throwable answer = answer(e);
@@ -50,7 +50,7 @@ final class S3Answers {
     return over ? refused(location, e) : new NoAnswerException(location, e);
   }
 
-  /** Whether a server that answers this has not done what it was asked, and will not. */
+  /** Whether a server with this answer has not carried out the request, and will not. */
   private static boolean isRefusal(int status) {
     return status >= 300 && status < 500 && !PROVE_NOTHING.contains(status) || status == NOT_IMPLEMENTED;
   }
@@ -59,7 +59,7 @@ final class S3Answers {
     return e instanceof IOException io ? HadoopErrors.translated(location, io) : new IOException("the put of " + location + " failed", e);
   }
 
-  /** The SDK's exception for what a server answered; null if there is none. */
+  /** The SDK's exception for the answer of a server; null without such an exception. */
   private static Throwable answer(Throwable e) {
     for (Throwable at = e; at != null; at = at.getCause()) {
       if (number(at, "numAttempts") > 0 && number(at, "statusCode") > 0) {
@@ -69,7 +69,7 @@ final class S3Answers {
     return null;
   }
 
-  /** The number that a method without parameters returns; 0 if there is no such method, or it returns none. */
+  /** The number that a method without parameters returns; 0 if the method does not exist, or does not return a number. */
   private static int number(Throwable e, String method) {
     try {
       Method found = e.getClass().getMethod(method);

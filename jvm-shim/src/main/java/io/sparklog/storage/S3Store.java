@@ -23,7 +23,7 @@ import org.apache.hadoop.fs.FutureDataInputStreamBuilder;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A root in S3. FORMAT.md appendix C says how a put is exclusive there.
+ * A root in S3. FORMAT.md appendix C has the reason why a put is exclusive there.
  *
  * <p>There are no folders: one is there as long as a file is in it. A file is there, whole, once it is closed.
  */
@@ -55,7 +55,7 @@ class S3Store extends HadoopStore {
    */
   static S3Store open(StoreRef ref) {
     Configuration configuration = HadoopSettings.configuration(ref.settings());
-    // The default stream keeps what it reads in the process, reads ahead of what is asked, and hides that a file is gone.
+    // The default stream keeps the bytes that it reads in the process, reads ahead, and hides that a file is gone.
     configuration.set("fs.s3a.input.stream.type", "classic");
     configuration.set("fs.s3a.bulk.delete.page.size", DELETED_AT_ONCE);
     try {
@@ -163,7 +163,7 @@ class S3Store extends HadoopStore {
         .opt("fs.option.openfile.read.policy", policy)
         .optLong("fs.option.openfile.length", bytes);
     if (policy.equals(RANDOM)) {
-      builder.optLong("fs.s3a.readahead.range", 0); // A read asks for what it returns, and for no more.
+      builder.optLong("fs.s3a.readahead.range", 0); // A read asks only for the bytes that it returns.
     }
     try {
       return builder.build().get();
@@ -190,8 +190,8 @@ class S3Store extends HadoopStore {
   }
 
   /**
-   * One conditional put, by one request. That the name was taken may be the answer to what this put itself did before: the client repeats a
-   * request whose answer is lost. Without an answer that refuses the only request, it may be carried out later.
+   * One conditional put, by one request. If the name was taken, this put itself may have taken it before: the client repeats a request
+   * whose answer is lost. Without an answer that refuses the only request, it may be carried out later.
    */
   @Override
   public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
@@ -214,7 +214,7 @@ class S3Store extends HadoopStore {
       });
       observer.reached(PutObserver.Stage.WRITTEN);
     } catch (Throwable e) {
-      abort(name, out); // To close it would put what was written so far.
+      abort(name, out); // To close it would put the bytes that were written so far.
       throw e;
     }
     try {
@@ -240,7 +240,7 @@ class S3Store extends HadoopStore {
     }
   }
 
-  /** Without looking for what is there, which would be two more requests: the names of data files are used once. */
+  /** Without a look for an existing file, which would be two more requests: the names of data files are used once. */
   @Override
   public FileAppender create(String name) throws IOException {
     return opened(name, use -> new Upload(name, use, create(use.files(), name, builder -> builder.opt("fs.s3a.create.performance", true))));

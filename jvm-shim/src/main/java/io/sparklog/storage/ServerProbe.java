@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Whether this process knows that puts are exclusive in a bucket of a server. It tries once, whatever lies under the root. A process that
+ * Whether this process knows that puts are exclusive in a bucket of a server. It tries once, with any files under the root. A process that
  * finds the note of another one need not try. FORMAT.md appendix C.
  */
 final class ServerProbe {
@@ -34,7 +34,7 @@ final class ServerProbe {
     this.bucket = bucket;
   }
 
-  /** The one of this process. */
+  /** The probe of this process. */
   static ServerProbe of(String endpoint, String bucket) {
     return KNOWN.computeIfAbsent(List.of(endpoint, bucket), server -> new ServerProbe(endpoint, bucket));
   }
@@ -43,7 +43,7 @@ final class ServerProbe {
    * Makes sure of it, unless that was done.
    *
    * @param store of a root there
-   * @param folder of the root, for what is tried and for notes
+   * @param folder of the root, for the files of a trial and for notes
    * @throws PartlogException STORE_UNSAFE
    * @throws IOException if it cannot be told, as without permission
    */
@@ -51,7 +51,7 @@ final class ServerProbe {
     if (passed) {
       return;
     }
-    synchronized (this) { // Other threads wait for the one that tries.
+    synchronized (this) { // Other threads wait for the thread that tries.
       if (!passed && !isNoted(store, folder, clock)) {
         attempt(store, folder);
       }
@@ -97,7 +97,7 @@ final class ServerProbe {
         file.sync();
       }
     } catch (IOException none) {
-      // There is no note.
+      // No note exists.
     }
   }
 }

@@ -15,13 +15,13 @@ import org.apache.hadoop.fs.FileSystem;
  * A file system of Hadoop, for all stores of a place with the same settings and user. It has threads and connections, so it is closed when
  * nothing has used it for a while; the next use opens it again.
  *
- * <p>It is not one that Spark and other libraries share: so its settings hold, and none of these closes it.
+ * <p>Spark and other libraries do not share it: so its settings hold, and no library closes it.
  */
 final class SharedFiles {
   /** Within twice that time, S3A ends idle connections anyway. */
   private static final Duration LOOKS = Duration.ofSeconds(30);
 
-  /** By what they are opened with. */
+  /** By the settings and the user that they are opened with. */
   private static final Map<Object, WeakReference<SharedFiles>> KNOWN = new HashMap<>();
 
   private static final ScheduledThreadPoolExecutor CLOSER = closer();
@@ -39,7 +39,7 @@ final class SharedFiles {
     FileSystem open() throws IOException;
   }
 
-  /** @param looks the time between two looks: one that sees no use since the one before closes the file system */
+  /** @param looks the time between two looks: a look that sees no use since the look before closes the file system */
   SharedFiles(Opener opener, Duration looks) {
     this.opener = opener;
     this.looksNs = looks.toNanos();

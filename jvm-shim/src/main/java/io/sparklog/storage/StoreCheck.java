@@ -20,7 +20,7 @@ public final class StoreCheck {
    *
    * @param winners the puts that won
    * @param losers the puts that were refused
-   * @param unanswered the puts of which the store did not tell how they ended
+   * @param unanswered the puts whose outcome the store did not report
    */
   public record PutCounts(long winners, long losers, long unanswered) {}
 

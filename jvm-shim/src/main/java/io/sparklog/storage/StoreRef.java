@@ -10,8 +10,8 @@ import java.util.TreeMap;
  * differ.
  *
  * @param root as {@link Stores#open} takes it
- * @param settings what a store needs in every process beside its root, such as a Hadoop configuration or credentials: empty for a disk.
- *     Messages never show their values.
+ * @param settings the settings that a store needs in every process beside its root, such as a Hadoop configuration or credentials: empty
+ *     for a disk. Messages never show their values.
  */
 public record StoreRef(String root, SortedMap<String, String> settings) implements Serializable {
   public StoreRef {

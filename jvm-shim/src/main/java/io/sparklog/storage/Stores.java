@@ -35,7 +35,7 @@ public final class Stores {
   /**
    * As the other.
    *
-   * @param settings of Hadoop, asked for only where the root is not on a disk: of them the store gets those that another process needs too
+   * @param settings of Hadoop, asked for only if the root is not on a disk. The store gets the settings that another process needs too
    */
   public static LogStore open(String root, Supplier<? extends Iterable<Map.Entry<String, String>>> settings) {
     return open(opener(root) == null ? new StoreRef(root) : new StoreRef(root, HadoopSettings.toSend(settings.get())));
@@ -69,7 +69,10 @@ public final class Stores {
     return local(root, uri.matches() ? afterFile(root, uri) : root);
   }
 
-  /** Whether the root of a store has this name too: there are several for each, as with two slashes. @throws as {@link #open(StoreRef)} */
+  /**
+   * Whether the root of a store has this name too. A root has several names, such as a name with two slashes. @throws as {@link
+   * #open(StoreRef)}
+   */
   public static boolean isAt(LogStore store, String root) {
     return store.root().equals(root)
         || store.isRemote() == (opener(root) != null) && open(new StoreRef(root, store.ref().settings())).root().equals(store.root());
@@ -128,15 +131,15 @@ public final class Stores {
     }
   }
 
-  /** Whether there is a store for what is at {@code root}. */
+  /** Whether a store exists for the place {@code root}. */
   static boolean isKnown(String root) {
     Matcher uri = URI.matcher(root);
     return !uri.matches() || uri.group(1).equalsIgnoreCase("file") || opener(root) != null;
   }
 
   /**
-   * Whether a store can give a file a second name. Where it can, a directory may be that of a Kafka broker, and a topic has a Kafka view;
-   * elsewhere these are not looked for.
+   * Whether a store can give a file a second name. If so, a directory may be the directory of a Kafka broker, and a topic has a Kafka view.
+   * Elsewhere the program does not look for these.
    */
   public static boolean hasLinks(ReadStore store) {
     return store instanceof LinkingStore;

@@ -3,7 +3,7 @@ package io.sparklog.storage;
 import java.nio.file.FileSystemException;
 
 /**
- * A name below a root is something that FORMAT.md does not allow there: a symbolic link, not a regular file, or a file beyond its limit.
+ * FORMAT.md does not allow the file at this name below a root: it is a symbolic link, not a regular file, or beyond its limit.
  */
 public final class UnfitFileException extends FileSystemException {
   private static final long serialVersionUID = 1;

@@ -3,7 +3,7 @@ package io.sparklog.storage;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 
-/** A file over a network: asks for much at once where the caller has said what it will read front to back. */
+/** A file over a network. It asks for many bytes at once if the caller has announced a range that it will read front to back. */
 final class WindowedReader implements FileReader {
   /** How many bytes are asked for at once. A request takes about as long as the transfer of some of them. */
   private static final int WINDOW_BYTES = 8 << 20;
