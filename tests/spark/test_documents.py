@@ -26,6 +26,7 @@ ELSEWHERE = {
     "permissions.md": "tests/protocol/test_permissions.py",
     "starting-spark.md": "tests/spark/test_starting_spark.py",
     "stores.md": "tests/stores",
+    "testing.md": "tests/spark/test_testing_guide.py",
     "troubleshooting.md": "",  # it has no program
     "upgrades.md": "",
     "web-page.md": "tests/ui/test_command.py",
