@@ -87,7 +87,7 @@ class UnknownOutcomeError(SparklogError):
 
 
 class GenerationFenced(SparklogError):
-    """Another tracker, consumer or reset took the group: stop, or take its next generation."""
+    """Another tracker, consumer or reset took the group: stop, or take its next generation. Consumers with the same `assignor` share it."""
 
 
 CLASSES: dict[str, type[SparklogError]] = {
