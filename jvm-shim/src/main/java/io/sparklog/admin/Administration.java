@@ -31,8 +31,8 @@ public final class Administration {
    * Deletes the records below an offset of each partition that is named.
    *
    * @param offsets by partition; −1 is the end offset of now. One that is not above the log start offset changes nothing
-   * @param keep by partition, an offset that the log start offset does not rise above, whatever {@code offsets} says
-   * @param dryRun whether to tell only what would be
+   * @param keep by partition, an offset that the log start offset does not rise above, also if {@code offsets} is higher
+   * @param dryRun whether to return only the outcome
    * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, OPTION_VALUE for {@code keep}, TOPIC_RECREATED;
    *     those of a commit
    */
@@ -60,11 +60,11 @@ public final class Administration {
    * again.
    *
    * @param partitions how many there shall be
-   * @param when whether now or by the driver of the next write, so that a lone writer is not refused; never takes a re-route that waits
-   *     back, and the other arguments have no effect
-   * @param dryRun whether to tell only what would be; both also in the methods below
-   * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE if there are more already, FOREIGN_SEGMENTS, TOPIC_RECREATED,
-   *     REROUTED, REROUTES_TOO_MANY; those of a commit
+   * @param when now, or by the driver of the next write, so that a lone writer is not refused. {@code never} takes a waiting re-route back,
+   *     and the other arguments have no effect
+   * @param dryRun whether to return only the outcome; both also in the methods below
+   * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE if the topic has as many already, FOREIGN_SEGMENTS, TOPIC_RECREATED, REROUTED,
+   *     REROUTES_TOO_MANY; the errors of a commit
    */
   public Changed addPartitions(int partitions, RerouteTime when, boolean dryRun) {
     Map<String, String> config = Map.of(TopicConfig.PARTITIONS, Integer.toString(partitions));
@@ -74,8 +74,8 @@ public final class Administration {
   /**
    * Gives partitions no new records: their slots go to the open ones.
    *
-   * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OPTION_VALUE if none stays open, TOPIC_RECREATED, REROUTED,
-   *     REROUTES_TOO_MANY; those of a commit
+   * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OPTION_VALUE if no partition stays open, TOPIC_RECREATED, REROUTED,
+   *     REROUTES_TOO_MANY; the errors of a commit
    */
   public Changed closePartitions(Collection<Integer> partitions, RerouteTime when, boolean dryRun) {
     return reroute(when, dryRun, topic -> RerouteTopic.closed(log, topic, partitions).asking(when == RerouteTime.NEXT_WRITE));
@@ -84,7 +84,7 @@ public final class Administration {
   /**
    * Gives open partitions other shares of the slots.
    *
-   * @param weights of those whose weights change
+   * @param weights of the partitions whose weights change
    * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OPTION_VALUE for a weight, TOPIC_RECREATED, REROUTED, REROUTES_TOO_MANY;
    *     those of a commit
    */
@@ -103,18 +103,18 @@ public final class Administration {
    *
    * @param planned the state that {@code moves} were found for: in another routing epoch they are refused
    * @param moves by slot, the partition that it moves to
-   * @throws PartlogException PARTITION_NOT_FOUND, PARTITION_CLOSED, OPTION_VALUE for no slot, and for a slot that does not exist or has no
-   *     partition yet, TOPIC_RECREATED, REROUTED, REROUTES_TOO_MANY; those of a commit
+   * @throws PartlogException PARTITION_NOT_FOUND, PARTITION_CLOSED, TOPIC_RECREATED; OPTION_VALUE without slots, and for a slot that does
+   *     not exist or has no partition yet; REROUTED, REROUTES_TOO_MANY; the errors of a commit
    */
   public Changed move(State planned, SortedMap<Integer, Integer> moves, boolean dryRun) {
     return commit(new MoveSlots(log, planned, moves), dryRun);
   }
 
   /**
-   * Changes the configuration. An optional setting that is absent counts as one at its default.
+   * Changes the configuration. An absent optional setting counts as its default.
    *
    * @param config the keys to change, in the form that options have after they were checked
-   * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE for what cannot be changed, TOPIC_RECREATED; those of a commit
+   * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE for a setting that cannot be changed, TOPIC_RECREATED; the errors of a commit
    */
   public Changed configure(Map<String, String> config) {
     return commit(AlterTopic.configuration(log, existing(), config), false);
@@ -136,7 +136,7 @@ public final class Administration {
    *
    * @param config all of its configuration
    * @param topicId a new identity
-   * @throws PartlogException TOPIC_EXISTS, FOREIGN_SEGMENTS; those of a commit
+   * @throws PartlogException TOPIC_EXISTS, FOREIGN_SEGMENTS; the errors of a commit
    */
   public void create(TopicConfig config, String topicId) {
     work.commit(new CreateTopic(log, config, topicId));
@@ -146,8 +146,8 @@ public final class Administration {
    * Deletes the topic, its Kafka view and its data files. A topic that was deleted already is cleaned up only: the process that deleted it
    * may have died before that.
    *
-   * @param dryRun whether to tell only what would be
-   * @throws PartlogException TOPIC_NOT_FOUND if there never was such a topic; those of a commit; IO if it is deleted, and the clean-up
+   * @param dryRun whether to return only the outcome
+   * @throws PartlogException TOPIC_NOT_FOUND if such a topic never existed; the errors of a commit; IO if it is deleted, and the clean-up
    *     failed
    */
   public Changed delete(boolean dryRun) {

@@ -30,7 +30,7 @@ abstract class AdministrativeChange implements Repeatable {
     this.is = planned;
   }
 
-  /** Whether {@code newest}, of the same topic, says already what this would change. */
+  /** Whether {@code newest}, of the same topic, already is as this change would make it. */
   abstract boolean isIn(State newest);
 
   /** Whether a topic has a configuration already, and as many partitions at least. */
@@ -56,7 +56,7 @@ abstract class AdministrativeChange implements Repeatable {
   /** The thing that it changes, in words such as {@code the configuration of topic t}. */
   abstract String what();
 
-  /** Whether it is done if the topic does not exist any more. */
+  /** Whether the change counts as done if the topic no longer exists. */
   boolean endsWithTheTopic() {
     return false;
   }

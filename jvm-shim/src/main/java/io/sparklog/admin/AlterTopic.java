@@ -30,7 +30,7 @@ final class AlterTopic extends AdministrativeChange {
     this.changes = changes;
   }
 
-  /** @throws PartlogException OPTION_VALUE for what is fixed, or is not allowed */
+  /** @throws PartlogException OPTION_VALUE for a setting that is fixed, or a value that is not allowed */
   static AdministrativeChange configuration(TopicLog log, State planned, Map<String, String> changes) {
     changes.forEach((key, value) -> {
       requireAllowed(key, value);

@@ -19,7 +19,7 @@ final class DeleteRecords extends AdministrativeChange {
   /**
    * @param planned the state that {@code offsets} are of
    * @param offsets the first offset to keep, by partition; −1 is the end offset in {@code planned}
-   * @param terms what is kept, though {@code offsets} may be above it
+   * @param terms the offsets to keep, though {@code offsets} may be above them
    * @throws PartlogException PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE
    */
   DeleteRecords(TopicLog log, State planned, SortedMap<Integer, Long> offsets, RetentionTerms terms) {

@@ -42,7 +42,7 @@ final class DeletedTopic implements UpkeepQueue.Run {
   }
 
   /**
-   * Does what is left to do after a deletion, unless another topic has begun. May be repeated at any time.
+   * Finishes the work after a deletion, unless another topic has begun. May be repeated at any time.
    *
    * @throws PartlogException the first failure, once the rest is done
    */
@@ -82,7 +82,7 @@ final class DeletedTopic implements UpkeepQueue.Run {
     failures.attempt(() -> cleaner.deleteVersions(deleted));
   }
 
-  /** Says to programs that only list names that there is no topic. */
+  /** Shows to programs that only list names that the topic does not exist. */
   private void mark(State deleted) throws IOException {
     log.requireDurable(deleted);
     String marker = Names.deletionMarker(deleted.version());

@@ -49,7 +49,7 @@ final class RerouteTopic extends AdministrativeChange {
   /**
    * Adds partitions.
    *
-   * @param config to change; {@code partitions} is one of its keys
+   * @param config to change; its keys include {@code partitions}
    * @throws PartlogException OPTION_VALUE if there are more partitions already, or there cannot be as many
    */
   static RerouteTopic grown(TopicLog log, State planned, Map<String, String> config) {

@@ -27,8 +27,8 @@ import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /**
- * Deletes what dead writers left: data files that no version names, and temporary files; and at once what the next commit would delete.
- * FORMAT.md section 14.
+ * Deletes the files of dead writers: data files that no version names, and temporary files. Also deletes at once the files that the next
+ * commit would delete. FORMAT.md section 14.
  */
 public final class Vacuum {
   public static final Duration OLDER_THAN = Duration.ofDays(7);
@@ -59,11 +59,11 @@ public final class Vacuum {
   }
 
   /**
-   * Deletes what may go. If files of dead writers are among it, it first refuses every write that may still name them.
+   * Deletes the files that no program needs. If files of dead writers are among it, it first refuses every write that may still name them.
    *
    * @param olderThan how long ago the files must have been written to, all of their folder
-   * @param dryRun whether to tell only what would be deleted
-   * @throws PartlogException OPTION_VALUE if {@code olderThan} is too short, TOPIC_NOT_FOUND, TOPIC_RECREATED, IO; those of a commit
+   * @param dryRun whether to return only the files to delete
+   * @throws PartlogException OPTION_VALUE if {@code olderThan} is too short, TOPIC_NOT_FOUND, TOPIC_RECREATED, IO; the errors of a commit
    */
   public Vacuumed run(Duration olderThan, boolean dryRun) {
     if (olderThan.compareTo(OLDER_THAN_MIN) < 0) {

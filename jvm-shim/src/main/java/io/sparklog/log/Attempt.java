@@ -45,7 +45,7 @@ final class Attempt {
 
   /**
    * Puts off an interrupt until the outcome is known. An interrupt (a query that is stopped) closes channels in mid-commit, and would turn
-   * what can be told into "unknown".
+   * a known outcome into "unknown".
    */
   void putOffInterrupt() {
     interrupted |= Thread.interrupted();
@@ -75,8 +75,8 @@ final class Attempt {
   /**
    * Waits before the next look for a put that had no answer.
    *
-   * @return false if there is no point in another look: the store's limit for late requests has passed; or if the caller cannot wait, as it
-   *     was interrupted
+   * @return false if another look is useless: the store's limit for late requests has passed; or the caller was interrupted, and cannot
+   *     wait
    */
   boolean awaitLate() {
     putOffInterrupt();

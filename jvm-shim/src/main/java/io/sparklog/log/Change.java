@@ -11,7 +11,7 @@ import java.util.Optional;
  * <p>One object is one attempt to change one topic.
  */
 public interface Change {
-  /** Makes durable whatever the version will name. Called once, before the state is read. */
+  /** Makes durable all files that the version will name. Called once, before the state is read. */
   default void prepare() throws IOException {}
 
   /** Which steps a put of its version has. */
@@ -20,8 +20,8 @@ public interface Change {
   }
 
   /**
-   * Whether to make it twice changes nothing more. Where version files were deleted while its version was put, it is then asked again from
-   * the newest state, as one with a query; any other ends as unknown.
+   * Whether to make it twice changes nothing more. Version files may be deleted during the put of its version. Such a change is then asked
+   * again from the newest state, like a change with a query. Any other change ends as unknown.
    */
   default boolean isIdempotent() {
     return false;
@@ -45,13 +45,13 @@ public interface Change {
   /** Deletes what {@link #prepare} or those before it have made. Called once, if the commit failed, and no version can name any of it. */
   default void refused() {}
 
-  /** Called once, if the change is committed or need not be, before what follows the commit. */
+  /** Called once, if the change is committed or need not be, before the upkeep. */
   default void settled() {}
 
   /**
    * The version to put. Must not change anything by itself: it may be asked often, and the version may be lost to another writer.
    *
-   * @param newest empty if nothing was ever committed to a topic of this name; it may be that of a deleted topic
+   * @param newest empty if nothing was ever committed to a topic of this name; it may be the state of a deleted topic
    * @return empty if there is nothing to commit
    * @throws PartlogException if the change must not be made to this state; it is then not done
    */

@@ -219,7 +219,7 @@ public final class Checkpoint {
       return line;
     }
 
-    /** Reads more bytes behind those that are not consumed yet; false at the end of the file. */
+    /** Reads more bytes behind the bytes that are not consumed yet; false at the end of the file. */
     private boolean fill() throws IOException {
       int kept = end - at;
       byte[] to = kept <= buffer.length / 2 ? buffer : new byte[2 * buffer.length];

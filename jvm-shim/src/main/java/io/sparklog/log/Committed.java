@@ -9,6 +9,6 @@ import java.util.Optional;
  * @param liveSegments of the topic afterwards; 0 if nothing was put
  * @param mergedBytes of the segments that merging made afterwards
  * @param commitMs how long the commit took, including the writing of the pool
- * @param tidyMs how long what follows a commit took, such as the Kafka view
+ * @param tidyMs how long the upkeep after the commit took, such as the Kafka view
  */
 public record Committed(String topic, Optional<Version> version, long liveSegments, long mergedBytes, long commitMs, long tidyMs) {}

@@ -11,7 +11,7 @@ import java.util.random.RandomGenerator;
  * Commits one change of one topic: FORMAT.md section 7, the part of the driver, step by step. It need not know the change.
  *
  * <p>A commit is done once its version file is there. It is not done if that file is another writer's, or is absent and each put of it is
- * over. It is unknown if none of these can be determined. Once a put was tried, nothing that the version names may be deleted.
+ * over. It is unknown if the outcome cannot be determined. Once a put was tried, nothing that the version names may be deleted.
  */
 public final class Committer {
   /** How often a put may be lost to a version that no reader finds afterwards. */
@@ -44,7 +44,7 @@ public final class Committer {
     try {
       version = tryUntilTold(change);
     } catch (Throwable e) {
-      if (!putTried()) { // Otherwise a version may name what the change has made.
+      if (!putTried()) { // Otherwise a version may name files that the change has made.
         change.refused();
       }
       throw e;
@@ -85,7 +85,7 @@ public final class Committer {
         if (outcome != VersionPut.Outcome.LOST) {
           Optional<VersionPut.Outcome> seen = put.look(outcome);
           if (seen.isEmpty()) {
-            // The newest state tells whether it was there before it was deleted, if it has a query.
+            // If the version has a query, the newest state shows whether the version was there before its file was deleted.
             unseen = version;
             continue;
           }
@@ -110,7 +110,7 @@ public final class Committer {
     }
   }
 
-  /** Any version may carry what this process has cleaned up, so that it needs none of its own. FORMAT.md section 14. */
+  /** Any version may carry the boundary of this process's clean-up, so the clean-up needs no version of its own. FORMAT.md section 14. */
   private void raiseBoundary(NextVersion next, State extended) {
     long cleaned = log.hints(extended).cleanedTo();
     if (cleaned <= extended.version() && !extended.isDeleted()) {
@@ -149,7 +149,7 @@ public final class Committer {
             applied.get() + " is already committed, but the topic's folder cannot be synced, so it may be lost: " + failure);
   }
 
-  /** A power loss may not take what the next version extends, and leave that. */
+  /** A power loss must not take the version that the next version extends, and leave the next version. */
   private void requireDurable(State extended) {
     if (log.isDurable(extended)) {
       return;

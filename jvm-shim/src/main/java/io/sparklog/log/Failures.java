@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The failures of parts of some work, each of which is tried although others failed. */
+/** The failures of parts of some work. Each part is tried although others failed. */
 public final class Failures {
   private final String location;
   private final List<PartlogException> failures = new ArrayList<>();

@@ -46,8 +46,8 @@ public final class ForeignSegments {
   }
 
   /**
-   * Removes what a deleted topic has left in the folders of partitions that the topic after it lacks: by the time that they are added, it
-   * would seem to be foreign.
+   * Removes the files of a deleted topic in the folders of partitions that the next topic lacks. When these partitions are added later, the
+   * files would seem to be foreign.
    *
    * @param first the number of partitions of the topic that is about to begin
    */

@@ -16,8 +16,8 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /**
- * The next version of a topic in the making: it says what the state before it says, except for what is set here. Whether it may follow that
- * state, {@link Committer} checks as readers do. FORMAT.md section 5.
+ * The next version of a topic in the making. It equals the state before it, except for the values that are set here. Whether it may follow
+ * that state, {@link Committer} checks as readers do. FORMAT.md section 5.
  */
 public final class NextVersion {
   /** The state that it is the version after; null for version 0. */
@@ -44,7 +44,7 @@ public final class NextVersion {
   /**
    * The version after {@code newest}, whose topic exists.
    *
-   * @param operation what it does, in one word for people, as {@code write}
+   * @param operation its operation, in one word for people, such as {@code write}
    */
   public NextVersion(State newest, String operation) {
     this(newest, newest.topicId(), operation, newest.starts(), newest.ends());
@@ -74,7 +74,7 @@ public final class NextVersion {
   /**
    * The version that begins a topic.
    *
-   * @param deleted the state of an earlier topic of the name, whose Kafka view is this topic's now; empty if there was none
+   * @param deleted the state of an earlier topic of the name, whose Kafka view is this topic's now; empty without an earlier topic
    * @param topicId a new identity
    * @throws PartlogException FOREIGN_SEGMENTS
    */
@@ -113,7 +113,7 @@ public final class NextVersion {
     return next;
   }
 
-  /** Notes what this version applies. @param query may be null */
+  /** Notes the query that this version applies. @param query may be null */
   public NextVersion apply(Query query) {
     this.query = query;
     return this;

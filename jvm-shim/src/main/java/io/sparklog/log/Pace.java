@@ -7,7 +7,7 @@ import java.time.Clock;
  *
  * @param checkpointVersions a checkpoint is due when this many versions have passed since the newest one. FORMAT.md section 6
  * @param mergedSegments how many small segments become one
- * @param clock by which it tells what it has just seen
+ * @param clock decides whether a version was seen just now
  */
 public record Pace(int checkpointVersions, int mergedSegments, Pause pause, Clock clock) {
   public static final Pace PRODUCTION = new Pace(100, 8, Thread::sleep);

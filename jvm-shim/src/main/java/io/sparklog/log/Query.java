@@ -8,10 +8,10 @@ import java.io.Serializable;
  *
  * @param id of the query; {@code <query id>/<n>} for the n-th batch write within an epoch
  * @param epoch at least 0
- * @param input what the epoch read, as 16 lower-case hex digits; null where that is not known
+ * @param input the hash of the records that the epoch read, 16 lower-case hex digits; null if it is not known
  */
 public record Query(String id, long epoch, String input) implements Serializable {
-  /** Whether this is another epoch under the same number. Not if one of the inputs is unknown. */
+  /** Whether this is another epoch under the same number. Not if either input is unknown. */
   public boolean differsFrom(Query other) {
     return input != null && other.input != null && !input.equals(other.input);
   }

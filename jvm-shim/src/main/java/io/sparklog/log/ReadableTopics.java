@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Topics that can be read, wherever and in whatever layout they are kept: all that reading and streaming know of a place. {@link Root} has
- * those of this format.
+ * Topics that can be read, in any place and layout. Reading and streaming know a place only by this interface. {@link Root} has the topics
+ * of this format.
  */
 public interface ReadableTopics {
   /** Opens the same topics in another process. Equal references are to the same topics. */
@@ -44,7 +44,7 @@ public interface ReadableTopics {
   /** The names of the topics that exist. One that is deleted at this moment may be among them. */
   List<String> topics();
 
-  /** As {@link #topics}, at most a second ago: what a running query asks again and again. */
+  /** Like {@link #topics}, at most a second old: for a running query, which asks again and again. */
   List<String> recentTopics(Clock clock);
 
   /**
@@ -57,7 +57,7 @@ public interface ReadableTopics {
   /** Opens a live segment of a topic. @throws SegmentGone if its file is gone */
   SegmentFile open(String topic, Segment segment) throws IOException;
 
-  /** The index of a dense or tiled segment; empty if there is none. It is a hint: a reader proves each entry. */
+  /** The index of a dense or tiled segment; empty without an index. It is a hint: a reader proves each entry. */
   Optional<OffsetIndex> index(String topic, Segment segment);
 
   /** TOPIC_NOT_FOUND, which lists the existing topics. */

@@ -23,7 +23,7 @@ public record Rebuilt(String topic, String topicId, long version, List<Frontier>
   private static final int NUMBERS_MAX = 1_000_000;
 
   /**
-   * Offsets of both topics that correspond: what is below them is the same in both.
+   * Offsets of both topics that correspond: both topics have the same records below them.
    *
    * @param origin by partition of the origin
    * @param own by partition of the topic

@@ -38,7 +38,7 @@ public final class Removals {
     }
   }
 
-  /** Adds what the version {@link #readTo} removed. Nothing waits for a deleted topic. */
+  /** Adds the files that the version {@link #readTo} removed. Nothing waits for a deleted topic. */
   public void add(Version version) {
     Invariant.require(version.version() == readTo, () -> "version " + version.version() + " of topic " + version.head().topic()
         + " is read for what it removed, and " + readTo + " is next");
@@ -71,7 +71,7 @@ public final class Removals {
     return files.keySet();
   }
 
-  /** The files that the same version removed last, those of the lowest such version; empty if there are none. */
+  /** The files that the same version removed last, of the lowest such version; may be empty. */
   public List<String> oldest() {
     List<String> oldest = new ArrayList<>();
     long last = -1;

@@ -16,7 +16,7 @@ import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/** Makes states of version files: applies them one after another, and refuses one that does not follow. FORMAT.md section 5. */
+/** Makes states of version files: applies them one after another, and refuses a version that does not follow. FORMAT.md section 5. */
 final class Replay {
   /** Null before version 0. */
   private State.Head head;
@@ -61,15 +61,15 @@ final class Replay {
   }
 
   /**
-   * Notes the tag of a version's file: of the version that was applied last, or that the checkpoint is of, or of an earlier one from which
-   * all were applied.
+   * Notes the tag of a version's file. The version is the last applied version, the version of the checkpoint, or an earlier version from
+   * which all versions were applied.
    */
   void tag(String tag, long version) {
     this.tag = tag;
     tagged = version;
   }
 
-  /** The version whose tag is noted; −1 if there is none. */
+  /** The version whose tag is noted; −1 without a tag. */
   long tagged() {
     return tagged;
   }
@@ -171,7 +171,7 @@ final class Replay {
     head = new State.Head(version.head(), Version.sha256(bytes), version.txn(), producers, changed, routing);
   }
 
-  /** Slots without a partition are those of a topic with {@code placement} = {@code on_first_write}, and of no other one. */
+  /** Only a topic with {@code placement} = {@code on_first_write} has slots without a partition. */
   static void requirePlacement(TopicConfig config, Features features, Routing routing) throws Damaged {
     Damaged.unless(features.has(Feature.UNBOUND) == config.bindsSlots() && !(config.bindsSlots() && routing.isModulo()),
         "its placement is " + config.get(TopicConfig.PLACEMENT) + ", and its features or its routing are of the other one");
@@ -196,7 +196,7 @@ final class Replay {
     return routing.since(version.head().starts());
   }
 
-  /** Removes segments in one walk through each partition: a merge may remove very many. @param changed is told these partitions */
+  /** Removes segments in one walk through each partition: a merge may remove very many. @param changed gets these partitions */
   private void remove(List<Version.Removed> removed, BitSet changed) throws Damaged {
     Set<Version.Removed> left = new HashSet<>(removed);
     Damaged.unless(left.size() == removed.size(), "it removes a segment twice");

@@ -42,10 +42,10 @@ public final class Root implements ReadableTopics {
   private final Pace pace;
   private final Map<String, TopicLog> topics = new HashMap<>();
 
-  /** Guards what follows. Not this object, since all queries of the JVM need that, and a listing may take long. */
+  /** Guards the fields below. Not this object, since all queries of the JVM need that, and a listing may take long. */
   private final Object listing = new Object();
 
-  /** By name, what the last listing found, and when that was; see {@link #recentTopics}. */
+  /** The topics of the last listing by name, and its time; see {@link #recentTopics}. */
   private SortedMap<String, TopicFolder> recent = Collections.emptySortedMap();
   private long recentMs = Long.MIN_VALUE;
   private volatile boolean prepared;
@@ -345,8 +345,8 @@ public final class Root implements ReadableTopics {
   }
 
   /**
-   * Whether there is something at the root itself. Where folders are not there by themselves, a policy that allows all below the root may
-   * refuse a look at its own name: then nothing that matters is there.
+   * Whether there is something at the root itself. In a store without folders, a policy that allows all names below the root may refuse a
+   * look at the root's own name. Then nothing that matters is there.
    */
   private boolean isSeen(Look look) {
     try {

@@ -111,8 +111,8 @@ public final class State {
   }
 
   /**
-   * The offset of each partition from which on records without a key are levelled: its log start offset, or its cut of the newest re-route
-   * that gave slots to, or took slots from, every open partition, if that is higher.
+   * The offset of each partition from which on records without a key are levelled. It is the log start offset, or the partition's cut of
+   * the newest re-route that changed the slots of every open partition, if that cut is higher.
    */
   public long[] levelledSince() {
     long[] since = starts();
@@ -126,7 +126,7 @@ public final class State {
     return routing().epochs(partition, start, end);
   }
 
-  /** The re-routes that an offset of a partition comes after, of those that have records from before them. */
+  /** The number of re-routes that an offset of a partition comes after. Only re-routes with records from before them count. */
   public int reroutesBefore(int partition, long offset) {
     return routing().after(partition, offset);
   }
@@ -157,7 +157,7 @@ public final class State {
     return wanted(TopicConfig.PLACEMENT_SHARES, config().get(TopicConfig.PLACEMENT_SHARES), nowMs);
   }
 
-  /** The numbers by partition that a value of one of these two keys asks for. Empty if the value has no effect on this state. */
+  /** The numbers by partition in the value of either of these two keys. Empty if the value has no effect on this state. */
   public Optional<int[]> wanted(String key, String value, long nowMs) {
     Router router = router();
     int most = key.equals(TopicConfig.PENDING_WEIGHTS) ? Router.PARTITIONS_MAX : config().bindsSlots() ? partitions() : 0;
@@ -255,8 +255,8 @@ public final class State {
   }
 
   /**
-   * The version whose file is looked at to learn whether none was deleted that this state is of: its own, or an earlier one, as they are
-   * deleted from the lowest on.
+   * The version whose tag proves that no version file of this state was deleted. An earlier version than the state's own will do: files are
+   * deleted lowest first.
    */
   long tagged() {
     return tagged;
@@ -272,7 +272,7 @@ public final class State {
     return isDeleted() ? checkpointVersion < version() : version() - Math.max(0, checkpointVersion) >= versions;
   }
 
-  /** The version of the newest known checkpoint; −1 if there is none. */
+  /** The version of the newest known checkpoint; −1 without a checkpoint. */
   public long checkpointVersion() {
     return checkpointVersion;
   }

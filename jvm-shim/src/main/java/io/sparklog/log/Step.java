@@ -6,15 +6,15 @@ import java.util.Locale;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The named steps of a write. {@code -Dpartlog.stop=<step>:halt|throw|pause[:<n>]} stops a process at one of them, so that tests can break
- * a commit anywhere. FORMAT.md section 12.
+ * The named steps of a write. {@code -Dpartlog.stop=<step>:halt|throw|pause[:<n>]} stops a process at a step, so that tests can break a
+ * commit anywhere. FORMAT.md section 12.
  */
 public enum Step {
   TASK_WRITE, TASK_SYNC, TASK_DONE, COMMIT_POOL, COMMIT_READ, COMMIT_PUT, COMMIT_LINK, COMMIT_LINKED, COMMIT_SYNCED, COMMIT_LOOK,
   COMMIT_DONE, MERGE_WRITE, MERGE_PUT, MERGE_LINKED, ADMIN_PUT, ADMIN_LINKED, PUBLISH_STAMP, PUBLISH_INDEX, PUBLISH_LOG, PUBLISH_DONE,
   DELETE_FILE, CHECKPOINT_PUT, CHECKPOINT_DONE, CLEAN_CHECKPOINT, CLEAN_VERSION, SOURCES_PUT;
 
-  /** Which steps a put of a version file has, by what the version is. */
+  /** The steps of the put of a version file, by the kind of the version. */
   public enum Put implements PutObserver {
     /** The version file of a write: the steps from {@link #COMMIT_PUT} to {@link #COMMIT_SYNCED}. */
     COMMIT,

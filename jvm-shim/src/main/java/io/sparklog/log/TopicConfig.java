@@ -19,7 +19,7 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** A topic's configuration. Values are text, as in version files and in Kafka; unknown keys are kept. FORMAT.md section 5. */
+/** A topic's configuration. Values are text, like in version files and in Kafka; unknown keys are kept. FORMAT.md section 5. */
 public final class TopicConfig implements Serializable {
   private static final long serialVersionUID = 1;
 
@@ -105,7 +105,7 @@ public final class TopicConfig implements Serializable {
     return Collections.unmodifiableSortedMap(entries);
   }
 
-  /** The value of a known key: its entry, or the default of one that a topic need not have. Null if it is missing. */
+  /** The value of a known key: its entry, or the default of an optional key. Null if it is missing. */
   public String get(String key) {
     Option known = KNOWN.get(key);
     return entries.getOrDefault(key, known != null && known.isOptional() ? known.defaultValue() : null);

@@ -14,7 +14,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Finds the newest state of a topic of which nothing is known: from a listing of its folder, a checkpoint, and the versions after that.
+ * Finds the newest state of a topic without any earlier knowledge: from a listing of its folder, a checkpoint, and the versions after it.
  * FORMAT.md section 9.
  */
 final class TopicLoad {
@@ -40,7 +40,7 @@ final class TopicLoad {
     /**
      * @param start where the attempt began
      * @param version where it ended
-     * @param error what is wrong if nothing was deleted during the attempt
+     * @param error the error to throw if nothing was deleted during the attempt
      */
     private Moved(Start start, long version, PartlogException error) {
       super(error);
@@ -110,7 +110,7 @@ final class TopicLoad {
 
   /**
    * @param told of the files, by the listing
-   * @param last the greatest version that {@code names}, those of the topic's folder, tell of
+   * @param last the greatest version in {@code names}, the names of the topic's folder
    */
   private State attempt(List<String> names, Map<String, ReadStore.Listed> told, long last) throws IOException, Moved {
     List<String> checkpoints = checkpoints(names);
@@ -133,8 +133,8 @@ final class TopicLoad {
   }
 
   /**
-   * Whether the first version file is still the one that was read. Without a checkpoint, that may be one of a writer that slept through the
-   * clean-up; but then there is a checkpoint, and not among {@code checkpoints}, which were tried.
+   * Whether the first version file is still the file that was read. Without a checkpoint, a writer that slept through the clean-up may have
+   * put this file. But then a checkpoint exists that is not among {@code checkpoints}, which were tried.
    */
   private boolean isStillThere(Start start, List<String> checkpoints) throws IOException {
     if (start.version >= 0) {
@@ -148,7 +148,7 @@ final class TopicLoad {
    * Where replaying begins. Before version 0, {@code checkpoint} has all that could not be read, and {@code version} is −1.
    *
    * @param tag of the first version file, taken before it was read
-   * @param failure why a newer checkpoint could not be read, though it may be whole; null if there is no such checkpoint
+   * @param failure why a newer checkpoint could not be read, though it may be whole; null without such a checkpoint
    */
   private record Start(String checkpoint, long version, String tag, Replay builder, IOException failure) {
     /** The first version whose file is needed. */

@@ -78,7 +78,7 @@ public final class TopicLog {
     return known != null && known.isDeleted();
   }
 
-  /** As {@link #newest}, but a deleted topic has a state too: what the next version must follow. */
+  /** Like {@link #newest}, but a deleted topic has a state too: the state that the next version must follow. */
   public synchronized Optional<State> latest() {
     try {
       if (known != null) {
@@ -100,8 +100,8 @@ public final class TopicLog {
   }
 
   /**
-   * As {@link #latest}, for a commit, which looks again after its put whether what it extends is still there. Where looks are spared, it
-   * need not be seen a second time within a moment.
+   * Like {@link #latest}, for a commit. After its put, a commit looks again whether the version that it extends is still there. Where looks
+   * are spared, it need not be seen a second time within a moment.
    */
   synchronized Optional<State> toExtend() {
     try {
@@ -113,8 +113,8 @@ public final class TopicLog {
   }
 
   /**
-   * As {@link #latest}, for what follows a commit, of which each part is right by any state that has the version {@code own}. Where looks
-   * are spared, a state that is known will do.
+   * Like {@link #latest}, for the upkeep after a commit. Each part of the upkeep is right by any state that has the version {@code own}.
+   * Where looks are spared, a state that is known will do.
    */
   public synchronized Optional<State> after(long own) {
     return files.isSparing() && known != null && known.version() >= own ? Optional.of(known) : latest();
@@ -239,8 +239,9 @@ public final class TopicLog {
   }
 
   /**
-   * The version that applied the epoch of {@code query}, whatever its input; empty if it is not found. Reads the version files from that of
-   * {@code state} down to its boundary until then, or until one of an earlier epoch: at most a few hundred, if writers clean up.
+   * The version that applied the epoch of {@code query}, with any input; empty if it is not found. Reads the version files from the version
+   * of {@code state} down to the boundary, and stops at this version or at a version of an earlier epoch. These are at most a few hundred
+   * files, if writers clean up.
    *
    * @throws PartlogException VERSION_CORRUPT, FORMAT_TOO_NEW
    */
@@ -271,8 +272,8 @@ public final class TopicLog {
   }
 
   /**
-   * Whether the files of the state's versions are still those that were read, from the one whose tag it has. A topic that was created again
-   * has others.
+   * Whether the files of the state's versions are still the files that were read, from the version whose tag the state has. A topic that
+   * was created again has others.
    */
   boolean isUnchanged(State state) throws IOException {
     return state.tag() != null && state.tag().equals(files.tag(state.tagged()));

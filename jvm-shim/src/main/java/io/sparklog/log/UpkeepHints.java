@@ -25,7 +25,7 @@ public final class UpkeepHints {
     return id.equals(topicId);
   }
 
-  /** The state as of which the Kafka view is known to be right; null if it is of none. */
+  /** The state for which the Kafka view is known to be right, or null. */
   public State view() {
     return view;
   }

@@ -25,7 +25,7 @@ import java.util.TreeMap;
  *
  * @param head of the topic after this version
  * @param previous SHA-256 of the previous version file, or null in version 0
- * @param query what this version applied, or null
+ * @param query the query and epoch that this version applied, or null
  * @param routing how it changes the routing, or null
  * @param rebuilt the topic whose records the topic begins with, or null
  * @param producers the batches of producers among the batches that this version adds

@@ -20,7 +20,7 @@ final class VersionFiles {
   /** {@link ReadStore#sparesLooks}. */
   private final boolean sparing;
 
-  /** @param untagged how many versions are read without a look at one of them, where looks are spared */
+  /** @param untagged how many versions are read without any look, where looks are spared */
   VersionFiles(ReadStore store, String topic, int untagged) {
     this.store = store;
     this.topic = topic;
@@ -29,8 +29,9 @@ final class VersionFiles {
   }
 
   /**
-   * The names in the topic's folder; without one of a version or a checkpoint, the topic does not exist. A listing may miss what comes or
-   * goes while it is made: all that it should show, if it takes so long that writers replace it. So one without a version is made again.
+   * The names in the topic's folder. Without a version or a checkpoint among them, the topic does not exist. A listing may miss names that
+   * come or go meanwhile; even all names, if it takes so long that writers replace all of them. So a listing without a version is made
+   * again.
    */
   List<String> list() throws IOException {
     List<String> names = store.list(Names.topicFolder(topic));
@@ -41,7 +42,7 @@ final class VersionFiles {
     return sparing;
   }
 
-  /** As the other. @param told gets what the listing tells of the files, where looks are spared */
+  /** As the other. @param told gets the lengths and tags that the listing has, where looks are spared */
   List<String> list(Map<String, ReadStore.Listed> told) throws IOException {
     if (!sparing) {
       return list();
@@ -97,8 +98,9 @@ final class VersionFiles {
   }
 
   /**
-   * Applies the versions that follow, until none is there. Where looks are spared, the tag stays that of an earlier version, unless that is
-   * far behind. The caller looks at the earlier one after this call: if it is still there, so were those after it when they were read.
+   * Applies the versions that follow, until none is there. Where looks are spared, the state keeps the tag of an earlier version, unless
+   * that version is far behind. The caller looks at the earlier one after this call: if it is still there, so were those after it when they
+   * were read.
    *
    * @return false if the next one does not follow the one before it */
   boolean replay(Replay builder) throws IOException {
@@ -147,7 +149,7 @@ final class VersionFiles {
     }
   }
 
-  /** The error of a version that cannot be what it should be. */
+  /** The error of a version whose content is wrong. */
   PartlogException corrupt(Exception cause, long version, String reason) {
     return PartlogException.caused(cause, "VERSION_CORRUPT", "file", location(version), "reason", reason);
   }

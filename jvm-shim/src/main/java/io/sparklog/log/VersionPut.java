@@ -43,8 +43,8 @@ final class VersionPut {
   }
 
   /**
-   * Puts the version, up to five times, waits for a put that had no answer as long as the store may take for it, and sets {@link #failure}
-   * if the version is not there in the end.
+   * Puts the version, up to five times. Waits for a put without an answer until the store's limit. Sets {@link #failure} if the version is
+   * not there in the end.
    */
   Outcome put(Step.Put steps) {
     String name = Names.topicFile(log.topic(), Names.versionFile(version.version()));
@@ -61,7 +61,7 @@ final class VersionPut {
         unanswered = e instanceof NoAnswerException none ? none : unanswered;
       }
       attempt.putOffInterrupt();
-      // The put may have taken effect and only its answer been lost, so what is there now decides.
+      // The put may have taken effect and only its answer was lost, so the present file decides.
       Outcome found = readBack();
       if (found != Outcome.ABSENT) {
         return found;
@@ -87,10 +87,10 @@ final class VersionPut {
   }
 
   /**
-   * How a put that was not lost ended, after a look at what it extends: version files are deleted from the lowest on, so none was if that
-   * is still there.
+   * Decides the outcome of a put that was not lost. Version files are deleted lowest first: if the version that it extends still exists, no
+   * later file was deleted.
    *
-   * @param put what the version file itself said; if it is absent, it may have been there and been deleted since
+   * @param put the outcome by the version file itself; if the file is absent, it may have been there and been deleted since
    * @return empty if only the newest state tells, if at all
    */
   Optional<Outcome> look(Outcome put) {
@@ -116,7 +116,7 @@ final class VersionPut {
     throw attempt.unknown(version.version(), last);
   }
 
-  /** How the put that failed ended, by what is in the version file now. */
+  /** The outcome of the failed put, by the present content of the version file. */
   private Outcome readBack() {
     Throwable last = failure;
     // The kernel reports a folder's lost write once: a second sync could succeed without it.
@@ -167,7 +167,7 @@ final class VersionPut {
     log.extend(extended, next);
   }
 
-  /** The version file, checked to be one that readers accept: any other would be the end of the topic. */
+  /** The version file, checked as a reader checks it: a version that readers refuse would be the end of the topic. */
   private byte[] bytes() {
     int segments = Math.max(version.added().size(), version.removed().size());
     byte[] bytes = segments > Version.SEGMENTS_MAX ? null : version.toBytes();
