@@ -122,11 +122,11 @@ def partition_for(key: bytes | bytearray | memoryview | str | None, partitions: 
     PARTLOG_OPTION_VALUE for an impossible number of partitions or an unknown partitioner.
     """
     its = router(arguments.integer("partitions", partitions), partitioner)
-    octets = octets_of(key)
-    return None if octets is None else its.of_key(octets)
+    data = key_bytes(key)
+    return None if data is None else its.of_key(data)
 
 
-def octets_of(key: bytes | bytearray | memoryview | str | None) -> bytes | None:
+def key_bytes(key: bytes | bytearray | memoryview | str | None) -> bytes | None:
     """The bytes of a key; a string is encoded as UTF-8. TypeError for any other type."""
     if isinstance(key, str):
         return key.encode()

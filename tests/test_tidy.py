@@ -78,6 +78,16 @@ def test_there_is_no_dumping_ground():
     assert [path for path in sources() if dumps.fullmatch(path.stem) or dumps.fullmatch(path.parent.name)] == []
 
 
+def test_a_name_of_a_class_stands_for_one_thing():
+    """A word such as `State` would otherwise mean a topic here and a group there."""
+    places: dict[str, list[str]] = {}
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 def test_no_path_of_a_machine():
     machine = re.compile(r"(?<![\w.\]>}*-])/(?:" + "|".join(("work", "root", "home", "Users", "mnt")) + r")/\w")
     found = [

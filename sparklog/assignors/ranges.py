@@ -15,7 +15,7 @@ def assigned(topics: Mapping[str, int], members: Sequence[Member], racks: Mappin
     most = max(topics.values(), default=0)
     readers = [number for number, member in enumerate(members) for _ in range(min(member.capacity, most))]
     cuts = [
-        _Cut(name, count, [at for at, number in enumerate(readers) if name in members[number].topics], racks)
+        _TopicShares(name, count, [at for at, number in enumerate(readers) if name in members[number].topics], racks)
         for name, count in topics.items()
     ]
     rack_of = [members[number].rack for number in readers]
@@ -34,7 +34,7 @@ def assigned(topics: Mapping[str, int], members: Sequence[Member], racks: Mappin
     return given
 
 
-class _Cut:
+class _TopicShares:
     """A topic: its readers, what each of them was given, and the partitions that are free."""
 
     def __init__(self, topic: str, count: int, readers: Sequence[int], racks: Mapping[Partition, Collection[str]]) -> None:
@@ -72,16 +72,16 @@ class _Cut:
                 self.give(reader, numbers)
 
 
-def _cut_alike(cuts: Iterable[_Cut]) -> list[list[_Cut]]:
+def _cut_alike(cuts: Iterable[_TopicShares]) -> list[list[_TopicShares]]:
     """The topics by what they have in common: the same readers, and the same number of partitions."""
 
-    def common(cut: _Cut) -> tuple[tuple[int, ...], int]:
+    def common(cut: _TopicShares) -> tuple[tuple[int, ...], int]:
         return tuple(cut.given), cut.count
 
     return [list(alike) for _, alike in groupby(sorted(cuts, key=common), common)]
 
 
-def _take_together(alike: Sequence[_Cut], rack_of: Sequence[str | None]) -> None:
+def _take_together(alike: Sequence[_TopicShares], rack_of: Sequence[str | None]) -> None:
     """Partitions of one number go to one reader that is near to all of them, so that topics stay cut alike."""
     waiting = list(alike[0].given)
     for number in range(alike[0].count):

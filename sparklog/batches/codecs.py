@@ -82,9 +82,9 @@ def _snappy(payload: memoryview, bytes_max: int) -> list[bytes]:
 
 def _snappy_block(block: memoryview, left: int, bytes_max: int) -> bytes:
     size = 0
-    for at, octet in enumerate(block[:_SNAPPY_PREAMBLE_BYTES_MAX]):
-        size |= (octet & 0x7F) << 7 * at
-        if octet < 0x80:
+    for at, byte in enumerate(block[:_SNAPPY_PREAMBLE_BYTES_MAX]):
+        size |= (byte & 0x7F) << 7 * at
+        if byte < 0x80:
             break
     else:
         raise Damaged("a snappy block has no length")

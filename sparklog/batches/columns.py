@@ -66,8 +66,8 @@ def numbers(kind: pa.DataType, values: npt.NDArray[Any]) -> pa.Array:
 
 def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
     """The numbers of an array without nulls, as they are in memory: those of a time are microseconds. They must not be written."""
-    octets = array.type.byte_width
-    return np.frombuffer(array.buffers()[1], f"i{octets}", len(array), octets * array.offset)
+    width = array.type.byte_width
+    return np.frombuffer(array.buffers()[1], f"i{width}", len(array), width * array.offset)
 
 
 def _repeated(text: bytes, rows: int) -> pa.Array:

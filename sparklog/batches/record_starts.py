@@ -16,7 +16,7 @@ from sparklog.batches.header import VARINT_BYTES_MAX
 from sparklog.store.store import Damaged
 
 Longs = npt.NDArray[np.int64]
-Octets = npt.NDArray[np.uint8]
+ByteArray = npt.NDArray[np.uint8]
 
 PADDING = bytes(16)
 """Callers append this to the data. Then the first bytes of a number can be read without asking whether the data end before."""
@@ -27,8 +27,8 @@ _STEPS_MAX = 1 << 14
 _EQUAL_MAX = 1 << 12
 
 # For a length of two bytes, a and b, the next record begins _LOW[a] + _HIGH[b] bytes after a. The lowest bit of a is the sign.
-_LOW = tuple((octet & 0x7F) >> 1 for octet in range(256))
-_HIGH = tuple(2 + (octet << 6) for octet in range(128))
+_LOW = tuple((byte & 0x7F) >> 1 for byte in range(256))
+_HIGH = tuple(2 + (byte << 6) for byte in range(128))
 
 _words = np.arange(1 << 16)
 # The same for two bytes read as one little-endian number. The second byte counts only if the first one says so.
@@ -40,7 +40,7 @@ _STEP[_words & 0x8080 == 0x8080] = _BEYOND
 
 def starts(data: bytes, at: int, count: int) -> Longs:
     """The positions of `count` records, the first of which begins at `at`; then the end of the last one. Damaged if the data end before."""
-    octets = np.frombuffer(data, dtype=np.uint8)
+    array = np.frombuffer(data, dtype=np.uint8)
     runs = []
     patience = _STEPS_MIN
     while count:
@@ -52,7 +52,7 @@ def starts(data: bytes, at: int, count: int) -> Longs:
         count -= steps.size - 1
         at = int(steps[-1])
         size = at - int(steps[-2])
-        equal = _equal(octets, at, size, min(count, _EQUAL_MAX))
+        equal = _equal(array, at, size, min(count, _EQUAL_MAX))
         runs.append(np.arange(at, at + equal * size, size))
         count -= equal
         at += equal * size
@@ -80,20 +80,20 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
     """The number that begins at `at`, still in zigzag, and the position after it. IndexError if the data end before."""
     value = 0
     for shift in range(0, 7 * VARINT_BYTES_MAX, 7):
-        octet = data[at]
+        byte = data[at]
         at += 1
-        value |= (octet & 0x7F) << shift
-        if octet < 0x80:
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
             return value, at
     raise Damaged("a number has too many bytes")
 
 
-def _equal(octets: Octets, at: int, size: int, count: int) -> int:
+def _equal(array: ByteArray, at: int, size: int, count: int) -> int:
     """How many records from `at` on, at most `count`, begin with the same length field as the record of `size` bytes before them."""
-    count = min(count, (octets.size - at) // size)
+    count = min(count, (array.size - at) // size)
     if count <= 0:
         return 0
-    rows = octets[at - size : at + count * size].reshape(-1, size)
+    rows = array[at - size : at + count * size].reshape(-1, size)
     width = 1 + int((rows[0] < 0x80).argmax())
     if (rows[1, :width] != rows[0, :width]).any():
         return 0

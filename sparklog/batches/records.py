@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from sparklog.batches.codecs import decompress
 from sparklog.batches.header import HEADER_BYTES, RECORD_BYTES_MIN, SUMMED_FROM, VARINT_BYTES_MAX, VARLONG_BYTES_MAX, Header
-from sparklog.batches.record_starts import PADDING, Longs, Octets, starts, starts_abreast, varint
+from sparklog.batches.record_starts import PADDING, ByteArray, Longs, starts, starts_abreast, varint
 from sparklog.store.store import Damaged
 
 RECORDS_AT_ONCE = 1 << 18
@@ -132,7 +132,7 @@ def locate(payloads: Sequence[Payload]) -> Iterator[Records]:
             begins = starts(data, at, end - first)
         at = int(begins[-1])
         held = np.flatnonzero((firsts[1:] > first) & (firsts[:-1] < end))
-        part = _Part(
+        part = _Run(
             data,
             begins,
             [payloads[batch] for batch in held],
@@ -149,7 +149,7 @@ def locate(payloads: Sequence[Payload]) -> Iterator[Records]:
         raise Damaged("its records do not end where it ends")
 
 
-class _Part(NamedTuple):
+class _Run(NamedTuple):
     """A run of records, and the batches that hold them.
 
     * starts: the position of each record, then the end of the last one.
@@ -166,24 +166,24 @@ class _Part(NamedTuple):
 
     def records(self) -> tuple[Records, np.int64]:
         """The records, and the offset delta of the last one."""
-        octets = np.frombuffer(self.data, dtype=np.uint8)
+        array = np.frombuffer(self.data, dtype=np.uint8)
         ends = self.starts[1:]
         # Hostile data can hold any number, but a length below −1 is refused at once. So positions only grow: if the last position is
         # right, all positions before it are inside the record. Until then, a read beyond the data returns its last byte.
-        length, at = _varints(octets, self.starts[:-1], VARINT_BYTES_MAX)
+        length, at = _varints(array, self.starts[:-1], VARINT_BYTES_MAX)
         if not np.array_equal(at + length, ends):
             raise Damaged("a record has a negative length")
         at += 1
-        times, at = _varints(octets, at, VARLONG_BYTES_MAX)
-        deltas, at = _varints(octets, at, VARINT_BYTES_MAX)
-        key_bytes, key_at = _varints(octets, at, VARINT_BYTES_MAX)
-        value_bytes, value_at = _varints(octets, _after(key_at, key_bytes), VARINT_BYTES_MAX)
-        header_counts, at = _varints(octets, _after(value_at, value_bytes), VARINT_BYTES_MAX)
+        times, at = _varints(array, at, VARLONG_BYTES_MAX)
+        deltas, at = _varints(array, at, VARINT_BYTES_MAX)
+        key_bytes, key_at = _varints(array, at, VARINT_BYTES_MAX)
+        value_bytes, value_at = _varints(array, _after(key_at, key_bytes), VARINT_BYTES_MAX)
+        header_counts, at = _varints(array, _after(value_at, value_bytes), VARINT_BYTES_MAX)
         headers = None
         if header_counts.any():
             if (header_counts < 0).any() or (header_counts > (ends - at) // 2).any():
                 raise Damaged("a record counts more headers than it has room for")
-            headers, at = _headers(self.data, octets, at, header_counts)
+            headers, at = _headers(self.data, array, at, header_counts)
         if not np.array_equal(at, ends):
             raise Damaged("a record does not end where its length says")
         self._check(deltas)
@@ -209,35 +209,35 @@ class _Part(NamedTuple):
         return np.repeat(np.array([number(batch) for batch in self.batches], dtype=np.int64), self.ends - self.firsts)
 
 
-def _varints(octets: Octets, at: Longs, bytes_max: int) -> tuple[Longs, Longs]:
+def _varints(array: ByteArray, at: Longs, bytes_max: int) -> tuple[Longs, Longs]:
     """The numbers that begin at these positions, and the positions after them. Damaged if a number has more than `bytes_max` bytes."""
     # Most numbers have one byte or two. Short types make this fast.
-    first = octets.take(at, mode="clip")
+    first = array.take(at, mode="clip")
     at = at + 1
     if first.max(initial=0) < 0x80:
         return _unzigzag(first).view(np.int8).astype(np.int64), at
     more = first >= 0x80
-    second = octets.take(at, mode="clip") * more
+    second = array.take(at, mode="clip") * more
     at += more
     both = (first & 0x7F) | (second & 0x7F).astype(np.uint16) << 7
     values = _unzigzag(both).view(np.int16).astype(np.int64)
     longer = np.flatnonzero(second >= 0x80)
     if longer.size:
-        values[longer], at[longer] = _long_varints(octets, at[longer], both[longer].astype(np.uint64), bytes_max)
+        values[longer], at[longer] = _long_varints(array, at[longer], both[longer].astype(np.uint64), bytes_max)
     return values, at
 
 
-def _long_varints(octets: Octets, at: Longs, low: npt.NDArray[np.uint64], bytes_max: int) -> tuple[Longs, Longs]:
+def _long_varints(array: ByteArray, at: Longs, low: npt.NDArray[np.uint64], bytes_max: int) -> tuple[Longs, Longs]:
     """The same as `_varints`, for numbers that have more bytes after the first two, which `low` holds."""
     bits = 32 if bytes_max == VARINT_BYTES_MAX else 64
     open_ones = np.arange(at.size)
     for shift in range(14, 7 * bytes_max, 7):
-        octet = octets.take(at[open_ones], mode="clip").astype(np.uint64)
-        if shift + 7 > bits and (octet >> np.uint64(bits - shift)).any():
+        byte = array.take(at[open_ones], mode="clip").astype(np.uint64)
+        if shift + 7 > bits and (byte >> np.uint64(bits - shift)).any():
             raise Damaged("a number has too many bits")
         at[open_ones] += 1
-        low[open_ones] |= (octet & 0x7F) << np.uint64(shift)
-        open_ones = open_ones[octet >= 0x80]
+        low[open_ones] |= (byte & 0x7F) << np.uint64(shift)
+        open_ones = open_ones[byte >= 0x80]
         if not open_ones.size:
             break
     return _unzigzag(low).view(np.int64), at
@@ -256,7 +256,7 @@ def _after(at: Longs, sizes: Longs) -> Longs:
     return at + (sizes if least == 0 else np.maximum(sizes, 0))
 
 
-def _headers(data: bytes, octets: Octets, at: Longs, counts: Longs) -> tuple[Headers, Longs]:
+def _headers(data: bytes, array: ByteArray, at: Longs, counts: Longs) -> tuple[Headers, Longs]:
     """All headers, and the position after the headers of each record. The caller has checked that the data have room for them."""
     firsts = np.cumsum(counts) - counts
     total = int(counts.sum())
@@ -264,7 +264,7 @@ def _headers(data: bytes, octets: Octets, at: Longs, counts: Longs) -> tuple[Hea
     at = at.copy()
     for nth in range(min(int(counts.max()), _HEADERS_AT_ONCE)):
         having = np.flatnonzero(counts > nth)
-        at[having] = _header(octets, at[having], found, firsts[having] + nth)
+        at[having] = _header(array, at[having], found, firsts[having] + nth)
     # Each round above handles one header of every record. A record with a thousand headers would need a thousand rounds: read it alone.
     for record in np.flatnonzero(counts > _HEADERS_AT_ONCE).tolist():
         rest = range(int(firsts[record]) + _HEADERS_AT_ONCE, int(firsts[record] + counts[record]))
@@ -272,11 +272,11 @@ def _headers(data: bytes, octets: Octets, at: Longs, counts: Longs) -> tuple[Hea
     return found, at
 
 
-def _header(octets: Octets, at: Longs, found: Headers, to: Longs) -> Longs:
-    key_bytes, key_at = _varints(octets, at, VARINT_BYTES_MAX)
+def _header(array: ByteArray, at: Longs, found: Headers, to: Longs) -> Longs:
+    key_bytes, key_at = _varints(array, at, VARINT_BYTES_MAX)
     if (key_bytes < 0).any():
         raise Damaged("a header has no key")
-    value_bytes, value_at = _varints(octets, key_at + key_bytes, VARINT_BYTES_MAX)
+    value_bytes, value_at = _varints(array, key_at + key_bytes, VARINT_BYTES_MAX)
     for column, values in zip(found[1:], (key_at, key_bytes, value_at, value_bytes), strict=True):
         column[to] = values
     return _after(value_at, value_bytes)

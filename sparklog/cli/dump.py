@@ -118,8 +118,8 @@ def _record_line(batch: Batch, record: dict[str, Any], *, data: bool) -> str:
     if batch.control:
         return line + _marker(record)
     if data:
-        for name, octets in (("key", record["key"]), ("payload", record["value"])):
-            line += "" if octets is None else f" {name}: {readable(octets, None)}"
+        for name, content in (("key", record["key"]), ("payload", record["value"])):
+            line += "" if content is None else f" {name}: {readable(content, None)}"
     return line
 
 

@@ -190,14 +190,14 @@ def _json_lines(batch: pa.RecordBatch) -> bytes:
     return "".join(lines).encode("ascii")
 
 
-def _json(name: str, octets: bytes | None) -> str:
+def _json(name: str, data: bytes | None) -> str:
     """A field: text, or if it is not UTF-8 a field `<name>_base64`."""
-    if octets is None:
+    if data is None:
         return f',"{name}":null'
     try:
-        return f',"{name}":{quoted(octets.decode())}'
+        return f',"{name}":{quoted(data.decode())}'
     except UnicodeDecodeError:
-        return f',"{name}_base64":"{base64.b64encode(octets).decode()}"'
+        return f',"{name}_base64":"{base64.b64encode(data).decode()}"'
 
 
 def _headers(headers: list[dict[str, Any]] | None) -> str:

@@ -90,9 +90,9 @@ def _lag(group: GroupSnapshot, as_json: bool) -> None:
     def display() -> Display:
         columns = ["topic", "partition", "offset", "start", "end", "records", "bytes", "seconds"]
         rows = [["" if each[name] is None else each[name] for name in columns] for each in found]
-        records, octets = (sum(each[name] or 0 for each in found) for name in ("records", "bytes"))
+        records, size = (sum(each[name] or 0 for each in found) for name in ("records", "bytes"))
         columns[2], columns[5] = "current offset", "lag"
-        about = f"behind by {counted(records, 'record')}, {octets:,} bytes"
+        about = f"behind by {counted(records, 'record')}, {size:,} bytes"
         return Display(f"Group {readable(group.name, 100)}", [about], columns, rows)
 
     answer(as_json, lambda: found, display, ["start", "bytes"])

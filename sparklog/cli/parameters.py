@@ -91,7 +91,7 @@ def key_values(given: Iterable[str], flag: str) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
-def octets(key: str | None) -> bytes | None:
+def key_bytes(key: str | None) -> bytes | None:
     """A key as the bytes that the shell gave."""
     return None if key is None else os.fsencode(key)
 

@@ -93,13 +93,13 @@ def _produce(
 ) -> bool:
     """Commits all lines of a file or pipe, and says what was committed. Whether an interrupt ended it."""
     held: list[lines.Record] = []
-    number, octets, since = 0, 0, 0.0
+    number, size, since = 0, 0, 0.0
 
     def commit() -> None:
-        nonlocal octets
+        nonlocal size
         into.commit(held, number)
         held.clear()
-        octets = 0
+        size = 0
 
     with _interrupts() as asked:
         try:
@@ -127,8 +127,8 @@ def _produce(
                         since = time.monotonic()
                     held.append(record if partition is None else dataclasses.replace(record, partition=partition))
                     number += 1
-                    octets += len(line)
-                    if len(held) >= most or octets >= _COMMIT_BYTES:
+                    size += len(line)
+                    if len(held) >= most or size >= _COMMIT_BYTES:
                         commit()
                 if held and time.monotonic() - since >= seconds:
                     commit()

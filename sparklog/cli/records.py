@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli.parameters import Json, Key, Numbers, Partitions, Root, TopicName, millis, octets
+from sparklog.cli.parameters import Json, Key, Numbers, Partitions, Root, TopicName, key_bytes, millis
 from sparklog.cli.show import bar, table, terminal, write
 from sparklog.errors import SparklogError
 from sparklog.show.display import counted, readable, rows, when
@@ -33,7 +33,7 @@ def head(root: Root, topic: TopicName, n: Count = 10, partition: Partitions = No
     """
     from sparklog.log.log import Log
 
-    found = Log(root).topic(topic).head(n, partition, key=octets(key), columns=COLUMNS)
+    found = Log(root).topic(topic).head(n, partition, key=key_bytes(key), columns=COLUMNS)
     _show(found, f"Topic {topic}, first {counted(found.num_rows, 'record')}", as_json=as_json)
 
 
@@ -58,14 +58,14 @@ def tail(
     of = Log(root).topic(topic)
     # Where to follow from is decided first: a record that is committed in between is printed once, by one of the two.
     ends = of.end_offsets()
-    found = of.tail(n, partition, key=octets(key), columns=COLUMNS)
+    found = of.tail(n, partition, key=key_bytes(key), columns=COLUMNS)
     if not follow:
         _show(found, f"Topic {topic}, last {counted(found.num_rows, 'record')}", as_json=as_json)
         return
     print_lines(found, as_json=as_json)
     for number, offset in zip(found["partition"].to_pylist(), found["offset"].to_pylist(), strict=True):
         ends[number] = max(ends[number], offset + 1)
-    _follow(root, topic, ends, partition, octets(key), as_json=as_json)
+    _follow(root, topic, ends, partition, key_bytes(key), as_json=as_json)
 
 
 def _follow(root: str, topic: str, starts: dict[int, int], partitions: Numbers | None, wanted: bytes | None, *, as_json: bool) -> None:
@@ -196,7 +196,7 @@ def cat(
     starts, ends = _range(of, partition, offset or [])
     wanted = formats.needed(given)
     earliest, latest = arguments.times(since, until, ("--from", "--to"))
-    reader = of.scan(partition, starts, ends, limit, key=octets(key), columns=wanted, since=earliest, until=latest)
+    reader = of.scan(partition, starts, ends, limit, key=key_bytes(key), columns=wanted, since=earliest, until=latest)
     total = sum(ends.values()) - sum(starts.values())
     progress: AbstractContextManager[Any] = bar(total, "records") if not terminal() or output else nullcontext(lambda _: None)
     with progress as advance, formats.sink(given, output, reader.schema) as into:

@@ -333,7 +333,7 @@ def retention(
     root: Root,
     topic: TopicName,
     ms: Annotated[str | None, typer.Option("--ms", help="Set retention.ms, as 604800000 or 7d; -1 keeps all.", show_default=False)] = None,
-    octets: Annotated[
+    size: Annotated[
         str | None, typer.Option("--bytes", help="Set retention.bytes of each partition, as 10g; -1 keeps all.", show_default=False)
     ] = None,
     as_json: Json = False,
@@ -345,7 +345,7 @@ def retention(
     Examples:  sparklog retention ROOT orders
                sparklog retention ROOT orders --ms 7d --bytes 10g
     """
-    given = {"retention.ms": ms, "retention.bytes": octets}
+    given = {"retention.ms": ms, "retention.bytes": size}
     _configure(root, topic, {key: value for key, value in given.items() if value is not None}, tuple(given), as_json=as_json)
 
 

@@ -44,7 +44,7 @@ class Settings:
     commit_s: float | None = None
 
 
-class Share:
+class AssignedPartition:
     """A partition that the consumer holds, in one topic and one epoch: when either is another one, it is another share.
 
     `position` is the offset that the program gets next; None as long as it is not known.
@@ -89,10 +89,10 @@ class Failed:
 class Taken(NamedTuple):
     """The next records of a share, the position after them, and how many bytes they have, which Arrow takes long to count."""
 
-    share: Share
+    share: AssignedPartition
     batch: pa.RecordBatch
     after: int
-    octets: int
+    size: int
 
 
 class Beliefs:
@@ -109,8 +109,8 @@ class Beliefs:
         """partitions that the program assigned."""
         self.states: dict[str, State] = {}
         """The topics that it reads, in the newest states that are known."""
-        self.shares: dict[TopicPartition, Share] = {}
-        self._turns: deque[Share] = deque()
+        self.shares: dict[TopicPartition, AssignedPartition] = {}
+        self._turns: deque[AssignedPartition] = deque()
         """The order in which shares are read."""
         self._news: dict[str, State | SparklogError] = {}
         """States that others asked for, and that positions are not in yet."""
@@ -174,11 +174,11 @@ class Beliefs:
         """Whether there is nothing to read, and nothing that could come."""
         return not self.shares and not self.subscribes
 
-    def assigned(self) -> dict[TopicPartition, Share]:
+    def assigned(self) -> dict[TopicPartition, AssignedPartition]:
         """The shares that it reads."""
         return {partition: share for partition, share in self.shares.items() if share.alive}
 
-    def share(self, partition: TopicPartition) -> Share:
+    def share(self, partition: TopicPartition) -> AssignedPartition:
         """CallError PARTITION_NOT_ASSIGNED."""
         share = self.shares.get(partition)
         if share is None or not share.alive:
@@ -218,7 +218,7 @@ class Beliefs:
             share.paused = False
         self._moved()
 
-    def seek(self, share: Share, offset: int) -> None:
+    def seek(self, share: AssignedPartition, offset: int) -> None:
         """The program goes on at this offset."""
         share.position, share.failed = offset, None
         self._moved(back=True)
@@ -251,7 +251,7 @@ class Beliefs:
             return [TopicPartition(topic, number) for number in range(state.partitions)]
         return [each for each in self.by_hand if each.topic == topic]
 
-    def _keep(self, shares: dict[TopicPartition, Share]) -> None:
+    def _keep(self, shares: dict[TopicPartition, AssignedPartition]) -> None:
         for partition, share in self.shares.items():
             if shares.get(partition) is not share:
                 share.alive = False
@@ -267,13 +267,13 @@ class Beliefs:
             for share in its.values():
                 share.alive = share.topic_id == state.topic_id and share.number < state.partitions
             return
-        kept: dict[TopicPartition, Share] = {}
+        kept: dict[TopicPartition, AssignedPartition] = {}
         for partition in self._wanted(topic, state):
             was = its.get(partition)
             if was is None or was.topic_id != state.topic_id:
                 new, exists = late or was is not None, partition.partition < state.partitions
                 first = (state.starts if new else state.ends)[partition.partition] if exists else 0
-                kept[partition] = Share(partition, state.topic_id, ALONE, first)
+                kept[partition] = AssignedPartition(partition, state.topic_id, ALONE, first)
                 kept[partition].paused = was is not None and was.paused
             else:
                 kept[partition] = was
@@ -319,10 +319,10 @@ class Beliefs:
         for barrier in self._barriers.values() if back else ():
             barrier.forget()
 
-    def _start(self, share: Share) -> int:
+    def _start(self, share: AssignedPartition) -> int:
         return self.states[share.partition.topic].starts[share.number]
 
-    def _end(self, share: Share) -> int:
+    def _end(self, share: AssignedPartition) -> int:
         return self.states[share.partition.topic].ends[share.number]
 
     def _require(self, state: State, partition: TopicPartition) -> None:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import pyarrow as pa
 
 from sparklog import arguments
-from sparklog.consumer.beliefs import Settings, Share
+from sparklog.consumer.beliefs import AssignedPartition, Settings
 from sparklog.consumer.core import Core
-from sparklog.consumer.groups import Alone, Group, Owned, Shared, member_settings
+from sparklog.consumer.groups import Alone, ConsumerGroup, Owned, Shared, member_settings
 from sparklog.consumer.named import compiled, explained, one_of, strategy
 from sparklog.consumer.records import (
     ConsumerRecord,
@@ -182,7 +182,7 @@ class Consumer:
         told = {"assigned": on_assign, "revoked": on_revoke, "lost": on_lost or on_revoke}
         dual = None if dual_table is None else self._opened(dual_table, logs)
         self._membership: Membership | None = None
-        its: Group = Alone()
+        its: ConsumerGroup = Alone()
         if member is not None and opened is not None and group is not None:
             from sparklog.membership import Membership
 
@@ -217,17 +217,17 @@ class Consumer:
         PARTITION_NOT_FOUND.
         """
         self._require_open("fetch")
-        octets = arguments.positive("max_bytes", max_bytes)
+        bytes_max = arguments.positive("max_bytes", max_bytes)
         offset = arguments.count("offset", offset)
         place = partition_of(partition)
-        followed = self._shell.topic(place.topic)
+        reads = self._shell.topic(place.topic)
         while True:
-            (number,) = arguments.partitions(followed.state, self._root, place.partition)
-            arguments.offsets(followed.state, self._root, "offset", {number: offset}, [number], followed.state.starts)
-            start, end = followed.state.starts[number], followed.state.ends[number]
+            (number,) = arguments.partitions(reads.state, self._root, place.partition)
+            arguments.offsets(reads.state, self._root, "offset", {number: offset}, [number], reads.state.starts)
+            start, end = reads.state.starts[number], reads.state.ends[number]
             if offset == end:
                 return Fetched(together([]), offset, start, end)
-            part = followed.part(number, offset, octets)
+            part = reads.part(number, offset, bytes_max)
             if part.offset > offset:
                 return Fetched(together(part.batches), part.offset, start, end)
 
@@ -317,11 +317,11 @@ class Consumer:
         `fetch_max_bytes`.
         """
         limit = _NO_LIMIT if max_records is None else arguments.positive("max_records", max_records)
-        octets = self._fetch_bytes if max_bytes is None else arguments.positive("max_bytes", max_bytes)
+        bytes_max = self._fetch_bytes if max_bytes is None else arguments.positive("max_bytes", max_bytes)
         self._require_to_read("poll_batches", timeout_ms)
         if not timeout_ms and self._shell.finds_nothing():
             return {}
-        found = self._shell.run(self._core.poll_batches(timeout_ms / 1000, limit, octets))
+        found = self._shell.run(self._core.poll_batches(timeout_ms / 1000, limit, bytes_max))
         self._measure()
         return found
 
@@ -510,11 +510,11 @@ class Consumer:
             metrics.bytes.add(core.given_bytes)
             core.given_records = core.given_bytes = 0
 
-    def _share(self, partition: TopicPartition) -> Share:
+    def _share(self, partition: TopicPartition) -> AssignedPartition:
         self._require_open("a call about assigned partitions")
         return self._core.share(partition_of(partition))
 
-    def _in_newest(self, call: str, partitions: Sequence[TopicPartition]) -> list[Share]:
+    def _in_newest(self, call: str, partitions: Sequence[TopicPartition]) -> list[AssignedPartition]:
         """These partitions, or all, in the newest states of their topics; a topic that was created again may have fewer.
 
         CallError NOT_SUBSCRIBED if there are none.

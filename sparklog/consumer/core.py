@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from sparklog.consumer import requests as ask
-from sparklog.consumer.beliefs import Share, Steps
+from sparklog.consumer.beliefs import AssignedPartition, Steps
 from sparklog.consumer.reading import Reading
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
 from sparklog.consumer.requests import Ats, Committed, Refused, View
@@ -31,14 +31,14 @@ class Core(Reading):
 
     def subscribe(self, names: Collection[str], pattern: re.Pattern[str] | None) -> Steps[None]:
         """Reads topics, or those whose names begin with a match, in place of what it read. CallError TOPIC_NOT_FOUND."""
-        found: dict[str, State | SparklogError] = yield ask.Look(sorted(names), surely=True)
+        found: dict[str, State | SparklogError] = yield ask.LookAtTopics(sorted(names), surely=True)
         for state in found.values():
             if isinstance(state, SparklogError):
                 raise state
         if pattern is not None:
             now = yield ask.Now()
             listed = [name for name in (yield ask.ListTopics()) if pattern.match(name)]
-            found = {name: each for name, each in (yield ask.Look(listed)).items() if not isinstance(each, SparklogError)}
+            found = {name: each for name, each in (yield ask.LookAtTopics(listed)).items() if not isinstance(each, SparklogError)}
             self._listed = now
         states = {name: state for name, state in found.items() if not isinstance(state, SparklogError)}
         going = [each for each in self.shares if each.topic not in states]
@@ -53,7 +53,7 @@ class Core(Reading):
     def assign(self, partitions: Sequence[TopicPartition]) -> Steps[None]:
         """Reads these partitions in place of what it read. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
         yield from self._auto_commit((yield ask.Now()), at_once=True)
-        found = yield ask.Look(sorted({topic for topic, _ in partitions}), surely=True)
+        found = yield ask.LookAtTopics(sorted({topic for topic, _ in partitions}), surely=True)
         for state in found.values():
             if isinstance(state, SparklogError):
                 raise state
@@ -119,7 +119,7 @@ class Core(Reading):
         new = [each for each in held if each not in self.shares]
         if self.closed or not new:
             return
-        for name, state in (yield ask.Look(sorted({each.topic for each in new}), surely=True)).items():
+        for name, state in (yield ask.LookAtTopics(sorted({each.topic for each in new}), surely=True)).items():
             if not isinstance(state, SparklogError) and self.reads(name):
                 self.states[name] = state
                 self._align(name, late=True)
@@ -127,7 +127,7 @@ class Core(Reading):
         for each in new:
             its, holding = self.states.get(each.topic), held[each]
             if its is not None and its.topic_id == holding.topic_id and each.partition < its.partitions:
-                came[each] = Share(each, holding.topic_id, holding, its.ends[each.partition])
+                came[each] = AssignedPartition(each, holding.topic_id, holding, its.ends[each.partition])
                 at = view.positions.get(each)
                 came[each].late = at is not None and at.topic_id != holding.topic_id
                 if at is not None and at.topic_id == holding.topic_id:
@@ -142,12 +142,12 @@ class Core(Reading):
         A member that was expired may have been the only reader of a topic. The group then does not know the topic, although it exists.
         """
         read = [each for each in lost if self.reads(each.topic)]
-        found = (yield ask.Look(sorted({each.topic for each in read}), surely=True)) if read else {}
+        found = (yield ask.LookAtTopics(sorted({each.topic for each in read}), surely=True)) if read else {}
         for each in read:
             if self._is_gone(self.shares[each], found[each.topic]):
                 self._gone.setdefault(each.topic, []).append(each.partition)
 
-    def _is_gone(self, share: Share, found: State | SparklogError) -> bool:
+    def _is_gone(self, share: AssignedPartition, found: State | SparklogError) -> bool:
         """Whether the topic of a share was deleted, or created again."""
         return found.id == "TOPIC_NOT_FOUND" if isinstance(found, SparklogError) else found.topic_id != share.topic_id
 
@@ -226,7 +226,7 @@ class Core(Reading):
     def committed(self) -> Steps[dict[tuple[TopicPartition, str], OffsetAndMetadata]]:
         """The offsets that the group has committed, by partition and topic id."""
         yield ask.Settle()
-        found: dict[tuple[TopicPartition, str], OffsetAndMetadata] = yield ask.Positions()
+        found: dict[tuple[TopicPartition, str], OffsetAndMetadata] = yield ask.LookAtPositions()
         return found
 
     def commit_beside(self, ats: Ats | None, callback: Committed | None) -> Steps[Any]:
@@ -239,7 +239,7 @@ class Core(Reading):
     def _commit(self, ats: Ats) -> Steps[Refused]:
         refused: Refused = {}
         if ats:
-            refused = yield ask.Commit(ats)
+            refused = yield ask.CommitSync(ats)
             self._remember(ats, refused)
         return refused
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sparklog.consumer.beliefs import Share
+from sparklog.consumer.beliefs import AssignedPartition
 from sparklog.consumer.consumer import Consumer
 from sparklog.consumer.records import TopicPartition
 from sparklog.consumer.requests import At, Ats
@@ -183,7 +183,7 @@ class _Part:
     """The records of a partition that were read, from `begin` to `end`, with their application and its last known version."""
 
     application: str
-    share: Share
+    share: AssignedPartition
     begin: int
     end: int
     version: int | None = None

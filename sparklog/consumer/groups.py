@@ -20,7 +20,7 @@ Known = dict[tuple[TopicPartition, str], OffsetAndMetadata]
 """Committed positions by partition and topic id."""
 
 
-class Group(Protocol):
+class ConsumerGroup(Protocol):
     """The group, as the core asks it (`requests.py`)."""
 
     name: str | None

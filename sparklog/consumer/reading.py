@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from sparklog.barrier import Barrier, until
 from sparklog.consumer import requests as ask
-from sparklog.consumer.beliefs import Beliefs, Failed, Share, Steps, Taken
+from sparklog.consumer.beliefs import AssignedPartition, Beliefs, Failed, Steps, Taken
 from sparklog.consumer.records import ConsumerRecord, OffsetAndMetadata, TopicPartition, last_offset, rows_before, together
-from sparklog.consumer.requests import Part
+from sparklog.consumer.requests import FetchReply
 from sparklog.errors import SparklogError
 from sparklog.ondisk.state import State
 
@@ -34,12 +34,12 @@ class Reading(Beliefs, ABC):
             self._listed = now
             pattern = self.pattern
             added = [name for name in (yield ask.ListTopics()) if name not in self.states and pattern.match(name)]
-            for name, state in (yield ask.Look(added, surely=True)).items() if added else ():
+            for name, state in (yield ask.LookAtTopics(added, surely=True)).items() if added else ():
                 if not isinstance(state, SparklogError):
                     self.states[name] = state
                     self._align(name, late=True)
                     self._moved()
-        self._news |= yield ask.Look(list(self.states))
+        self._news |= yield ask.LookAtTopics(list(self.states))
         self.absorb()
         self._looked = now
 
@@ -62,7 +62,7 @@ class Reading(Beliefs, ABC):
             if not (topics := {each.partition.topic for each in strayed} - asked):
                 break
             asked |= topics
-            self._news |= yield ask.Look(sorted(topics), surely=True)
+            self._news |= yield ask.LookAtTopics(sorted(topics), surely=True)
             self.absorb()
         for each in strayed:
             each.position = self._in_log(each)
@@ -72,7 +72,7 @@ class Reading(Beliefs, ABC):
         """Finds out the positions that are not known."""
         known: dict[tuple[TopicPartition, str], OffsetAndMetadata] = {}
         if self.has_group and not self._settings.shares:
-            known = yield ask.Positions()
+            known = yield ask.LookAtPositions()
         read = {partition.topic for partition, _ in known}
         for share in self.assigned().values():
             if share.position is not None:
@@ -88,7 +88,7 @@ class Reading(Beliefs, ABC):
                 raise SparklogError("OFFSET_NOT_COMMITTED", topic=topic, partition=number, root=self._settings.root)
             share.position = first
 
-    def _in_log(self, share: Share) -> int:
+    def _in_log(self, share: AssignedPartition) -> int:
         """The position in place of one that is not in the log."""
         assert share.position is not None
         topic, number = share.partition
@@ -151,7 +151,7 @@ class Reading(Beliefs, ABC):
         `is_live` says whether no other member may have taken the shares of this one.
         """
         waiting = [(share, batch, after, share.position) for share, batch, after, _ in taken]
-        failed: tuple[Share, int, Exception] | None = None
+        failed: tuple[AssignedPartition, int, Exception] | None = None
         for share, batch, after, position in waiting:
             if share.position != position or share.paused or not share.alive:
                 continue
@@ -194,7 +194,7 @@ class Reading(Beliefs, ABC):
             if found:
                 if not self._settings.shares or (yield ask.IsLive()):
                     self.given_records += sum(each.batch.num_rows for each in found)
-                    self.given_bytes += sum(each.octets for each in found)
+                    self.given_bytes += sum(each.size for each in found)
                     return found
                 for each in found:  # it took so long that others may have its shares
                     each.share.batch = None
@@ -207,7 +207,7 @@ class Reading(Beliefs, ABC):
             now = yield ask.Now()
             yield from self._turn(now)
 
-    def _let_others(self, share: Share) -> None:
+    def _let_others(self, share: AssignedPartition) -> None:
         """A share that cannot go on has its next turn after all others."""
         if share in self._turns:
             self._turns.remove(share)
@@ -255,7 +255,7 @@ class Reading(Beliefs, ABC):
             if taken:
                 found.append(taken)
                 records_max -= taken.batch.num_rows
-                bytes_max -= taken.octets
+                bytes_max -= taken.size
             full = records_max <= 0 or bytes_max <= 0
             if not (full and taken and share.batch is not None):
                 self._turns.rotate(-1)
@@ -263,7 +263,7 @@ class Reading(Beliefs, ABC):
                 break
         return found
 
-    def _take_of(self, share: Share, records_max: int, octets: int) -> Steps[Taken | None]:
+    def _take_of(self, share: AssignedPartition, records_max: int, bytes_max: int) -> Steps[Taken | None]:
         """The next records of a share; None if there are none. The position goes on over empty offsets."""
         topic = share.partition.topic
         end = until(self._open.get(topic, {}), share.number)
@@ -273,7 +273,7 @@ class Reading(Beliefs, ABC):
                 return None
             if share.batch is not None and share.batch_from == share.position:
                 break
-            part: Part = yield ask.Fetch(share.partition, share.topic_id, share.position, octets)
+            part: FetchReply = yield ask.Fetch(share.partition, share.topic_id, share.position, bytes_max)
             if part.state is not None and part.state is not self.states.get(topic):
                 self._news[topic] = part.state
                 return None  # this position may be in a topic that is gone
@@ -306,7 +306,7 @@ class Reading(Beliefs, ABC):
             if now - self._asked >= self._settings.interval_s:
                 self._asked = now
                 yield ask.Settle()
-                self._others = yield ask.Positions()
+                self._others = yield ask.LookAtPositions()
                 for barrier in self._barriers.values():
                     barrier.forget()
                 self._find_open()
@@ -333,7 +333,7 @@ class Reading(Beliefs, ABC):
         found = self._others.get((partition, state.topic_id))
         return found.offset if found else 0 if self._settings.shares else None
 
-    def _blocked(self) -> list[tuple[Share, dict[int, int]]]:
+    def _blocked(self) -> list[tuple[AssignedPartition, dict[int, int]]]:
         """The shares that wait, each with what for."""
         found = []
         for topic, its in self._open.items():

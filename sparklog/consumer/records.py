@@ -178,9 +178,9 @@ def _bytes_of(array: pa.Array) -> list[Any]:
     _, bounds, data = array.buffers()
     ends = np.frombuffer(bounds, np.int32, len(array) + 1, 4 * array.offset)
     first = int(ends[0])
-    octets = data.slice(first, int(ends[-1]) - first).to_pybytes() if data is not None else b""
+    held = data.slice(first, int(ends[-1]) - first).to_pybytes() if data is not None else b""
     at = (ends - first).tolist()
-    found = [octets[begin:end] for begin, end in pairwise(at)]
+    found = [held[begin:end] for begin, end in pairwise(at)]
     if array.null_count:
         return [each if valid else None for each, valid in zip(found, array.is_valid().to_pylist(), strict=True)]
     return found

@@ -52,7 +52,7 @@ class View(NamedTuple):
     """The positions that are committed in these shares."""
 
 
-class Part(NamedTuple):
+class FetchReply(NamedTuple):
     """The records of a partition from an offset on, up to `offset`. `state` is the newest state of the topic that is known."""
 
     batches: list[pa.RecordBatch]
@@ -78,7 +78,7 @@ class ListTopics:
 
 
 @dataclass(slots=True)
-class Look:
+class LookAtTopics:
     """The newest states of topics by name; None for one that does not exist. `surely`: also if versions were put and deleted meanwhile."""
 
     topics: Collection[str]
@@ -87,12 +87,12 @@ class Look:
 
 @dataclass(slots=True)
 class Fetch:
-    """A `Part` of about so many bytes. It is empty if the topic is another one by now, or if its files are gone."""
+    """A `FetchReply` of about so many bytes. It is empty if the topic is another one by now, or if its files are gone."""
 
     partition: TopicPartition
     topic_id: str
     offset: int
-    octets: int
+    bytes_max: int
 
 
 @dataclass(slots=True)
@@ -144,12 +144,12 @@ class IsLive:
 
 
 @dataclass(slots=True)
-class Positions:
+class LookAtPositions:
     """The committed positions of the group by partition and topic id: `dict[tuple[TopicPartition, str], OffsetAndMetadata]`."""
 
 
 @dataclass(slots=True)
-class Commit:
+class CommitSync:
     """Commits positions, each partition by itself. `Refused`."""
 
     ats: Ats
@@ -181,7 +181,7 @@ class Beat:
 
 
 Request = (
-    Now | Wait | ListTopics | Look | Fetch | Tell | LookAtGroup | Take | Release | Join | Leave | IsLive | Positions | Commit
-    | CommitAsync | Settle | TellCommits | Beat
+    Now | Wait | ListTopics | LookAtTopics | Fetch | Tell | LookAtGroup | Take | Release | Join | Leave | IsLive | LookAtPositions
+    | CommitSync | CommitAsync | Settle | TellCommits | Beat
 )  # fmt: skip
 Reply = Any

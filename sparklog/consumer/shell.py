@@ -11,10 +11,10 @@ from sparklog.consumer import requests as ask
 from sparklog.consumer.async_commits import AsyncCommits
 from sparklog.consumer.beliefs import Steps
 from sparklog.consumer.core import Core
-from sparklog.consumer.groups import Group
+from sparklog.consumer.groups import ConsumerGroup
 from sparklog.consumer.metrics import Metrics
 from sparklog.consumer.records import TopicPartition
-from sparklog.consumer.requests import Ats, Part, Refused
+from sparklog.consumer.requests import Ats, FetchReply, Refused
 from sparklog.consumer.topic_reads import TopicReads
 from sparklog.errors import SparklogError
 from sparklog.ondisk.state import State
@@ -31,7 +31,12 @@ class Shell:
     """Runs the calls of one consumer. `told` calls the program's callback of an event; `dual` is a second table for what is committed."""
 
     def __init__(
-        self, core: Core, logs: TopicLogs, group: Group, told: Callable[[str, list[TopicPartition]], object], dual: OffsetTable | None
+        self,
+        core: Core,
+        logs: TopicLogs,
+        group: ConsumerGroup,
+        told: Callable[[str, list[TopicPartition]], object],
+        dual: OffsetTable | None,
     ) -> None:
         self._core, self._logs, self.group, self._told, self._dual = core, logs, group, told, dual
         self._topics: dict[str, TopicReads] = {}
@@ -41,7 +46,7 @@ class Shell:
             ask.Now: lambda _: time.monotonic(),
             ask.Wait: lambda request: time.sleep(request.seconds),
             ask.ListTopics: lambda _: logs.root.topics(),
-            ask.Look: self._look,
+            ask.LookAtTopics: self._look,
             ask.Fetch: self._fetch,
             ask.Tell: self._tell,
             ask.LookAtGroup: lambda _: self.group.look(),
@@ -50,8 +55,8 @@ class Shell:
             ask.Join: lambda request: self.group.join(request.topics, request.pattern, request.shares, request.ats),
             ask.Leave: lambda request: self.group.leave(for_good=request.for_good),
             ask.IsLive: lambda _: self.group.is_live(),
-            ask.Positions: lambda _: self.group.positions(),
-            ask.Commit: lambda request: self._commit(request.ats),
+            ask.LookAtPositions: lambda _: self.group.positions(),
+            ask.CommitSync: lambda request: self._commit(request.ats),
             ask.CommitAsync: lambda request: self.async_commits.ask(request.ats, request.callback),
             ask.Settle: lambda request: self.async_commits.end() if request.end else self.async_commits.settle(),
             ask.TellCommits: lambda _: self.async_commits.tell(),
@@ -103,15 +108,15 @@ class Shell:
 
     # ---- requests
 
-    def _look(self, request: ask.Look) -> dict[str, State | SparklogError]:
+    def _look(self, request: ask.LookAtTopics) -> dict[str, State | SparklogError]:
         return {name: self._asked(name, surely=request.surely) for name in request.topics}
 
-    def _fetch(self, request: ask.Fetch) -> Part:
+    def _fetch(self, request: ask.Fetch) -> FetchReply:
         topic = self._topics.get(request.partition.topic)
         if topic is None or topic.state.topic_id != request.topic_id:
-            return Part([], request.offset, None if topic is None else topic.state)
-        part = topic.part(request.partition.partition, request.offset, request.octets)
-        return Part(part.batches, part.offset, topic.state)
+            return FetchReply([], request.offset, None if topic is None else topic.state)
+        part = topic.part(request.partition.partition, request.offset, request.bytes_max)
+        return FetchReply(part.batches, part.offset, topic.state)
 
     def _tell(self, request: ask.Tell) -> BaseException | None:
         self.metrics.rebalances.add(len(request.partitions))

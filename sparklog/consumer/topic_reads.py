@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
-from sparklog.ondisk.followed import Followed
+from sparklog.ondisk.newest_state import NewestState
 from sparklog.ondisk.reader import Part, PartitionReader, Stop
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_logs import TopicLogs
@@ -17,7 +17,7 @@ class TopicReads:
         """CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
         self._log = logs.log(arguments.topic(topic))
         self._stops: dict[int, Stop] = {}
-        self._followed = Followed(self._log)
+        self._followed = NewestState(self._log)
 
     @property
     def state(self) -> State:
@@ -25,7 +25,7 @@ class TopicReads:
         return self._followed.state
 
     def look(self) -> None:
-        """Takes the newest state, as `Followed.look`. CallError TOPIC_NOT_FOUND."""
+        """Takes the newest state, as `NewestState.look`. CallError TOPIC_NOT_FOUND."""
         self._followed.look()
 
     def ask(self) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from sparklog.ondisk.removed_files import RemovedFiles
 from sparklog.ondisk.routing import UNBOUND, Routing
 from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
-from sparklog.ondisk.waiting import Waiting
 
 
 def describe(log: TopicLog) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def describe(log: TopicLog) -> dict[str, Any]:
     assert totals is not None
     routing = state.routing_if_known
     slots = Counter(routing.table) if routing else Counter()
-    waiting = Waiting.of(log, state)
+    waiting = RemovedFiles.of(log, state)
     return {
         "topic": state.topic,
         "id": state.topic_id,

@@ -11,7 +11,7 @@ from sparklog.ondisk.routing import Routing
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.version import Segment
-from sparklog.router import Router, octets_of
+from sparklog.router import Router, key_bytes
 
 KEY_TABLE = pa.schema([("key", pa.binary()), ("partition", pa.int32()), ("records", pa.int64()), ("timestamp", pa.timestamp("us", "UTC"))])
 
@@ -41,7 +41,7 @@ def key_table(state: State, records: pa.Table) -> pa.Table:
 class Key(NamedTuple):
     """A key, and the partition that the topic chooses for it; its slot, if the topic has slots."""
 
-    octets: bytes
+    data: bytes
     home: int
     slot: int
     routing: Routing | None
@@ -49,11 +49,11 @@ class Key(NamedTuple):
     @classmethod
     def of(cls, state: State, key: bytes | bytearray | memoryview | str) -> Key:
         """A key of the topic; a string is encoded as UTF-8. TypeError if it is None."""
-        octets = octets_of(key)
-        if octets is None:
+        data = key_bytes(key)
+        if data is None:
             raise TypeError("`key` is None; records without a key are in any partition")
         router = router_of(state)
-        return cls(octets, router.of_key(octets), router.slot(octets), state.routing)
+        return cls(data, router.of_key(data), router.slot(data), state.routing)
 
     def may_be_in(self, segment: Segment) -> bool:
         """Whether a `routed` segment may hold the key: the key belonged to its partition when the segment was written."""

@@ -14,15 +14,15 @@ _PART_BYTES = 2 << 20
 """So many bytes of stored batches are in memory at once."""
 
 
-def newest_keys(log: TopicLog, state: State, partition: int, low: int, octets: int, records: float = float("inf")) -> Counter[bytes]:
+def newest_keys(log: TopicLog, state: State, partition: int, low: int, sample_bytes: int, records: float = float("inf")) -> Counter[bytes]:
     """The keys of about `records` of the newest records of a partition, from the offset `low` on, each with its number of records.
 
-    The sample has about `octets` bytes of stored batches, 1 MiB at least, and twice as many at most, or one batch.
+    The sample has about `sample_bytes` of stored batches, 1 MiB at least, and twice as many at most, or one batch.
     """
-    reader, at, stop = PartitionReader(log, state, partition), _first(log, state, partition, low, octets, records), None
+    reader, at, stop = PartitionReader(log, state, partition), _first(log, state, partition, low, sample_bytes, records), None
     keys: Counter[bytes] = Counter()
     # Where the newest records are larger than the others of their segment, the sample ends before the newest.
-    for _ in range(2 * octets // _PART_BYTES):
+    for _ in range(2 * sample_bytes // _PART_BYTES):
         if at >= state.ends[partition]:
             break
         batches, at, stop = reader.part(at, _PART_BYTES, stop)
@@ -34,9 +34,9 @@ def newest_keys(log: TopicLog, state: State, partition: int, low: int, octets: i
     return keys
 
 
-def _first(log: TopicLog, state: State, partition: int, low: int, octets: int, records: float) -> int:
-    """The offset, at least `low`, from which the partition has about `records` records or `octets` bytes, whichever limit comes first."""
-    at, left = state.ends[partition], float(octets)
+def _first(log: TopicLog, state: State, partition: int, low: int, sample_bytes: int, records: float) -> int:
+    """The offset, at least `low`, from which the partition has about `records` records, or `sample_bytes`, whichever comes first."""
+    at, left = state.ends[partition], float(sample_bytes)
     while at > low and records > 0 and left > 0:
         (segment,) = log.segments(state, partition, at - 1, at)
         part = min(1.0, records / max(1, segment.records), left / max(1, segment.bytes))

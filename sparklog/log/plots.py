@@ -39,9 +39,9 @@ class TopicPlots:
         assert totals is not None
         together = Totals.together(totals)
         title = f"Topic {self._log.topic}: {counted(together.records, 'record')}, {together.bytes:,} bytes"
-        figure, (records, octets) = figures.figure(2, figsize, title)
+        figure, (records, size) = figures.figure(2, figsize, title)
         figures.bars(records, [each.records for each in totals], "records")
-        figures.bars(octets, [each.bytes for each in totals], "bytes")
+        figures.bars(size, [each.bytes for each in totals], "bytes")
         return figure
 
     def segments(self, partition: int | None = None, *, figsize: figures.Size | None = None) -> Figure:

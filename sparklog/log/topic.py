@@ -279,7 +279,7 @@ class Topic(Displayed):
             return arguments.some_partitions(state, self._log.root, partition), Wanted()
         its = Key.of(state, key)
         asked = its.partitions(self._log, state) if partition is None else arguments.some_partitions(state, self._log.root, partition)
-        return asked, Wanted(its.octets, its.may_be_in if partition is None or its.routing else None)
+        return asked, Wanted(its.data, its.may_be_in if partition is None or its.routing else None)
 
     def _scan(
         self, state: State, ranges: list[tuple[int, int, int]], limit: int | None, wanted: Wanted, columns: list[str]

@@ -11,7 +11,7 @@ from sparklog.assignors import Partition
 from sparklog.errors import SparklogError
 from sparklog.membership.standing import Standing
 from sparklog.offsets import rows
-from sparklog.offsets.members import Held, State
+from sparklog.offsets.members import GroupState, Held
 from sparklog.offsets.rows import Position
 from sparklog.offsets.topics import Ids, Offsets
 
@@ -41,7 +41,7 @@ class Membership(Standing):
             self._reads = (tuple(sorted(topics)), pattern)
             if self.id is not None:
 
-                def step(state: State) -> State:
+                def step(state: GroupState) -> GroupState:
                     me = self.id or ""
                     return self._with_me(state.released(me, given), me).taken(me)
 
@@ -51,15 +51,15 @@ class Membership(Standing):
         """Joins if it is not a member, and learns what others changed. False, without a wait for other threads, if nothing did."""
         self._polled = now = self._clock()
         is_due = now - self._refreshed >= self._settings.heartbeat_s
-        if (me := self.id) is not None and self._pulse.is_called(me):
+        if (me := self.id) is not None and self._heartbeater.is_called(me):
             self._changed = True
         # In this order: the thread that makes it live again says first that the state is another one.
-        if self._pulse.is_live and not self._changed and self._state is self._turned and not is_due:
+        if self._heartbeater.is_live and not self._changed and self._state is self._turned and not is_due:
             return False
         with self._lock:
             if self._ended is not None:
                 raise self._ended
-            if self.id is not None and (not self._pulse.is_live or self._changed):
+            if self.id is not None and (not self._heartbeater.is_live or self._changed):
                 self._revive()
             if self.id is None:
                 self._join()
@@ -88,7 +88,7 @@ class Membership(Standing):
         with self._lock:
             self._waits_for_operator()
 
-            def step(state: State) -> State:
+            def step(state: GroupState) -> GroupState:
                 me = self.id or ""
                 return state.released(me, [each for each in state.to_release(me) if each not in self._mine]).taken(me)
 
@@ -108,11 +108,11 @@ class Membership(Standing):
     @property
     def is_live(self) -> bool:
         """Whether no other member may have taken the shares of this one."""
-        return self._pulse.is_live
+        return self._heartbeater.is_live
 
     def liveness(self) -> Callable[[], bool]:
         """A function that answers `is_live`."""
-        return self._pulse.liveness()
+        return self._heartbeater.liveness()
 
     # ---- as the owner of a group does
 
@@ -133,7 +133,7 @@ class Membership(Standing):
                 mine, refused = self._of_mine(offsets, ids, held or {})
                 if not mine:
                     return refused
-                if not self._pulse.is_live:
+                if not self._heartbeater.is_live:
                     self._revive()
                     continue
                 if self._waits_for_operator():
@@ -168,7 +168,7 @@ class Membership(Standing):
 
     def end(self) -> None:
         """Ends for good, and leaves the group. A static member stays in it: one that joins under its name in time takes its place."""
-        self._pulse.stop(self._settings.heartbeat_s)
+        self._heartbeater.stop(self._settings.heartbeat_s)
         if self._settings.instance is None:
             self.leave()
 
@@ -179,7 +179,7 @@ class Membership(Standing):
             if self.id is not None:
                 self._change("leaves", lambda state: state.without(self.id or "").given(), own=True)
             if self.id is not None:
-                self._pulse.end(self.id)
+                self._heartbeater.end(self.id)
                 self.id = self._turned = None
 
     # ---- heartbeats
@@ -193,14 +193,14 @@ class Membership(Standing):
         if me is None or self._clock() - self._polled > self._settings.max_poll_s:
             return  # the program hangs, or polls no more: others go on with its shares
         try:
-            began = self._pulse.write(me, self._number)
+            began = self._heartbeater.write(me, self._number)
             number = self._generations.last(self.group)
             if number == self._number:
                 self._watched = number, self._state
             elif number != self._watched[0] and (state := self._generations.state(self.group)[2]) is not None:
                 self._watched = number, state  # a program in a long batch watches those too that came since its last poll
             self._changed |= number != self._number  # after the state was read, which its program then finds in memory
-            self._pulse.live(began)
+            self._heartbeater.live(began)
             self._expire(me, self._watched[1])
             if self._lock.acquire(timeout=self._settings.heartbeat_s):
                 try:
@@ -221,11 +221,11 @@ class Membership(Standing):
         except SparklogError as error:  # it falls silent, and others expire it
             _log.warning("It could not leave group %s: %s", self.group, error)
 
-    def _expire(self, me: str, state: State) -> None:
-        silent = self._pulse.silent(state.sessions(but=me))
-        if unseen := self._pulse.unseen - self._told_of:
+    def _expire(self, me: str, state: GroupState) -> None:
+        silent = self._heartbeater.silent(state.sessions(but=me))
+        if unseen := self._heartbeater.unseen - self._told_of:
             self._told_of |= unseen
-            where = (", ".join(sorted(unseen)), self.group, self._pulse.folder)
+            where = (", ".join(sorted(unseen)), self.group, self._heartbeater.folder)
             _log.warning("The heartbeats of %s of group %s are not in %s. Mount one folder beside the table for all members.", *where)
         if not silent or not self._lock.acquire(timeout=self._settings.heartbeat_s):
             return
@@ -239,6 +239,6 @@ class Membership(Standing):
                 and self._change(f"expires {', '.join(gone)}", lambda state: state.without(*gone).given(), fenced=gone)
             ):
                 self._changed = True
-                self._pulse.end(*gone)
+                self._heartbeater.end(*gone)
         finally:
             self._lock.release()

@@ -14,11 +14,11 @@ from sparklog.assignors import Partition
 from sparklog.errors import SparklogError
 from sparklog.membership.attempts import attempts
 from sparklog.membership.committed import Committed
-from sparklog.membership.pulse import Pulse
+from sparklog.membership.heartbeater import Heartbeater
 from sparklog.offsets import heartbeats, rows
 from sparklog.offsets.generations import HOLD_S, OF_OPERATORS
 from sparklog.offsets.heartbeats import clock, pause
-from sparklog.offsets.members import Held, MemberSettings, Registered, Share, SharedTopic, State
+from sparklog.offsets.members import GroupState, Held, MemberSettings, Registered, Share, SharedTopic
 from sparklog.offsets.rows import Position
 from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.topics import Ids, Offsets
@@ -44,19 +44,19 @@ class Standing(ABC):
         self._settings = settings
         self._begin = begin
         self._clock = clock
-        self._pulse = Pulse(table.path, self.group, settings.session_s, table.generations.versions, clock)
+        self._heartbeater = Heartbeater(table.path, self.group, settings.session_s, table.generations.versions, clock)
         self._weigher = Weigher(table.topics, self.positions)
         self._lock = threading.RLock()
         """Held while the state is read or changed; not while a heartbeat is written."""
         self._reads: tuple[tuple[str, ...], str | None] = ((), None)
         self.id: str | None = None
         self._number = self._generation = self._version = 0
-        self._state = State(settings.shared_by)
+        self._state = GroupState(settings.shared_by)
         self._mine: dict[Partition, Held] = {}
         """The shares of which the positions are known."""
         self._committed = Committed()
         self._changed = False
-        self._turned: State | None = None
+        self._turned: GroupState | None = None
         """The state after the caller's last turn."""
         self._polled = self._refreshed = clock()
         self._wrote = clock()
@@ -66,7 +66,7 @@ class Standing(ABC):
         """The members that are in the log as those whose heartbeats are not seen."""
         self._waited_for: str | None = None
         """The change of an operator for which it held its commits last."""
-        self._watched: tuple[int, State] = (0, self._state)
+        self._watched: tuple[int, GroupState] = (0, self._state)
         """The newest state that the thread of heartbeats knows, and its number."""
         self._ended: SparklogError | None = None
         """Why it cannot be a member any more."""
@@ -79,22 +79,22 @@ class Standing(ABC):
 
     @abstractmethod
     def _beat(self) -> None:
-        """Writes a heartbeat. The thread of `Pulse` calls it."""
+        """Writes a heartbeat. The thread of `Heartbeater` calls it."""
 
     # ---- changes of the state
 
     def _join(self) -> None:
         me = f"{socket.gethostname()}-{uuid.uuid4().hex}"
-        began = self._pulse.write(me, 0)
+        began = self._heartbeater.write(me, 0)
         try:
             self._enter(me)
         except BaseException:
-            self._pulse.end(me)
+            self._heartbeater.end(me)
             raise
         self._refreshed, self._changed = self._clock(), False
-        self._pulse.live(began)
-        self._pulse.restart()
-        self._pulse.start(self._beat, self._settings.heartbeat_s)
+        self._heartbeater.live(began)
+        self._heartbeater.restart()
+        self._heartbeater.start(self._beat, self._settings.heartbeat_s)
 
     def _enter(self, me: str) -> None:
         """Adds this member to the state, under this id."""
@@ -108,14 +108,14 @@ class Standing(ABC):
                     continue  # another one joined just now
                 carried = group.positions if group.exists else []
                 generation = (group.generation or number) + 1
-            before = found or State(asked)
+            before = found or GroupState(asked)
             dead: list[str] = []
             try:
                 joined = self._admitted(before, me)
             except SparklogError as error:
                 if error.id not in ("GROUP_ASSIGNOR", "GROUP_ROOT"):
                     raise
-                dead = self._pulse.dead(before.sessions(but=me), self._settings.heartbeat_s)
+                dead = self._heartbeater.dead(before.sessions(but=me), self._settings.heartbeat_s)
                 if not dead:
                     raise
                 before = dataclasses.replace(before.without(*dead), assignor=asked, weights={})
@@ -132,10 +132,10 @@ class Standing(ABC):
         self._state, self._committed = after, Committed()
         self._committed.remember([*known, *begun])
         self._mine = first
-        self._pulse.call(_given(before, after, me))
+        self._heartbeater.call(_given(before, after, me))
         self._go_back(back)
 
-    def _admitted(self, state: State, me: str) -> State:
+    def _admitted(self, state: GroupState, me: str) -> GroupState:
         """The state with this member. CallError GROUP_ASSIGNOR or GROUP_ROOT if it cannot join the members of the state while they live."""
         asked = self._settings.shared_by
         if state.assignor != asked:
@@ -143,7 +143,7 @@ class Standing(ABC):
         return self._with_me(state, me)
 
     def _beginnings(
-        self, before: State, came: Mapping[Partition, Held], member: Registered, positions: Iterable[Position] | None = None
+        self, before: GroupState, came: Mapping[Partition, Held], member: Registered, positions: Iterable[Position] | None = None
     ) -> tuple[list[Position], list[Position], list[Position]]:
         """The positions of the shares that come to this member, by those of the group; and where those begin that have none.
 
@@ -167,12 +167,12 @@ class Standing(ABC):
                 (back if row else begun).append(Position(self.group, 0, name, held.topic_id, number, offset, rows.now()))
         return known, begun, back
 
-    def _with_me(self, state: State, me: str) -> State:
+    def _with_me(self, state: GroupState, me: str) -> GroupState:
         """The state with this member as it is subscribed now, and with all topics that members read."""
         joined = state.joined(self._settings.registered(me, *self._reads, self.root))
         return joined.with_topics(self._shared(joined, me))
 
-    def _shared(self, state: State, me: str) -> dict[str, SharedTopic]:
+    def _shared(self, state: GroupState, me: str) -> dict[str, SharedTopic]:
         """The topics that members read, as they are now. CallError GROUP_ROOT if those of this member are in another root."""
         found = self._topics.shared(state.members.values())
         if replaced := [name for name, topic in found.items() if name in state.topics and state.topics[name].id != topic.id]:
@@ -192,7 +192,13 @@ class Standing(ABC):
             self._change(f"weighs by {self._state.measure}", lambda state: state.weighed(loads))
 
     def _change(
-        self, why: str, step: Callable[[State], State], moved: Iterable[Position] = (), *, own: bool = False, fenced: Iterable[str] = ()
+        self,
+        why: str,
+        step: Callable[[GroupState], GroupState],
+        moved: Iterable[Position] = (),
+        *,
+        own: bool = False,
+        fenced: Iterable[str] = (),
     ) -> bool:
         """Changes the state by a step, which is tried again if another change was first. False if nothing is to be changed any more.
 
@@ -221,7 +227,7 @@ class Standing(ABC):
                 self._committed.remember(known)
                 self._remember([*placed, *begun])
                 self._mine |= first
-                self._pulse.call(_given(before, after, self.id))
+                self._heartbeater.call(_given(before, after, self.id))
                 self._go_back(back)
                 return True
         return False
@@ -296,7 +302,7 @@ class Standing(ABC):
             if ended and ended.event in ("end", *OF_OPERATORS):
                 # It was expired, and the others left: it joins again.
                 self.id = self._turned = None
-                self._pulse.end(me)
+                self._heartbeater.end(me)
                 return
             own = self._generation
             raise self._end_by(SparklogError("GENERATION_FENCED", group=self.group, generation=own, newest=generation, table=self.table))
@@ -304,26 +310,26 @@ class Standing(ABC):
         self._drop_strayed()
         if me not in state.members:
             self.id = self._turned = None
-            self._pulse.end(me)
+            self._heartbeater.end(me)
             if other := state.of_instance(self._settings.instance, but=me):
                 instance = self._settings.instance
                 raise self._end_by(SparklogError("INSTANCE_FENCED", group=self.group, table=self.table, member=other, instance=instance))
-            if self._pulse.is_steady:
+            if self._heartbeater.is_steady:
                 self._is_unseen = True
-                where = (me, self.group, self._pulse.folder)
+                where = (me, self.group, self._heartbeater.folder)
                 _log.warning("Member %s of group %s was expired while it was live: others do not see the heartbeats in %s", *where)
 
     def _end_by(self, error: SparklogError) -> SparklogError:
         self.id, self._ended, self._turned = None, error, None
-        self._pulse.stop()
+        self._heartbeater.stop()
         return error
 
     def _revive(self) -> None:
         """Reads the state, and is live again if it was not and the state has it."""
-        began = None if self._pulse.is_live or self.id is None else self._pulse.write(self.id, self._number)
+        began = None if self._heartbeater.is_live or self.id is None else self._heartbeater.write(self.id, self._number)
         self._adopt()
         if began is not None and self.id is not None:
-            self._pulse.live(began)
+            self._heartbeater.live(began)
 
     def _drop_strayed(self) -> None:
         owned = self._state.owned(self.id or "")
@@ -381,12 +387,12 @@ class Standing(ABC):
         self._wrote = self._clock() if placed else self._wrote
 
 
-def _first_taken(before: State, after: State, member: str) -> dict[Partition, Held]:
+def _first_taken(before: GroupState, after: GroupState, member: str) -> dict[Partition, Held]:
     """The shares that a member takes in a change, and that no member had before it in this topic: the change says where they begin."""
     return {each: held for each, held in after.owned(member).items() if before.owned(member).get(each) != held and held.epoch == 1}
 
 
-def _given(before: State, after: State, member: str) -> set[str]:
+def _given(before: GroupState, after: GroupState, member: str) -> set[str]:
     """The members to which a change of this member gives shares."""
     owners = {share.owner for each, share in after.shares.items() if share.owner != before.shares.get(each, Share()).owner}
     return {each for each in owners if each not in (None, member)}

@@ -15,11 +15,11 @@ from sparklog.errors import SparklogError
 from sparklog.offsets.generations import HOLD_S, Generations
 from sparklog.offsets.heartbeats import Heartbeats, Mark, clock, pause
 from sparklog.offsets.lake import Upkeep
-from sparklog.offsets.members import ASSIGNORS, Registered, Share, State, is_pattern
+from sparklog.offsets.members import ASSIGNORS, GroupState, Registered, Share, is_pattern
 from sparklog.offsets.plans import named
 from sparklog.offsets.rows import Group, now
 from sparklog.offsets.topics import Topics
-from sparklog.ondisk.state import State as TopicState
+from sparklog.ondisk.state import State
 from sparklog.show.display import Display, Displayed, counted, readable
 
 Severity = Literal["error", "warning", "note"]
@@ -86,7 +86,7 @@ class _Cut(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Look:
+class _GroupLook:
     """A group at one moment, with the signs of life of its members. The topics are read when they are first asked for, and once."""
 
     group: Group
@@ -98,8 +98,8 @@ class _Look:
     topics: Topics
 
     @property
-    def state(self) -> State:
-        return self.group.state or State("sticky")
+    def state(self) -> GroupState:
+        return self.group.state or GroupState("sticky")
 
     @property
     def is_running(self) -> bool:
@@ -110,21 +110,21 @@ class _Look:
         return (self.beats or {}).get(id, (None, 0))[0]
 
     @functools.cached_property
-    def _found(self) -> dict[str, TopicState | SparklogError | None]:
+    def _found(self) -> dict[str, State | SparklogError | None]:
         names = {topic for topic, _ in self.group.at} | self.state.topics.keys()
         names |= {topic for each in self.state.members.values() for topic in each.topics}
         return {each: self._find(each) for each in sorted(names)}
 
-    def _find(self, topic: str) -> TopicState | SparklogError | None:
+    def _find(self, topic: str) -> State | SparklogError | None:
         try:
             return self.topics.find_state(topic)
         except SparklogError as error:
             return error
 
     @property
-    def states(self) -> dict[str, TopicState]:
+    def states(self) -> dict[str, State]:
         """The newest states of the topics that the group reads."""
-        return {name: found for name, found in self._found.items() if isinstance(found, TopicState)}
+        return {name: found for name, found in self._found.items() if isinstance(found, State)}
 
     @property
     def unreadable(self) -> dict[str, SparklogError]:
@@ -136,7 +136,7 @@ class _Look:
         """The partitions that wait at a re-route."""
         return [each for state in self.states.values() for each in self._cuts(state)]
 
-    def _cuts(self, state: TopicState) -> Iterator[_Cut]:
+    def _cuts(self, state: State) -> Iterator[_Cut]:
         rows = [self.group.at.get((state.topic, number)) for number in range(state.partitions)]
         offsets = [
             max(start, row.offset if row and row.topic_id == state.topic_id else 0) for start, row in zip(state.starts, rows, strict=True)
@@ -186,10 +186,10 @@ def _watched(of: _Group, generations: Generations, topics: Topics, watch_s: floa
     return case
 
 
-def _look(of: _Group, generations: Generations, topics: Topics) -> _Look:
+def _look(of: _Group, generations: Generations, topics: Topics) -> _GroupLook:
     group = generations.group(of.name)
     if group.state is None:
-        return _Look(group, {}, {}, {}, topics)
+        return _GroupLook(group, {}, {}, {}, topics)
     try:
         beats = of.heartbeats.read()
     except OSError:
@@ -197,7 +197,7 @@ def _look(of: _Group, generations: Generations, topics: Topics) -> _Look:
     late = {id: beat[1] for id, beat in (beats or {}).items() if id in group.state.members and 0 < beat[1] < group.note_seq}
     before = {id: generations.state_after(of.name, number) for id, number in late.items()}
     given = {id: len({*group.state.owned(id)} - {*state.owned(id)}) for id, state in before.items() if state}
-    return _Look(group, beats, given, generations.versions(group.state.members), topics)
+    return _GroupLook(group, beats, given, generations.versions(group.state.members), topics)
 
 
 @dataclass(frozen=True)
@@ -208,12 +208,12 @@ class _Case:
     """
 
     of: _Group
-    first: _Look
-    last: _Look
+    first: _GroupLook
+    last: _GroupLook
     signs: Mapping[str, str]
     watched_s: float
 
-    def after(self, look: _Look, watched_s: float) -> _Case:
+    def after(self, look: _GroupLook, watched_s: float) -> _Case:
         """The case after one look more."""
         signs = dict(self.signs)
         for id in look.state.members:

@@ -13,7 +13,7 @@ from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.offsets import rows
 from sparklog.offsets.lake import Lake
-from sparklog.offsets.members import State
+from sparklog.offsets.members import GroupState
 from sparklog.offsets.rows import Group, Position
 
 _log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Generations:
         """By name, the groups that this object committed to, each as it was after its commit of the number."""
         self._looked: dict[str, tuple[int, Group]] = {}
         """By name, the groups that this object looked at, each as it was at the version of the table."""
-        self._states: dict[str, tuple[int, int, State | None]] = {}
+        self._states: dict[str, tuple[int, int, GroupState | None]] = {}
         """By name, the last answer of `state`: the thread of heartbeats and its program ask for the same change."""
 
     # ---- reading
@@ -68,7 +68,7 @@ class Generations:
         self._looked[name] = found.version, group
         return group
 
-    def state(self, name: str) -> tuple[int, int, State | None]:
+    def state(self, name: str) -> tuple[int, int, GroupState | None]:
         """The number of the newest change of a group, the generation, and the state of its members, if they share it. Cheap."""
         number = self._lake.last(rows.require_group(name))
         known = self._states.get(name)
@@ -78,7 +78,7 @@ class Generations:
             known = self._states[name] = max(number, group.note_seq), group.generation, group.state
         return known
 
-    def state_after(self, name: str, number: int) -> State | None:
+    def state_after(self, name: str, number: int) -> GroupState | None:
         """The state of the members of a group after its change of this number; None if the table no longer has that change."""
         return Group(name, rows.positions(self._lake.note(name, number))).state
 

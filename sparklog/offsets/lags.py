@@ -174,7 +174,7 @@ def _bounds(log: TopicLog) -> tuple[list[int], list[list[tuple[int, int]]], str]
 def shown(table: pa.Table, group: str) -> Display:
     """The lag of a group for a terminal or a notebook."""
     rows = [["" if row[name] is None else row[name] for name in LAG.names[1:]] for row in table.slice(0, SHOWN).to_pylist()]
-    records, octets = (sum(each or 0 for each in table[name].to_pylist()) for name in ("records", "bytes"))
+    records, size = (sum(each or 0 for each in table[name].to_pylist()) for name in ("records", "bytes"))
     seconds = max((each for each in table["seconds"].to_pylist() if each is not None), default=0.0)
-    about = f"behind by {counted(records, 'record')}, {octets:,} bytes, {seconds:,.1f} s"
+    about = f"behind by {counted(records, 'record')}, {size:,} bytes, {seconds:,.1f} s"
     return Display(f"Group {group}", [about], LAG.names[1:], rows, more=table.num_rows - SHOWN)

@@ -152,7 +152,7 @@ class SharedTopic:
 
 
 @dataclass(frozen=True)
-class State:
+class GroupState:
     """The members of a group, its topics, and its shares by topic and partition. No step changes it: each gives another one."""
 
     assignor: str
@@ -216,7 +216,7 @@ class State:
 
     # ---- the steps
 
-    def joined(self, member: Registered) -> State:
+    def joined(self, member: Registered) -> GroupState:
         """With one member more, in the place of one with its instance."""
         before = self.of_instance(member.instance, but=member.id)
         kept = {id: each for id, each in self.members.items() if id != before}
@@ -226,13 +226,13 @@ class State:
             shares[each] = Share(wanted, None if share.owner == before else share.owner, share.epoch)
         return dataclasses.replace(self, members={**kept, member.id: member}, shares=shares)._planned()
 
-    def without(self, *members: str) -> State:
+    def without(self, *members: str) -> GroupState:
         """After members left or were expired."""
         kept = {id: member for id, member in self.members.items() if id not in members}
         shares = {each: dataclasses.replace(share, owner=None) if share.owner in members else share for each, share in self.shares.items()}
         return dataclasses.replace(self, members=kept, shares=shares)._planned()
 
-    def with_topics(self, topics: Mapping[str, SharedTopic]) -> State:
+    def with_topics(self, topics: Mapping[str, SharedTopic]) -> GroupState:
         """With these topics. The shares of a topic that has another id, or is not there, are gone."""
         shares = {}
         same = {name for name, topic in topics.items() if name in self.topics and self.topics[name].id == topic.id}
@@ -242,24 +242,24 @@ class State:
         weights = {each: weight for each, weight in self.weights.items() if each[0] in same}
         return dataclasses.replace(self, topics=dict(topics), shares=shares, weights=weights)._planned()
 
-    def released(self, member: str, partitions: Iterable[Partition]) -> State:
+    def released(self, member: str, partitions: Iterable[Partition]) -> GroupState:
         """After a member gave up these of its shares."""
         mine = [each for each in partitions if each in self.shares and self.shares[each].owner == member]
         freed = {each: dataclasses.replace(self.shares[each], owner=None) for each in mine}
         return dataclasses.replace(self, shares={**self.shares, **freed})
 
-    def given(self) -> State:
+    def given(self) -> GroupState:
         """After each share without an owner, which had one before, was given to the member that wants it."""
         free = {each: share for each, share in self.shares.items() if share.owner is None and share.wanted_by is not None and share.epoch}
         given = {each: Share(share.wanted_by, share.wanted_by, share.epoch + 1) for each, share in free.items()}
         return dataclasses.replace(self, shares={**self.shares, **given})
 
-    def taken(self, member: str) -> State:
+    def taken(self, member: str) -> GroupState:
         """After a member took its free shares, and gave all others that had an owner before to the members that want them."""
         mine = {each: Share(member, member, self.shares[each].epoch + 1) for each in self.to_take(member)}
         return dataclasses.replace(self, shares={**self.shares, **mine}).given()
 
-    def reset(self, partitions: Iterable[Partition]) -> State:
+    def reset(self, partitions: Iterable[Partition]) -> GroupState:
         """After an operator moved these partitions: their owners lost them, and whichever member wants them begins at the new positions."""
         freed = {
             each: dataclasses.replace(self.shares[each], owner=None, epoch=self.shares[each].epoch + 1)
@@ -268,7 +268,7 @@ class State:
         }
         return dataclasses.replace(self, shares={**self.shares, **freed}, announced=None)
 
-    def weighed(self, measured: Mapping[Partition, int]) -> State:
+    def weighed(self, measured: Mapping[Partition, int]) -> GroupState:
         """With weights by what was measured of each partition, if members are out of balance and the new plan helps; else as it is."""
         if any(share.owner is None or share.owner != share.wanted_by for share in self.shares.values()):
             return self
@@ -285,7 +285,7 @@ class State:
         greatest = max((Fraction(loads[id], member.capacity) for id, member in self.members.items()), default=Fraction(0))
         return greatest, Fraction(loads.total(), sum(member.capacity for member in self.members.values()) or 1)
 
-    def _planned(self) -> State:
+    def _planned(self) -> GroupState:
         """With what each member wants, by the assignor."""
         now = {each: share.owner or share.wanted_by for each, share in self.shares.items()}
         owners = {each: owner for each, owner in now.items() if owner is not None}
@@ -314,7 +314,7 @@ class State:
         return {"assignor": self.assignor, "members": members, "topics": topics, "shares": shares, **more}
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> State | None:
+    def of(cls, said: Mapping[str, Any]) -> GroupState | None:
         """The state among the fields of a note; None if it has none, as in a group without members. ValueError if it is damaged."""
         if not said.get("members"):
             return None

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
-from sparklog.offsets.members import State
+from sparklog.offsets.members import GroupState
 from sparklog.show.display import SHOWN, Display, Displayed, readable, when
 
 COLUMNS = {
@@ -113,9 +113,9 @@ class Group:
         self.last = max((row.committed_at for row in newest), default=None)
         """When the newest generation wrote its last row."""
 
-    def _state(self, said: Mapping[str, Any]) -> State | None:
+    def _state(self, said: Mapping[str, Any]) -> GroupState | None:
         try:
-            return State.of(said)
+            return GroupState.of(said)
         except ValueError as error:
             raise SparklogError("GROUP_STATE", group=self.name, number=self.note_seq, cause=error) from error
 
@@ -174,7 +174,7 @@ def note(group: str, generation: int, event: str, more: Mapping[str, Any] | None
     return Position(group, generation, "", "", _NOTE, _NOTE, now(), metadata=text)
 
 
-def note_of_members(group: str, generation: int, by: str, why: str, state: State, event: str = RUNNING) -> Position:
+def note_of_members(group: str, generation: int, by: str, why: str, state: GroupState, event: str = RUNNING) -> Position:
     """The note of a change of a group's members, with their state after it."""
     return note(group, generation, event if state.members else "end", {"by": by, "why": why, **state.stored()})
 

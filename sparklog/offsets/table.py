@@ -17,7 +17,7 @@ from sparklog.offsets import doctor, kafka_files, lags, places, plans, reset, ro
 from sparklog.offsets.doctor import WATCH_S, GroupDiagnosis
 from sparklog.offsets.generations import Generations
 from sparklog.offsets.lake import Lake
-from sparklog.offsets.members import State
+from sparklog.offsets.members import GroupState
 from sparklog.offsets.plans import GroupPlan
 from sparklog.offsets.reset import Move, Placing, Target
 from sparklog.offsets.rows import Group, Position, Positions
@@ -378,7 +378,7 @@ class OffsetTable:
         found = self.generations.group(group)
         owners = None
         if members is None:
-            state = found.state or State(assignor)
+            state = found.state or GroupState(assignor)
             members = state.as_members()
             owners = {each: share.owner for each, share in state.shares.items() if share.owner is not None}
         return plans.plan(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sparklog.offsets import rows
 from sparklog.offsets.heartbeats import Mark
-from sparklog.offsets.members import Share, State
+from sparklog.offsets.members import GroupState, Share
 from sparklog.offsets.plans import named
 from sparklog.offsets.rows import Position
 from sparklog.show.display import SHOWN, Display, Displayed, counted, readable, when
@@ -131,7 +131,7 @@ class GroupChanges(Displayed, list[GroupChange]):
         )
 
 
-def members(state: State, marks: Mapping[str, Mark], lags: Mapping[tuple[str, int], int]) -> list[GroupMember]:
+def members(state: GroupState, marks: Mapping[str, Mark], lags: Mapping[tuple[str, int], int]) -> list[GroupMember]:
     """The members of a state, with what their heartbeats and the lag of partitions say."""
     found = []
     for id, member in sorted(state.members.items()):
@@ -158,7 +158,7 @@ def members(state: State, marks: Mapping[str, Mark], lags: Mapping[tuple[str, in
     return found
 
 
-def shares(state: State) -> list[GroupShare]:
+def shares(state: GroupState) -> list[GroupShare]:
     """The shares of a state, sorted by topic and partition."""
     weighs = state.measure != "count"
     return [
@@ -177,12 +177,12 @@ def _waits_for(share: Share) -> str | None:
 
 def changes(history: Iterable[Position]) -> list[GroupChange]:
     """The changes that the notes among these rows tell, which are sorted by their number."""
-    found, before = [], State("sticky")
+    found, before = [], GroupState("sticky")
     for row in history:
         if not rows.is_note(row):
             continue
         said = json.loads(row.metadata or "{}")
-        state = State.of(said) or State(before.assignor)
+        state = GroupState.of(said) or GroupState(before.assignor)
         moved = sum(
             share.wanted_by not in (None, was.wanted_by) and was.wanted_by in state.members
             for each, share in state.shares.items()

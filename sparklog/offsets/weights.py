@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from sparklog.assignors import Partition
 from sparklog.errors import SparklogError
 from sparklog.offsets.heartbeats import clock
-from sparklog.offsets.members import State as Members
+from sparklog.offsets.members import GroupState
 from sparklog.offsets.rows import Position
 from sparklog.offsets.topics import Topics
 from sparklog.ondisk.reader import PartitionReader
@@ -55,7 +55,7 @@ class Weigher:
         self._since: float | None = None
         """When it measured last, or first saw that it is to."""
 
-    def look(self, state: Members, member: str | None) -> dict[Partition, int] | None:
+    def look(self, state: GroupState, member: str | None) -> dict[Partition, int] | None:
         """The load of each partition in thousands of records, for `State.weighed`; None if it is not due, or not known."""
         if state.measure == "count" or member is None or state.first_owner() != member:
             self._since = None

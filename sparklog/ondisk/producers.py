@@ -21,7 +21,7 @@ _EXPIRATION = "producer.id.expiration.ms"
 _EXPIRATION_MS = "86400000"
 
 
-class Batch(NamedTuple):
+class ProducerBatch(NamedTuple):
     """A batch of a producer: the sequence of its first record, and its offsets from `base` to before `end`."""
 
     first: int
@@ -34,7 +34,7 @@ class Batch(NamedTuple):
         return (self.first + self.end - self.base) % SEQUENCES
 
     @classmethod
-    def of(cls, first: object, base: object, end: object) -> Batch:
+    def of(cls, first: object, base: object, end: object) -> ProducerBatch:
         """The batch with these values of fields. Damaged if one is out of its range."""
         at = integer(base, "base", 0, INT64_MAX)
         return cls(integer(first, "first", 0, SEQUENCES - 1), at, integer(end, "end", at + 1, min(INT64_MAX, at + SEQUENCES - 1)))
@@ -46,7 +46,7 @@ class Sent(NamedTuple):
     partition: int
     id: int
     epoch: int
-    batch: Batch
+    batch: ProducerBatch
 
 
 class Producer(NamedTuple):
@@ -54,7 +54,7 @@ class Producer(NamedTuple):
 
     epoch: int
     time: int
-    batches: tuple[Batch, ...]
+    batches: tuple[ProducerBatch, ...]
 
 
 Producers = Mapping[tuple[int, int], Producer]
@@ -73,7 +73,7 @@ def sent_of(fields: Fields, partitions: int, added: Iterable[tuple[int, int, int
     found = []
     for entry in fields.array("producers", _BATCHES_MAX) if "producers" in fields else []:
         its = Fields(entry)
-        batch = Batch.of(*map(its.value, ("first", "base", "end")))
+        batch = ProducerBatch.of(*map(its.value, ("first", "base", "end")))
         sent = Sent(its.integer("partition", most=partitions - 1), its.integer("id"), its.integer("epoch", most=EPOCH_MAX), batch)
         if batch.base < ends.get(sent.partition, 0):
             raise Damaged(f"`producers` has batches of partition {sent.partition} that overlap, or not in order of offsets")
@@ -104,10 +104,10 @@ def read_producers(fields: Fields, ends: Sequence[int]) -> Producers:
     return found
 
 
-def _batch(values: object) -> Batch:
+def _batch(values: object) -> ProducerBatch:
     if type(values) is not list or len(values) != 3:
         raise Damaged("`producers` has something other than a batch")
-    return Batch.of(*values)
+    return ProducerBatch.of(*values)
 
 
 def after(before: Producers, sent: Sequence[Sent], ends: Sequence[int], time: int, config: Mapping[str, str]) -> Producers:

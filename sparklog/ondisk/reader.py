@@ -130,13 +130,13 @@ class PartitionReader:
         end = reached = self._state.ends[self._partition]
         decompressed_max = max(bytes_max, self._decompressed_max)
         found: list[pa.RecordBatch] = []
-        stored = octets = held = 0
+        stored = size = held = 0
 
         def is_full() -> bool:
-            return octets >= decompressed_max or held >= PART_BYTES_MAX
+            return size >= decompressed_max or held >= PART_BYTES_MAX
 
         def read(segment: Segment, reader: SegmentReader, begin: int) -> Iterator[tuple[int, Part | None]]:
-            nonlocal stored, octets, held, reached
+            nonlocal stored, size, held, reached
             place = stop.place if stop and stop.segment == segment and stop.place.offset == begin else None
             batches = reader.batches(begin, place)
             for chunk in self._chunks(reader, _within(batches, bytes_max - stored, bool(stored))):
@@ -147,7 +147,7 @@ class PartitionReader:
                         held += found[-1].nbytes
                 place = chunk[-1][0].after
                 stored += sum(batch.header.total_bytes for batch, _ in chunk)
-                octets += sum(payload.bytes for _, payload in chunk)
+                size += sum(payload.bytes for _, payload in chunk)
                 yield place.offset, None
                 if is_full():
                     break
@@ -309,19 +309,19 @@ class PartitionReader:
         With `limit`, a chunk ends early when it is enough for that many records from the offset `start` on.
         """
         chunk: list[tuple[StoredBatch, Payload]] = []
-        octets = count = 0
+        size = count = 0
         for batch in batches:
             found = self._payload(reader, batch)
-            if chunk and (batch.header.control or octets + found.bytes > 2 * _CHUNK_BYTES):
+            if chunk and (batch.header.control or size + found.bytes > 2 * _CHUNK_BYTES):
                 yield chunk
-                chunk, octets, count = [], 0, 0
+                chunk, size, count = [], 0, 0
             chunk.append((batch, found))
-            octets += found.bytes
+            size += found.bytes
             count += batch.header.records
             enough = limit is not None and batch.last_offset >= start + limit and count >= limit
-            if batch.header.control or octets >= _CHUNK_BYTES or count >= _CHUNK_RECORDS or enough:
+            if batch.header.control or size >= _CHUNK_BYTES or count >= _CHUNK_RECORDS or enough:
                 yield chunk
-                chunk, octets, count = [], 0, 0
+                chunk, size, count = [], 0, 0
         if chunk:
             yield chunk
 

@@ -270,5 +270,5 @@ def is_stamped(field: int, relative: int, absolute: int) -> bool:
     """
     if field in (relative, absolute):
         return True
-    octets = (number.to_bytes(8, "big", signed=True) for number in (field, relative, absolute))
-    return all(one in others for one, *others in zip(*octets, strict=True))
+    fields = (number.to_bytes(8, "big", signed=True) for number in (field, relative, absolute))
+    return all(one in others for one, *others in zip(*fields, strict=True))

@@ -59,7 +59,7 @@ def shares_of(loads: Sequence[Load], new: float, horizon_s: float) -> list[int]:
     return [max(1, round(most * max(least, need) / greatest)) for need in needs]
 
 
-class _Look(NamedTuple):
+class _TopicLook(NamedTuple):
     at: float
     state: State
     routing: Routing
@@ -109,7 +109,7 @@ class Placement:
         self._files = self._logs.log(topic)
         self._table = None if table is None else OffsetTable(table, self._logs)
         self._clock = clock
-        self._last: _Look | None = None
+        self._last: _TopicLook | None = None
         self._speeds: dict[tuple[str, int], float] = {}
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
@@ -127,7 +127,7 @@ class Placement:
     def look(self) -> dict[int, int]:
         """The share of each open partition now. A first look, and one after a re-route, compares with nothing, and gives the weights."""
         state, routing = self._newest()
-        now = _Look(self._clock(), state, routing, {group: self._positions(group, state) for group in self.groups})
+        now = _TopicLook(self._clock(), state, routing, {group: self._positions(group, state) for group in self.groups})
         last, self._last = self._last, now
         of = [number for number, weight in enumerate(now.routing.weights) if weight]
         if last is None or (last.state.topic_id, last.routing.epoch) != (state.topic_id, now.routing.epoch) or now.at <= last.at:
@@ -149,7 +149,7 @@ class Placement:
             return {}
         return {each.partition: each.offset for each in found if each.topic_id == state.topic_id}
 
-    def _loads(self, last: _Look, now: _Look, rates: Mapping[int, float], seconds: float) -> list[Load]:
+    def _loads(self, last: _TopicLook, now: _TopicLook, rates: Mapping[int, float], seconds: float) -> list[Load]:
         """The speed of a group is measured while it has lag; it is known from before, or is the mean of the others, where it has none."""
         for group in self.groups:
             for number in rates:
@@ -168,7 +168,7 @@ class Placement:
                     loads[number] = load
         return [each if each.speed else each._replace(speed=1.0) for each in loads.values()]
 
-    def _new(self, last: _Look, now: _Look, rates: Mapping[int, float]) -> float:
+    def _new(self, last: _TopicLook, now: _TopicLook, rates: Mapping[int, float]) -> float:
         """The records a second of slots that were bound since the last look, by a sample of the newest records."""
         bound = {slot for slot, home in enumerate(last.routing.table) if home == UNBOUND and now.routing.table[slot] != UNBOUND}
         if not bound:

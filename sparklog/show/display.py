@@ -56,17 +56,17 @@ def rows(records: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
     return [{**row, "timestamp": time} for row, time in zip(found, times, strict=True)]
 
 
-def readable(octets: bytes | str | None, longest: int | None) -> str:
+def readable(data: bytes | str | None, longest: int | None) -> str:
     """Bytes as UTF-8 text of at most `longest` characters; `null` for None.
 
     Bytes that are not UTF-8, and characters that are not printable, become escapes.
     """
-    if octets is None:
+    if data is None:
         return "null"
-    text = octets if isinstance(octets, str) else octets[: None if longest is None else 4 * longest].decode(errors="backslashreplace")
+    text = data if isinstance(data, str) else data[: None if longest is None else 4 * longest].decode(errors="backslashreplace")
     if not text.isprintable():
         text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
-    cut = longest is not None and (len(text) > longest or (isinstance(octets, bytes) and len(octets) > 4 * longest))
+    cut = longest is not None and (len(text) > longest or (isinstance(data, bytes) and len(data) > 4 * longest))
     return f"{text[:longest]}…" if cut else text
 
 
@@ -81,10 +81,10 @@ def _row(tag: str, styles: Sequence[str], cells: Sequence[str]) -> str:
     return "<tr>" + "".join(f'<{tag} style="{style}">{html.escape(cell)}</{tag}>' for style, cell in aligned) + "</tr>"
 
 
-def field(name: str, octets: bytes | None) -> dict[str, str | None]:
+def field(name: str, data: bytes | None) -> dict[str, str | None]:
     """A field of a JSON object: text, or if it is not UTF-8 a field `<name>_base64`."""
     try:
-        return {name: None if octets is None else octets.decode()}
+        return {name: None if data is None else data.decode()}
     except UnicodeDecodeError as error:
         return {f"{name}_base64": base64.b64encode(error.object).decode()}
 

@@ -44,7 +44,7 @@ def word(request: Request, name: str, words: tuple[str, ...]) -> str:
     return text
 
 
-def octets(request: Request, name: str) -> bytes | None:
+def given_bytes(request: Request, name: str) -> bytes | None:
     """Bytes: a text in UTF-8, or `hex:` and hex digits, which may have spaces; None if it is empty or not given."""
     text = request.query_params.get(name, "")
     if not text:

@@ -64,12 +64,12 @@ class Search(NamedTuple):
     contains: bytes | None
 
 
-def shown(octets: Any, longest: int) -> dict[str, Any] | None:
+def shown(data: Any, longest: int) -> dict[str, Any] | None:
     """Bytes (a buffer) for the page: their number, and the first of them as text, or in hex if they are not UTF-8; None for None."""
-    if octets is None:
+    if data is None:
         return None
-    size = len(octets)
-    part = bytes(memoryview(octets)[:longest])
+    size = len(data)
+    part = bytes(memoryview(data)[:longest])
     try:
         return {"size": size, "text": part.decode()}
     except UnicodeDecodeError as error:
@@ -102,7 +102,7 @@ def header_of(header: Any, longest: int) -> dict[str, Any]:
     return {"key": shown(header["key"].as_buffer(), longest), "value": shown(header["value"].as_buffer(), longest)}
 
 
-class Records:
+class PagedRecords:
     """The records of a topic in one state, between some offsets of some partitions, and with times from `since` to before `until`."""
 
     def __init__(self, log: TopicLog, state: State, partitions: Sequence[int], since: int | None = None, until: int | None = None) -> None:

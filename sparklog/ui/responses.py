@@ -78,10 +78,10 @@ class Download(Response):
 
     _open = 0
 
-    def __init__(self, name: str, octets: bytes) -> None:
-        headers = {"content-disposition": f'attachment; filename="{name}"', "content-length": str(len(octets))}
+    def __init__(self, name: str, data: bytes) -> None:
+        headers = {"content-disposition": f'attachment; filename="{name}"', "content-length": str(len(data))}
         super().__init__(None, media_type="application/octet-stream", headers=headers)
-        self._octets = memoryview(octets)
+        self._data = memoryview(data)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if Download._open >= _DOWNLOADS:
@@ -90,8 +90,8 @@ class Download(Response):
         Download._open += 1
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            for first in range(0, len(self._octets), _PIECE):
-                await send({"type": "http.response.body", "body": bytes(self._octets[first : first + _PIECE]), "more_body": True})
+            for first in range(0, len(self._data), _PIECE):
+                await send({"type": "http.response.body", "body": bytes(self._data[first : first + _PIECE]), "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         finally:
             Download._open -= 1

@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 
 from sparklog.errors import SparklogError
 from sparklog.log import by_time
-from sparklog.ondisk.followed import Followed
+from sparklog.ondisk.newest_state import NewestState
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
@@ -36,7 +36,7 @@ class Tail:
 
     def __init__(self, log: TopicLog, partition: int | None, positions: Mapping[int, int] | None, topic_id: str | None) -> None:
         self._log = log
-        self._followed = Followed(log)
+        self._followed = NewestState(log)
         state = self._followed.state
         self.topic_id = topic_id or state.topic_id
         self._require_same(state)

@@ -21,7 +21,7 @@ from sparklog.ondisk.topic_logs import TopicLogs
 from sparklog.ondisk.totals import Totals
 from sparklog.ondisk.version import Segment
 from sparklog.ui import query
-from sparklog.ui.records import KEY_BYTES, MERGED_MAX, ROWS_MAX, Records, Search, header_of, rows_of, shown
+from sparklog.ui.records import KEY_BYTES, MERGED_MAX, ROWS_MAX, PagedRecords, Search, header_of, rows_of, shown
 from sparklog.ui.responses import text_of
 
 _SEGMENTS_MAX = 200
@@ -59,7 +59,7 @@ def records(logs: TopicLogs, request: Request) -> dict[str, Any]:
     begin, before = query.cursor(request, "from", state, partition), query.cursor(request, "before", state, partition)
     newest_first = query.word(request, "order", ("newest", "oldest")) == "newest"
     partitions = arguments.partitions(state, log.root, partition)
-    wanted = Search(query.octets(request, "key"), None, query.octets(request, "contains"))
+    wanted = Search(query.given_bytes(request, "key"), None, query.given_bytes(request, "contains"))
     searched = wanted != (None, None, None)
     if wanted.key is not None and partition is None:
         key = Key.of(state, wanted.key)
@@ -70,7 +70,7 @@ def records(logs: TopicLogs, request: Request) -> dict[str, Any]:
     since, until = query.millis(request, "since"), query.millis(request, "until")
     if since is not None and until is not None and until <= since:
         raise query.refused("until", request.query_params["until"], "it is not after the time to begin at, so no record can be in between")
-    found = Records(log, state, partitions, since, until)
+    found = PagedRecords(log, state, partitions, since, until)
     ranges = found.ranges
     about = {
         "topic": state.topic,
@@ -137,10 +137,10 @@ def record(logs: TopicLogs, request: Request) -> dict[str, Any]:
     return {"topic": state.topic, "partition": partition, "offset": offset, "start": state.starts[partition], "end": state.ends[partition]}
 
 
-def _part(octets: Any, begin: int, size: int) -> dict[str, Any] | None:
-    if octets is None:
+def _part(data: Any, begin: int, size: int) -> dict[str, Any] | None:
+    if data is None:
         return None
-    return {"size": len(octets), "from": begin, "hex": bytes(memoryview(octets)[begin : begin + size]).hex()}
+    return {"size": len(data), "from": begin, "hex": bytes(memoryview(data)[begin : begin + size]).hex()}
 
 
 def value(logs: TopicLogs, request: Request) -> tuple[str, bytes]:

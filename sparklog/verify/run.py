@@ -150,8 +150,8 @@ class _Checking:
                 self._progress(done, total)
         return found
 
-    def _is_worthwhile(self, octets: int, segments: int) -> bool:
-        return (0 if self._quick else octets) + segments * _SEGMENT_BYTES >= _WORTHWHILE_BYTES
+    def _is_worthwhile(self, size: int, segments: int) -> bool:
+        return (0 if self._quick else size) + segments * _SEGMENT_BYTES >= _WORTHWHILE_BYTES
 
     def again(self, before: Looked, now: Looked, seen: list[Finding]) -> tuple[list[Finding], list[Finding]]:
         """The findings in segments that were wrong before or were not there; and those of them that were seen before too."""

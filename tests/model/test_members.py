@@ -12,7 +12,7 @@ import pytest
 from model.scheduler import Process, Scheduler, Violation, first_violation
 
 from sparklog.assignors import Partition
-from sparklog.offsets.members import Registered, SharedTopic, State
+from sparklog.offsets.members import GroupState, Registered, SharedTopic
 
 TOPIC = {"t": SharedTopic("id", 3)}
 RECORDS = 6
@@ -26,7 +26,7 @@ class Table:
     def __init__(self) -> None:
         self.number = 0
         self.generation = 1
-        self.state = State("sticky").with_topics(TOPIC)
+        self.state = GroupState("sticky").with_topics(TOPIC)
         self.greatest: dict[tuple[int, Partition], int] = {}
         """By generation and partition, the greatest offset among the rows."""
         self.versions: dict[str, int] = {}
@@ -42,7 +42,7 @@ class Table:
     def change(
         self,
         number: int,
-        state: State,
+        state: GroupState,
         moved: Mapping[Partition, int] | None = None,
         versions: Mapping[str, int] | None = None,
         generation: int | None = None,

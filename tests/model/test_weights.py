@@ -11,7 +11,7 @@ import pytest
 
 from sparklog.assignors import Partition
 from sparklog.offsets import members
-from sparklog.offsets.members import Registered, SharedTopic, State
+from sparklog.offsets.members import GroupState, Registered, SharedTopic
 
 ROUNDS = 60
 """An hour."""
@@ -20,7 +20,7 @@ RULES = {"whether members are out of balance": ("_UNEVEN", Fraction(0)), "whethe
 """The limits that a member asks, and values with which it asks nothing."""
 
 
-def settled(state: State) -> State:
+def settled(state: GroupState) -> GroupState:
     """After all members gave up what others want, and took what they want."""
     for member in state.members:
         state = state.released(member, state.to_release(member))
@@ -29,21 +29,21 @@ def settled(state: State) -> State:
     return state
 
 
-def begun(seed: int) -> tuple[random.Random, State]:
+def begun(seed: int) -> tuple[random.Random, GroupState]:
     """A group of some members, which shared the partitions by their number."""
     chance = random.Random(seed)
-    state = State("sticky-rate").with_topics({"t": SharedTopic("id", chance.randrange(8, 40))})
+    state = GroupState("sticky-rate").with_topics({"t": SharedTopic("id", chance.randrange(8, 40))})
     for number in range(chance.randrange(2, 6)):
         state = settled(state.joined(Registered(f"m{number}", ("t",), capacity=chance.choice((1, 1, 2)))))
     return chance, state
 
 
-def loads(chance: random.Random, state: State) -> dict[Partition, int]:
+def loads(chance: random.Random, state: GroupState) -> dict[Partition, int]:
     """A load for each partition: a few are much busier than the others."""
     return {each: int(chance.paretovariate(1.0) * 10) for each in state.shares}
 
 
-def greatest(state: State, of: Mapping[Partition, int]) -> Fraction:
+def greatest(state: GroupState, of: Mapping[Partition, int]) -> Fraction:
     """The greatest load of a member, by the mean."""
     total = {id: sum(1 + of[each] for each in state.owned(id)) for id in state.members}
     mean = Fraction(sum(total.values()), sum(each.capacity for each in state.members.values()))

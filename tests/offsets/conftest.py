@@ -46,4 +46,4 @@ def world(tmp_path: Path) -> Iterator[World]:
     yield made
     for each in made.opened:
         if each._membership is not None:
-            each._membership._pulse.stop(5)
+            each._membership._heartbeater.stop(5)

@@ -23,7 +23,7 @@ from sparklog.offsets import MemberSettings
 if TYPE_CHECKING:
     from offsets.core_world import World
 
-from offsets.core_parts import HEARTBEAT, INTERVAL, NAMES, SESSION, ByProgram, Fault, Killed, Lock, Pulse, Topics, batch_of
+from offsets.core_parts import HEARTBEAT, INTERVAL, NAMES, SESSION, ByProgram, Fault, Heartbeater, Killed, Lock, Topics, batch_of
 
 
 class Consumer:
@@ -43,12 +43,12 @@ class Consumer:
         table: Any = SimpleNamespace(path="table", root="root", generations=world.table, topics=Topics(world))
 
         self.member = Membership.__new__(Membership)
-        pulse, standing.Pulse = standing.Pulse, lambda *given: Pulse(world, given[3])  # type: ignore[assignment,misc]
+        heartbeater, standing.Heartbeater = standing.Heartbeater, lambda *given: Heartbeater(world, given[3])  # type: ignore[assignment,misc]
         try:
             timed = MemberSettings(world.assignor, session_s=SESSION, heartbeat_s=HEARTBEAT)
             self.member.__init__(table, "g", timed, self.core.beginning, lambda: world.now)  # type: ignore[misc]
         finally:
-            standing.Pulse = pulse  # type: ignore[misc]
+            standing.Heartbeater = heartbeater  # type: ignore[misc]
         self.member._lock = Lock()  # type: ignore[assignment]
         self.group = Shared(self.member)
         self.told: dict[TopicPartition, Any] = {}
@@ -105,7 +105,7 @@ class Consumer:
                 world.now += request.seconds
             case ask.ListTopics():
                 return [name for name, topic in world.topics.items() if topic]
-            case ask.Look():
+            case ask.LookAtTopics():
                 return {name: world.state_of(name) for name in request.topics}
             case ask.Fetch():
                 return self.fetched(request)
@@ -126,11 +126,11 @@ class Consumer:
                     self.fetched_to = {}
                     return False
                 return True
-            case ask.Positions():
+            case ask.LookAtPositions():
                 if (world.quiet or world.depth < 2) and world.random.random() < 0.3:
                     world.call("commit")  # just before the look
                 return self.group.positions()
-            case ask.Commit():
+            case ask.CommitSync():
                 if world.lossy and world.chance(0.2):
                     raise SparklogError("OFFSETS_TABLE", table="table", cause="the disk is full")
                 return self.group.commit(request.ats)
@@ -170,17 +170,17 @@ class Consumer:
         if ats and self.world.depth < 2 and self.world.chance(0.7):
             self.world.soon = lambda: self.world.operate(ats)
 
-    def fetched(self, request: Any) -> ask.Part:
+    def fetched(self, request: Any) -> ask.FetchReply:
         topic = self.world.topics.get(request.partition.topic)
         if topic is None or topic.id != request.topic_id or request.offset < topic.starts[request.partition.partition]:
-            return ask.Part([], request.offset, topic.state if topic else None)
-        end = min(len(topic.records[request.partition.partition]), request.offset + request.octets)
+            return ask.FetchReply([], request.offset, topic.state if topic else None)
+        end = min(len(topic.records[request.partition.partition]), request.offset + request.bytes_max)
         share = self.core.shares[request.partition]
         if topic.starts[share.number] < request.offset < self.fetched_to.get(share, 0):
             raise Fault(f"{self.name} fetched {request.partition} at {request.offset} again, after {self.fetched_to[share]}")
         if self.core.states.get(topic.name) is topic.state:
             self.fetched_to[share] = end
-        return ask.Part([batch_of(topic.life).slice(request.offset, end - request.offset)], end, topic.state)
+        return ask.FetchReply([batch_of(topic.life).slice(request.offset, end - request.offset)], end, topic.state)
 
     def tell(self, event: str, partitions: list[TopicPartition]) -> BaseException | None:
         for each in partitions:

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from sparklog import SparklogError
 from sparklog.batches.columns import SCHEMA
-from sparklog.membership import pulse
+from sparklog.membership import heartbeater
 from sparklog.offsets import rows
 from sparklog.offsets.generations import Generations
 from sparklog.offsets.heartbeats import Mark
-from sparklog.offsets.members import SharedTopic, State
+from sparklog.offsets.members import GroupState, SharedTopic
 from sparklog.offsets.rows import Group, Position
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Table(Generations):
         self.world.interrupt()
         return self.newest
 
-    def state(self, name: str) -> tuple[int, int, State | None]:
+    def state(self, name: str) -> tuple[int, int, GroupState | None]:
         self.world.interrupt()
         return self.number, self.newest.generation, self.newest.state
 
@@ -216,8 +216,8 @@ class Beats:
             self.marks.pop(each, None)
 
 
-class Pulse(pulse.Pulse):
-    """The pulse of a member by the world's clock, with heartbeats in the world, and without a thread."""
+class Heartbeater(heartbeater.Heartbeater):
+    """The heartbeats of a member by the world's clock, with heartbeats in the world, and without a thread."""
 
     def __init__(self, world: World, commits: Callable[[Iterable[str]], Mapping[str, int]]) -> None:
         super().__init__("table", "g", SESSION, commits, lambda: world.now)

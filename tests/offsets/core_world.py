@@ -21,7 +21,7 @@ from offsets.core_parts import NAMES, Beats, Done, Fault, Killed, Table, Topic
 
 from sparklog import SparklogError
 from sparklog.errors import GenerationFenced, RetryError
-from sparklog.membership import pulse, standing
+from sparklog.membership import heartbeater, standing
 from sparklog.offsets import generations, rows
 from sparklog.offsets.rows import Group, Position
 
@@ -342,7 +342,7 @@ class World(Model):
 def patched(patch: Any) -> None:
     """Gives members the clock of the world, its chance, and its pauses."""
     patch.setattr(standing, "clock", lambda: World.current.now)
-    for each in (standing, pulse):
+    for each in (standing, heartbeater):
         patch.setattr(each, "pause", lambda seconds: World.current.wait(seconds))
     patch.setattr(generations, "time", SimpleNamespace(monotonic=lambda: World.current.now))
     patch.setattr(standing, "attempts", lambda: World.current.pause())

@@ -99,7 +99,7 @@ class Thread(Member):
 
     def end(self) -> None:
         if (of := self.driver.consumer) is not None and of._membership is not None:
-            of._membership._pulse.stop(5)
+            of._membership._heartbeater.stop(5)
 
 
 class Process(Member):

@@ -24,7 +24,7 @@ from sparklog.consumer.reading import Reading
 from sparklog.membership import Membership
 from sparklog.membership.standing import Standing
 from sparklog.offsets.generations import Generations
-from sparklog.offsets.members import Held, Registered, State
+from sparklog.offsets.members import GroupState, Held, Registered
 
 SEEDS = 2_000
 
@@ -114,7 +114,7 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
     "3: nothing asks whether the member is live": (Shared, "is_live", lambda self: True),
     "3: a loop does not ask whether the member is live": changed(Reading, "give", (" or not is_live()", "")),
     "3: a position beyond a cut goes back to it": changed(Reading, "_take_of", ("min(self._end(share), end)", "self._end(share)")),
-    "4: a joiner takes a topic that it finds first for an old one": (State, "has_read", lambda *_: None),
+    "4: a joiner takes a topic that it finds first for an old one": (GroupState, "has_read", lambda *_: None),
     "4: the next process does not know what the group read": (Registered, "has_read", lambda *_: False),
     "4: what is new is counted from the join, not from the call": changed(
         Beliefs, "beginning", ("max(start, self._ends.get((partition, topic_id), start))", "end")
@@ -141,7 +141,7 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
     "7: an operator does not announce itself": (Generations, "_announce", lambda *_: False),
     "8: what comes before a record that fails is dropped": changed(Reading, "poll", ("if records:", "if records and error is None:")),
     "a group of another assignor that died keeps others out": changed(
-        Standing, "_enter", ("dead = self._pulse.dead(before.sessions(but=me), self._settings.heartbeat_s)", "pass")
+        Standing, "_enter", ("dead = self._heartbeater.dead(before.sessions(but=me), self._settings.heartbeat_s)", "pass")
     ),
     "a program that polls without a wait has no turns": changed(Reading, "finds_nothing", (" or now - self._looked >= self._turn_s", "")),
     "a program in a long batch does not see who came and died": changed(Membership, "_beat", ("self._watched[1]", "self._state")),

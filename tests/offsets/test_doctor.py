@@ -20,7 +20,7 @@ import sparklog
 from sparklog.__main__ import main
 from sparklog.offsets import OffsetTable, rows
 from sparklog.offsets.doctor import GroupDiagnosis, GroupFinding
-from sparklog.offsets.members import Registered, State
+from sparklog.offsets.members import GroupState, Registered
 
 
 def files(folder: Path) -> dict[str, tuple[int, int]]:
@@ -36,15 +36,15 @@ def rules(found: GroupDiagnosis) -> dict[str, GroupFinding]:
     return {each.rule: each for each in found}
 
 
-def put(table: OffsetTable, **changes: Any) -> State:
+def put(table: OffsetTable, **changes: Any) -> GroupState:
     """Changes the state of group `g` as a member of another program would."""
     number, generation, state = table.generations.state("g")
-    after = dataclasses.replace(state or State("sticky"), **changes)
+    after = dataclasses.replace(state or GroupState("sticky"), **changes)
     table.generations.commit("g", number + 1, generation, [rows.note_of_members("g", generation, "other", "test", after)])
     return after
 
 
-def add(table: OffsetTable, member: Registered) -> State:
+def add(table: OffsetTable, member: Registered) -> GroupState:
     _, _, state = table.generations.state("g")
     assert state is not None
     return put(table, members={**state.members, member.id: member})
@@ -121,7 +121,7 @@ def processes_of_two(tmp_path: Path) -> Iterator[Group]:
 
 def test_heartbeats_in_another_folder_are_not_seen(world: World, tmp_path: Path) -> None:
     one = world.consumer("t", enable_auto_commit=False, session_timeout_ms=1_500)
-    one._membership._pulse._heartbeats.folder = tmp_path / "container.members"  # type: ignore[union-attr]
+    one._membership._heartbeater._heartbeats.folder = tmp_path / "container.members"  # type: ignore[union-attr]
     read(one)
     found = world.table.doctor("g", watch_s=0.6)
     unseen = rules(found)["heartbeats-not-seen"]
@@ -179,12 +179,12 @@ def test_a_program_that_waits_to_join_is_told_of(world: World) -> None:
     one = world.consumer("t")
     one.poll(0)
     stranger = world.consumer("t", partition_assignment_strategy="range")
-    pulse = stranger._membership._pulse  # type: ignore[union-attr]
-    pulse.write("stranger-1", 0)
+    heartbeater = stranger._membership._heartbeater  # type: ignore[union-attr]
+    heartbeater.write("stranger-1", 0)
     looks = world.table.generations.group
 
     def group(name: str) -> Any:
-        pulse.write("stranger-1", 0)
+        heartbeater.write("stranger-1", 0)
         return looks(name)
 
     world.table.generations.group = group  # type: ignore[method-assign]
@@ -335,7 +335,7 @@ def test_a_member_that_a_cut_waits_for(at_cut: AtCut) -> None:
     told = [each for each in at_cut.table.doctor("g", watch_s=2) if each.rule == "partition-at-cut"]
     assert told and all(f"Member {one._membership.id} owns it" in each.text for each in told)  # type: ignore[union-attr]
     assert {each.severity for each in told} == {"warning"}
-    one._membership._pulse.stop(5)  # type: ignore[union-attr]
+    one._membership._heartbeater.stop(5)  # type: ignore[union-attr]
     told = [each for each in at_cut.table.doctor("g", watch_s=3.1) if each.rule == "partition-at-cut"]
     assert {each.severity for each in told} == {"error"}
     _, _, state = at_cut.table.generations.state("g")

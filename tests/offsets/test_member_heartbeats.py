@@ -14,7 +14,7 @@ from handmade import Topic, records
 from offsets.member_world import Group, Process, Thread
 from offsets.programs import WAIT_S, World, share_out, until
 
-from sparklog.membership.pulse import Pulse
+from sparklog.membership.heartbeater import Heartbeater
 from sparklog.offsets.heartbeats import Heartbeats
 
 SESSION_S = Thread.mortal_ms // 1000
@@ -37,7 +37,7 @@ def unseen(threads: Group, count: int, **more: Any) -> list[Any]:
     for number in range(count):
         (member,) = threads.start()
         threads.open(member, mortal=True, heartbeat_interval_ms=20_000, **more)
-        member.driver.consumer._membership._pulse._heartbeats.folder = threads.folder / f"container-{number}.members"
+        member.driver.consumer._membership._heartbeater._heartbeats.folder = threads.folder / f"container-{number}.members"
         found.append(member)
     threads.until(lambda: (state := threads.state()) is not None and len(state.members) == count, found)
     return found
@@ -141,7 +141,7 @@ def test_a_member_that_dies_while_others_work_is_expired_without_a_poll(threads:
 def test_a_member_that_joins_expires_those_that_died_under_the_same_assignor(world: World) -> None:
     one = world.consumer("t", session_timeout_ms=1_500)
     one.poll(0)
-    one._membership._pulse.stop(5)  # type: ignore[union-attr] # as if it were killed
+    one._membership._heartbeater.stop(5)  # type: ignore[union-attr] # as if it were killed
     two = world.consumer("t")
     end = time.monotonic() + WAIT_S
     while len(two.assignment()) < 2:
@@ -179,29 +179,29 @@ def test_a_member_takes_a_share_up_with_its_next_poll_and_does_not_wait_for_its_
 def test_an_observer_looks_again_when_the_session_of_a_silent_member_ends(tmp_path: Path):
     """Else it would look with its next heartbeat, which may come a tenth of a session later."""
     clock, folder = iter([0, 0, 0, 2, 2, 7.5, 7.5, 10, 10]), str(tmp_path / "offsets")
-    pulse = Pulse(folder, "g", 10, lambda members: dict.fromkeys(members, 0), lambda: next(clock))
+    heartbeater = Heartbeater(folder, "g", 10, lambda members: dict.fromkeys(members, 0), lambda: next(clock))
     for member in ("a", "b"):
-        pulse._heartbeats.write(member, 1, 1)
-    assert pulse.pause_s(3) == 3
+        heartbeater._heartbeats.write(member, 1, 1)
+    assert heartbeater.pause_s(3) == 3
     pauses = []
     for silent in ([], [], [], ["a"]):
-        assert pulse.silent({"a": 10, "b": 30}) == silent
-        pauses.append(pulse.pause_s(3))
+        assert heartbeater.silent({"a": 10, "b": 30}) == silent
+        pauses.append(heartbeater.pause_s(3))
     assert pauses == [3, 3, 2.5, 3]
 
 
 def test_a_member_looks_each_tenth_of_a_second_whether_it_was_called(tmp_path: Path):
     """Else each poll that returns few records would look at a file."""
     now = 0.0
-    pulse = Pulse(str(tmp_path / "offsets"), "g", 10, lambda members: dict.fromkeys(members, 0), lambda: now)
-    pulse._heartbeats.write("a", 1, 1)
-    assert not pulse.is_called("a")
-    pulse.call(["a", "gone"])
-    assert not pulse.is_called("a")
+    heartbeater = Heartbeater(str(tmp_path / "offsets"), "g", 10, lambda members: dict.fromkeys(members, 0), lambda: now)
+    heartbeater._heartbeats.write("a", 1, 1)
+    assert not heartbeater.is_called("a")
+    heartbeater.call(["a", "gone"])
+    assert not heartbeater.is_called("a")
     now = 0.25
-    assert pulse.is_called("a")
+    assert heartbeater.is_called("a")
     now = 0.5
-    assert not pulse.is_called("a")
+    assert not heartbeater.is_called("a")
 
 
 def test_a_member_that_has_left_is_not_called(tmp_path: Path):

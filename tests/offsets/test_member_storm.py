@@ -20,7 +20,7 @@ from offsets.member_world import REPOSITORY
 
 from sparklog import Consumer
 from sparklog.offsets import OffsetTable
-from sparklog.offsets.members import State
+from sparklog.offsets.members import GroupState
 from sparklog.offsets.rows import is_note, positions
 
 
@@ -74,7 +74,7 @@ class Storm:
         self.frozen[number] = time.monotonic() + 1.5 * self.session_s
         self.troubled.add(number)
 
-    def look(self) -> State | None:
+    def look(self) -> GroupState | None:
         """Wakes what was frozen for long enough, and notes which partitions have no living owner."""
         for number in [each for each, until in self.frozen.items() if time.monotonic() > until]:
             del self.frozen[number]
@@ -199,9 +199,9 @@ def expired(notes: list) -> set[int]:
 def bound(notes: list) -> tuple[int, int]:
     """How many partitions must go from a member that stays to another one, by the sizes of shares alone; and how many did."""
     least = made = 0
-    before: State | None = None
+    before: GroupState | None = None
     for row in notes:
-        state = State.of(json.loads(row.metadata))
+        state = GroupState.of(json.loads(row.metadata))
         if state and before and state.members.keys() != before.members.keys():
             owners = {each: owner for each, share in before.shares.items() if (owner := share.owner or share.wanted_by) in state.members}
             now = {each: share.wanted_by for each, share in state.shares.items()}

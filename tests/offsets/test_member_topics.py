@@ -16,7 +16,7 @@ from offsets.member_world import REPOSITORY, Group, each_of, events, got, partit
 import sparklog
 from sparklog.offsets import rows
 from sparklog.offsets.heartbeats import Heartbeats
-from sparklog.offsets.members import Registered, SharedTopic, State
+from sparklog.offsets.members import GroupState, Registered, SharedTopic
 
 
 def test_a_topic_that_is_deleted_and_created_again(four: Group):
@@ -200,6 +200,6 @@ def test_starting_offsets_of_a_share(threads: Group):
 
 
 def test_a_share_of_a_topic_that_is_gone_meanwhile_is_not_released():
-    state = State("sticky").joined(Registered("m", ("t",))).with_topics({"t": SharedTopic("id", 3)}).taken("m")
+    state = GroupState("sticky").joined(Registered("m", ("t",))).with_topics({"t": SharedTopic("id", 3)}).taken("m")
     gone = state.with_topics({})
     assert gone.released("m", [("t", 0)]) == gone

@@ -12,7 +12,7 @@ from offsets.member_world import Group, Thread, got
 
 import sparklog
 from sparklog.offsets import weights
-from sparklog.offsets.members import MemberSettings, Registered, SharedTopic, State
+from sparklog.offsets.members import GroupState, MemberSettings, Registered, SharedTopic
 
 
 @pytest.fixture
@@ -134,16 +134,16 @@ def test_partitions_that_cannot_be_measured_stay_as_they_are(six: Group, caplog:
 
 
 def test_weights_are_stored_and_read() -> None:
-    state = State("sticky-rate").joined(Registered("m", ("t",))).with_topics({"t": SharedTopic("id", 3)}).taken("m")
+    state = GroupState("sticky-rate").joined(Registered("m", ("t",))).with_topics({"t": SharedTopic("id", 3)}).taken("m")
     state = state.joined(Registered("n", ("t",))).released("m", [("t", 2)]).taken("n")
     state = state.weighed({("t", 0): 1000, ("t", 1): 1000})
     stored = json.loads(json.dumps(state.stored()))
     assert stored["weights"] == {"t": [512, 512, 0]}
-    assert State.of(stored) == dataclasses.replace(state, weights=dict.fromkeys([("t", 0), ("t", 1)], 512) | {("t", 2): 0})
-    assert State.of({name: value for name, value in stored.items() if name != "weights"}) == dataclasses.replace(state, weights={})
+    assert GroupState.of(stored) == dataclasses.replace(state, weights=dict.fromkeys([("t", 0), ("t", 1)], 512) | {("t", 2): 0})
+    assert GroupState.of({name: value for name, value in stored.items() if name != "weights"}) == dataclasses.replace(state, weights={})
     for wrong in (-1, 2.0, "8", None, 2**63):
         with pytest.raises(ValueError, match="weight"):
-            State.of({**stored, "weights": {"t": [wrong]}})
+            GroupState.of({**stored, "weights": {"t": [wrong]}})
     again = state.with_topics({"t": SharedTopic("other", 3)})
     assert again.weights == {}
 

@@ -175,7 +175,7 @@ def test_a_callback_cannot_iterate(world: World) -> None:
 def test_members_that_died_under_another_assignor_make_room(world: World) -> None:
     one = world.consumer("t", partition_assignment_strategy="range", session_timeout_ms=600)
     one.poll(0)
-    one._membership._pulse.stop(5)  # type: ignore[union-attr] # as if it were killed
+    one._membership._heartbeater.stop(5)  # type: ignore[union-attr] # as if it were killed
     two = world.consumer("t", session_timeout_ms=600)
     assert read(two).keys() == {"t-0", "t-1"}
     three = world.consumer("t", partition_assignment_strategy="range")

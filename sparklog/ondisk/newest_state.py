@@ -10,7 +10,7 @@ from sparklog.ondisk.topic_log import TopicLog
 _ASK_S = 1.0
 
 
-class Followed:
+class NewestState:
     """The newest state of a topic that is known."""
 
     state: State

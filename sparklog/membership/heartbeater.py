@@ -1,4 +1,4 @@
-"""The pulse of a member: its heartbeats, whether it is live by them, and which other members are silent."""
+"""The heartbeats of a member: writes them, and says whether the member is live, and which other members are silent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CALLS_S = 0.1
 _EXIT_S = 10
 """A process that ends waits so long for the heartbeats that are on their way: deltalake crashes where Python ends beneath it."""
 
-_BEATING: weakref.WeakSet[Pulse] = weakref.WeakSet()
+_BEATING: weakref.WeakSet[Heartbeater] = weakref.WeakSet()
 
 
 def _stop_all() -> None:
@@ -37,8 +37,8 @@ def _stop_all() -> None:
 atexit.register(_stop_all)
 
 
-class Pulse:
-    """The pulse of one member after another, as a consumer joins again. Times are in seconds. Threads may share it."""
+class Heartbeater:
+    """Heartbeats of one member after another, as a consumer joins again. Times are in seconds. Threads may share it."""
 
     def __init__(
         self,

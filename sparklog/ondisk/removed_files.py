@@ -11,14 +11,14 @@ from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 
 
-class Waiting(NamedTuple):
+class RemovedFiles(NamedTuple):
     """How many files wait, and how many bytes of the disk come back with them."""
 
     files: int
     bytes: int
 
     @classmethod
-    def of(cls, log: TopicLog, state: State) -> Waiting | None:
+    def of(cls, log: TopicLog, state: State) -> RemovedFiles | None:
         """The files of a topic that wait; None if one of the version files that name them cannot be read.
 
         Reads those from the boundary on.
