@@ -44,7 +44,7 @@ record CatalogTarget(String path, Map<String, String> settings, String topic, St
     return topic != null && about == null;
   }
 
-  /** The options of a read or write of it: those that say where it is, and {@code more} over them. */
+  /** The options of a read or write of it: the options that say where it is, and {@code more} over them. */
   CaseInsensitiveStringMap options(Map<String, String> more) {
     Map<String, String> options = new HashMap<>(settings);
     options.put("path", path);
@@ -55,7 +55,7 @@ record CatalogTarget(String path, Map<String, String> settings, String topic, St
     return new CaseInsensitiveStringMap(options);
   }
 
-  /** The newest state of the topic; empty if there is none. Its cost does not depend on the other topics of the root. */
+  /** The newest state of the topic; empty without a state. Its cost does not depend on the other topics of the root. */
   Optional<State> state() {
     try {
       ReadableTopics.requireLegal(topic);

@@ -26,7 +26,7 @@ import org.apache.spark.sql.types.StructType;
 final class Definition {
   private static final String CREATE = "CREATE TABLE";
 
-  /** Properties by which Spark says what needs no word: its default format, and the user's name. */
+  /** Properties of Spark that the user did not give: the default format, and the user's name. */
   private static final Set<String> SPARKS = Set.of(TableCatalog.PROP_PROVIDER, TableCatalog.PROP_OWNER);
 
   private Definition() {}
@@ -57,8 +57,8 @@ final class Definition {
   /**
    * The options of the write that CREATE TABLE … AS SELECT, or a save, begins a topic with. The write checks them and the columns.
    *
-   * @param isSave whether it is a save in the format: that takes options of reads too, and has the columns of Kafka's, also if its data are
-   *     text; otherwise, columns of STRING make the topic's so
+   * @param isSave whether it is a save in the format. Such a save takes options of reads too, and has Kafka's columns, also if its data are
+   *     text. Otherwise, columns of STRING make the topic's columns STRING
    * @throws PartlogException STATEMENT_UNSUPPORTED, TOPIC_NAME_ILLEGAL, COLUMN_TYPE, OPTION_UNKNOWN, OPTION_VALUE
    */
   static Map<String, String> createAs(String name, CatalogTarget place, TableInfo info, boolean isSave) {
@@ -87,7 +87,7 @@ final class Definition {
         : column.equalsIgnoreCase(Columns.VALUE) ? TopicConfig.VALUE_TYPE : null;
   }
 
-  /** @param ofWrite whether OPTIONS may be those of a write too; TBLPROPERTIES are those of the topic only */
+  /** @param ofWrite whether OPTIONS may have options of a write too; TBLPROPERTIES are those of the topic only */
   private static Map<String, String> properties(String name, CatalogTarget place, TableInfo info, boolean ofWrite) {
     if (place.topic() != null) {
       ReadableTopics.requireLegal(place.topic());

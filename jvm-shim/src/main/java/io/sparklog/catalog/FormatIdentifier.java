@@ -8,13 +8,14 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * The name of what one load or save in the format is about. Spark hands this very object back to the catalog, so it carries the options;
- * only where a save may create a topic does Spark go by the parts of the name.
+ * The name of the target of one load or save in the format. Spark hands this very object back to the catalog, so it carries the options.
+ * Only if a save may create a topic does Spark use the parts of the name.
  */
 final class FormatIdentifier implements Identifier {
   /**
-   * The last one that this thread made: a save runs on the thread that began it. It is told by the object that its name is, which Spark
-   * hands on: so no other save has its options, nor a statement that follows one that failed, although both are about the same topic.
+   * The last identifier that this thread made: a save runs on the thread that began it. It is recognized by the identity of its name
+   * object, which Spark hands on unchanged. So another save does not get its options, nor does a statement after a failed save of the same
+   * topic.
    */
   private static final ThreadLocal<FormatIdentifier> LAST = new ThreadLocal<>();
 
@@ -39,8 +40,8 @@ final class FormatIdentifier implements Identifier {
   }
 
   /**
-   * The settings of a file system among the options of the save that this thread has begun, if it is about {@code name}: Spark hands on no
-   * more than the parts of a name where a save may create a topic, and this is to be looked up before that.
+   * The settings of a file system among the options of the save that this thread has begun, if it is about {@code name}: If a save may
+   * create a topic, Spark hands on only the parts of the name. This identifier is looked up before that.
    */
   static Map<String, String> settingsOf(Identifier name) {
     return isBegun(name) ? LAST.get().settings() : Map.of();
@@ -52,7 +53,7 @@ final class FormatIdentifier implements Identifier {
     return last != null && last.name() == name.name();
   }
 
-  /** The load or save of {@code name} has what it needs. */
+  /** The load or save of {@code name} has its options now. */
   static void ended(Identifier name) {
     if (isBegun(name)) {
       LAST.remove();

@@ -119,7 +119,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     return SparkErrors.run(() -> new TopicTable(shown(identifier), place, config, topicId, null, Map.of()));
   }
 
-  /** Spark says by these what a statement is about to do. It has no words of its own for a MERGE into a table that takes any columns. */
+  /** Spark names the next action of a statement by these. It has no words of its own for a MERGE into a table that takes any columns. */
   @Override
   public Table loadTable(Identifier identifier, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
     Table table = loadTable(identifier);
@@ -155,7 +155,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     return SparkErrors.run(() -> new TopicTable(shown(identifier), place, state.config(), state.topicId(), asked, past.of(place)));
   }
 
-  /** @throws NoSuchTableException if the name cannot be one; STATEMENT_UNSUPPORTED if it is one of another kind */
+  /** @throws NoSuchTableException if the name cannot be one; STATEMENT_UNSUPPORTED if the statement is of another kind */
   private CatalogTarget requireTopic(String statement, Identifier identifier) throws NoSuchTableException {
     CatalogTarget place = SparkErrors.run(() -> names.table(identifier)).orElseThrow(() -> new NoSuchTableException(identifier));
     if (!place.isTopic()) {
@@ -176,7 +176,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       return SparkErrors.run(() -> {
         Connector.requireOfApplication();
         TopicConfig config = TopicConfig.of(Definition.create(shown(identifier), place, info));
-        // The topic is not looked up: another session may have dropped it by now.
+        // The topic is not looked up: another session may have dropped it.
         return table(identifier, place, config, new TopicStatements(place.root(), place.topic()).create(config));
       });
     } catch (NoSuchTableException e) {
@@ -230,7 +230,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
   @Override
   public Table alterTable(Identifier identifier, TableChange... changes) throws NoSuchTableException {
     CatalogTarget place = requireTopic("ALTER TABLE", identifier);
-    // Spark has looked the table up by this very object, on this thread: what is altered is the topic that it found.
+    // Spark has looked the table up by this very object, on this thread. So the statement alters the topic that this look-up found.
     LoadedTopic last = found.get();
     String topicId = last != null && last.name() == identifier
         ? last.topicId()
@@ -288,7 +288,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       try {
         root.requireReadable();
       } catch (PartlogException e) {
-        // The catalog's own root is made by its first topic; one that the statement names should be there.
+        // The first topic of a catalog makes the catalog's own root. A root that the statement names must exist.
         if (isOfCatalog && e.id().equals("ROOT_NOT_FOUND")) {
           return new Identifier[0];
         }

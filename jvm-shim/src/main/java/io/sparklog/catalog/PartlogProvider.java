@@ -28,8 +28,8 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * {@code format("partlog")}. Spark makes one for each load and save.
  *
- * <p>It is a StreamSourceProvider only because Spark asks that for a schema where a stream is defined: what is wrong with its options is
- * told there. {@link PartlogTable} is what is read.
+ * <p>It is a StreamSourceProvider only because Spark asks such a provider for a schema when a stream is defined. Wrong options are refused
+ * then. A read reads {@link PartlogTable}.
  */
 public class PartlogProvider implements SupportsCatalogOptions, SessionConfigSupport, DataSourceRegister, StreamSourceProvider {
   /** The name of the format, of its catalog and of its settings. */
@@ -67,8 +67,8 @@ public class PartlogProvider implements SupportsCatalogOptions, SessionConfigSup
   }
 
   /**
-   * The catalog of the format's name, which a session that has only the jar gets here. Spark looks for it in the settings of this thread,
-   * which are not a session's where none is active, as in a thread of the user's.
+   * The catalog of the format's name, which a session that has only the jar gets here. Spark looks for it in the settings of this thread.
+   * If no session is active, such as in a thread of the user, these are not the settings of a session.
    */
   @Override
   public String extractCatalog(CaseInsensitiveStringMap options) {
@@ -97,7 +97,7 @@ public class PartlogProvider implements SupportsCatalogOptions, SessionConfigSup
     });
   }
 
-  /** By the one option that only {@code writeStream.start} has: Spark does not say for what it makes a table. */
+  /** By the one option that only {@code writeStream.start} has: Spark does not name the use of a table when it makes the table. */
   private static boolean isSinkOfStream(Set<String> options) {
     return options.stream().anyMatch(PartlogTable.CHECKPOINT::equalsIgnoreCase)
         && options.stream().noneMatch(option -> Options.isOnlyOfReads(option));

@@ -62,7 +62,7 @@ class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColum
   }
 
   /**
-   * Looks at few options only: it is not known yet whether it is a read or a write, on which the check of the others depends.
+   * Looks at few options only. The check of the others depends on whether it is a read or a write, which is not known yet.
    *
    * @throws PartlogException OPTION_VALUE
    */
@@ -101,8 +101,8 @@ class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColum
   }
 
   /**
-   * The root, if the table names one. A table of Spark's catalog that does not is kept at a place of Spark's choice, and Spark would delete
-   * a log there when the table is dropped or replaced.
+   * The root, if the table names one. Otherwise Spark's catalog keeps the table at a place of its choice. Spark would delete a log there
+   * when the table is dropped or replaced.
    *
    * @throws PartlogException ROOT_REQUIRED
    */
@@ -113,7 +113,7 @@ class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColum
     return root(options);
   }
 
-  /** The root, as reached by the settings of the session, by those of the table and by those of one read or write. */
+  /** The root, opened with the settings of the session, the table, and one read or write. */
   private Root root(CaseInsensitiveStringMap options) {
     return Root.of(path, () -> {
       Map<String, String> settings = new HashMap<>(properties.asCaseSensitiveMap());
@@ -143,7 +143,7 @@ class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColum
   @Override
   public Map<String, String> properties() {
     Map<String, String> shown = new HashMap<>(properties.asCaseSensitiveMap());
-    // Spark passes the options of CREATE TABLE on twice, and ALTER TABLE changes one of the two: the one that counts.
+    // Spark passes the options of CREATE TABLE on twice. ALTER TABLE changes only the copy that counts.
     shown.keySet().removeIf(key -> key.startsWith(TableCatalog.OPTION_PREFIX));
     shown.replaceAll((key, value) -> SessionSettings.isSetting(key) ? "(not shown)" : value);
     if (isOfCatalog() && shown.containsKey(TableCatalog.PROP_LOCATION)) {
@@ -185,7 +185,7 @@ class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColum
     return write(info, Existence.ANY);
   }
 
-  /** @param asked what is asked of the topics that are written to */
+  /** @param asked the topic options that the write asks for */
   final PartlogWrite write(LogicalWriteInfo info, Existence asked) {
     return SparkErrors.run(() -> new PartlogWrite(requireRoot(info.options()), options(info.options(), Options.Side.WRITE), info, metrics,
         Clock.systemUTC(), new SecureRandom()).to(asked));
@@ -211,12 +211,12 @@ class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColum
     return metrics.take();
   }
 
-  /** The options of one read or write, put over those of the table or view: Spark does not merge them. */
+  /** The options of one read or write, put over the options of the table or view: Spark does not merge them. */
   private Options parsed(CaseInsensitiveStringMap given, Options.Side side) {
     return Options.of(given.asCaseSensitiveMap(), properties.asCaseSensitiveMap(), side);
   }
 
-  /** As {@link #parsed}, with a warning of those without effect. A stream's query, which has a session of its own, gives it. */
+  /** Like {@link #parsed}, with a warning of options without effect. A stream's query, which has a session of its own, gives it. */
   private Options options(CaseInsensitiveStringMap given, Options.Side side) {
     Options options = parsed(given, side);
     options.warning(key -> warnedInThisSession().add(key)).ifPresent(text -> Warnings.warn(PartlogTable.class, text));

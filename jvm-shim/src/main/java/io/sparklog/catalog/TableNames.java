@@ -13,11 +13,14 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * The names of a catalog: {@code orders}, {@code topics.orders} and {@code orders.commits} in one that has a root; {@code `/root`.orders}
- * and {@code `/root`} in any. A first part with a slash is a root, since no topic has one in its name.
+ * The names of a catalog: {@code orders}, {@code topics.orders} and {@code orders.commits} in a catalog that has a root; {@code
+ * `/root`.orders} and {@code `/root`} in any. A first part with a slash is a root, since no name of a topic has a slash.
  */
 final class TableNames {
-  /** The namespace of all topics. Spark's catalog API cannot list what is in an empty one, and takes one called default for its own. */
+  /**
+   * The namespace of all topics. Spark's catalog API cannot list the content of an empty namespace, and takes a namespace called default
+   * for its own.
+   */
   static final String TOPICS = "topics";
 
   private final String catalog;
@@ -37,7 +40,7 @@ final class TableNames {
     });
   }
 
-  /** Also without a root: what it lacks is told, and not found out by Spark. */
+  /** Also without a root: the error names the missing root, and comes from this catalog and not from Spark. */
   static String[] defaultNamespace() {
     return new String[] {TOPICS};
   }
@@ -63,7 +66,7 @@ final class TableNames {
     return isName ? Optional.of(new CatalogTarget(path, reached, parts.isEmpty() ? null : parts.get(0), about)) : Optional.empty();
   }
 
-  /** The root, or the topic, whose tables are in a namespace; empty if there is no such namespace. @throws as {@link #table} */
+  /** The root, or the topic, whose tables are in a namespace; empty if the namespace does not exist. @throws as {@link #table} */
   Optional<CatalogTarget> namespace(String[] namespace) {
     List<String> parts = new ArrayList<>(Arrays.asList(namespace));
     String path = takeRoot(parts, 1);
@@ -72,7 +75,7 @@ final class TableNames {
         : Optional.empty();
   }
 
-  /** Takes away the parts before that of a topic. @param least how many parts there are if {@code topics} is not the topic itself */
+  /** Takes away the parts before the topic. @param least how many parts there are if {@code topics} is not the topic itself */
   private String takeRoot(List<String> parts, int least) {
     if (parts.size() >= least && parts.get(0).equals(TOPICS)) {
       parts.remove(0);

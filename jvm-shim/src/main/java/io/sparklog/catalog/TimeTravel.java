@@ -16,8 +16,8 @@ import java.util.StringJoiner;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * VERSION AS OF and TIMESTAMP AS OF. A version is the offsets that it says, and these are read from the newest state: merges change files,
- * and no offsets, so what a version held can be read until its records are deleted.
+ * VERSION AS OF and TIMESTAMP AS OF. A version stands for its offsets, and these are read from the newest state. Merges change files, but
+ * not offsets. So the records of a version can be read until they are deleted.
  */
 final class TimeTravel {
   private static final List<String> BOUNDS = List.of("startingOffsets", "endingOffsets", "startingTimestamp", "endingTimestamp",
@@ -56,7 +56,7 @@ final class TimeTravel {
     if (number > state.version()) {
       throw unreadable(root, topic, what, "the newest version is " + state.version(), "Give a version up to that");
     }
-    // Below the boundary, only a file that the versions above it lead to is one of this log.
+    // Below the boundary, a file belongs to this log only if the versions above it lead to it.
     Optional<Version> version = number >= state.boundary()
         ? root.topic(topic).version(number)
         : root.topic(topic).newest(state, each -> each.version() == number);
@@ -71,7 +71,7 @@ final class TimeTravel {
     return bounds(version.get());
   }
 
-  /** The options that read what the newest version held that was written until then. @throws as {@link #version} */
+  /** The options that read the records of the newest version that was written until then. @throws as {@link #version} */
   static Map<String, String> time(Root root, String topic, long micros) throws IOException {
     State state = root.state(topic);
     long millis = Math.floorDiv(micros, 1000);
@@ -99,7 +99,7 @@ final class TimeTravel {
         topic + "{" + String.join(",", ends) + "}}");
   }
 
-  /** Refuses options that would read other offsets than those of the version. @throws PartlogException OPTION_CONFLICT */
+  /** Refuses options that would read other offsets than the version has. @throws PartlogException OPTION_CONFLICT */
   static void requireNoBounds(CaseInsensitiveStringMap options) {
     BOUNDS.stream().filter(options::containsKey).findFirst().ifPresent(key -> {
       throw PartlogException.of("OPTION_CONFLICT", "options", "`" + key + "` and VERSION AS OF or TIMESTAMP AS OF", "reason",

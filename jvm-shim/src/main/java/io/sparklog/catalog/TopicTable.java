@@ -121,8 +121,8 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
   /**
    * Refuses here what cannot be deleted: Spark would not say why.
    *
-   * <p>Spark asks the table below a view too. The condition is that of the DELETE alone then: of the view's own condition nothing is left
-   * where the scan has taken it over.
+   * <p>Spark asks the table below a view too. The condition is only the condition of the DELETE then: the scan has taken over the view's
+   * own condition.
    */
   @Override
   public boolean canDeleteWhere(Predicate[] predicates) {

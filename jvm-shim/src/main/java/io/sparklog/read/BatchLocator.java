@@ -25,7 +25,7 @@ public final class BatchLocator implements Closeable {
   private SegmentFile file;
   private BatchWalk walk;
 
-  /** Null until the index is asked for; empty if there is none, or if a header did not prove it. */
+  /** Null until the index is asked for; empty without an index, or if a header did not prove it. */
   private Optional<OffsetIndex> index;
 
   /** The entry that was proved last, and its batch. */
@@ -38,7 +38,7 @@ public final class BatchLocator implements Closeable {
   /** Up to where the file was told that it will be read. */
   private long expectedPosition = -1;
 
-  /** @param known where headers take requests, what was met of the segment before */
+  /** @param known where headers take requests, the batches of the segment that earlier walks met */
   public BatchLocator(ReadableTopics topics, String topic, Segment segment, WalkedSegments known) {
     this.topics = topics;
     this.topic = topic;
@@ -98,8 +98,8 @@ public final class BatchLocator implements Closeable {
   }
 
   /**
-   * Whether an index leads near {@code position}, so that no long walk is needed: a header proves its entry, or the position is before the
-   * first entry of an index.
+   * Whether an index leads near {@code position}, so that the walk is short: a header proves its entry, or the position is before the first
+   * entry.
    *
    * @throws io.sparklog.segment.SegmentGone if the data file is gone
    */
@@ -124,7 +124,7 @@ public final class BatchLocator implements Closeable {
     return last;
   }
 
-  /** The batch after the one at {@code place}; at the end of the segment, the place where another would begin. */
+  /** The batch after the batch at {@code place}; at the end of the segment, the place where another batch would begin. */
   public BatchPosition next(BatchPosition place) throws IOException {
     open();
     BatchWalk on = new BatchWalk(file, place.position(), place.offset());
@@ -145,7 +145,7 @@ public final class BatchLocator implements Closeable {
     return index;
   }
 
-  /** The batch that an entry of the index points at; null if there is none, or another than the entry says. */
+  /** The batch that an entry of the index points at; null if no batch is there, or another batch than the entry says. */
   private BatchPosition hint(int entry) throws IOException {
     if (entry == OffsetIndex.NONE) {
       return null;
@@ -179,8 +179,8 @@ public final class BatchLocator implements Closeable {
   }
 
   /**
-   * A walk reads all bytes between headers that are near each other, and asks for them by few requests: each time for half of the way that
-   * is left, as only an estimate says how far it is.
+   * A walk reads all bytes between headers that are near each other, and asks for them by few requests. Each request has half of the way
+   * that is left, because the length of the way is an estimate.
    */
   private void expect(long position, long offset) throws IOException {
     long from = walked().next().position();

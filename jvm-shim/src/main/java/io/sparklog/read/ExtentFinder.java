@@ -17,8 +17,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Finds what to read of each segment. The state says enough of whole segments; large ones of which only a part is wanted are opened and
- * looked into.
+ * Finds what to read of each segment. The state is enough for whole segments. Large segments with only a part in the range are opened and
+ * searched.
  */
 final class ExtentFinder {
   /** Segments of up to this many bytes are not looked into: they are read from their start. */
@@ -90,7 +90,7 @@ final class ExtentFinder {
     return !topics.isRemote() || BatchWalk.skipsRecords(segment);
   }
 
-  /** No record has a lower time, in microseconds. A version cannot say times below -1 ms, which is also that of a record without a time. */
+  /** No record has a lower time, in microseconds. A version cannot hold times below -1 ms, and a record without a time has -1 ms too. */
   private static long earliest(Segment segment) {
     return segment.dense() && segment.minTimestamp() >= 0 ? Times.micros(segment.minTimestamp()) : Long.MIN_VALUE;
   }
@@ -138,7 +138,7 @@ final class ExtentFinder {
       walk.requireHeaderCrc();
       return runs;
     } catch (PartlogException e) {
-      // The headers are damaged and prove nothing: the tasks read all of it, and report the damage if it is in what is asked for.
+      // The headers are damaged and prove nothing: the tasks read the whole segment, and report the damage if it is in the range.
       return List.of(whole);
     }
   }

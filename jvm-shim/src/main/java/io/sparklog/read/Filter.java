@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * A condition on the topic, partition, offset, time and key of a record. There is no "not": it is moved into the leaves. The only column
- * of these that may be null is the key, and no leaf is about keys other than some, so that null counts as false.
+ * A condition on the topic, partition, offset, time and key of a record. There is no "not": it is moved into the leaves. Only the key may
+ * be null among these columns. No leaf excludes keys, so null counts as false.
  */
 @FunctionalInterface
 public interface Filter {
@@ -56,7 +56,7 @@ public interface Filter {
     return of(KeyFilter.Among.of(Keys.of(keys)));
   }
 
-  /** Records with a key, or if not {@code present} those without one. */
+  /** Records with a key, or without a key if not {@code present}. */
   static Filter keyPresence(boolean present) {
     return of(new KeyFilter.Presence(present));
   }
@@ -89,7 +89,7 @@ public interface Filter {
 
   /** Met by what meets all of some filters, or any of them. */
   record Several(boolean all, List<Filter> filters) implements Filter {
-    /** Without those of its own kind in it: a query may have a thousand conditions, each in the one before. */
+    /** Without nested filters of its own kind: a query may have a thousand conditions, each inside the condition before. */
     private static Filter of(boolean all, List<Filter> filters) {
       List<Filter> flat = new ArrayList<>();
       for (Filter filter : filters) {

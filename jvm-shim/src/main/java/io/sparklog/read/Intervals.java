@@ -111,7 +111,7 @@ public final class Intervals implements Serializable {
     return (long) Long.BYTES * bounds.length;
   }
 
-  /** These, or more of them in no more than {@code most} bytes; empty if there is no room for any. */
+  /** These, or more of them in no more than {@code most} bytes; empty without room for any. */
   Optional<Intervals> within(long most) {
     long count = most / (2 * Long.BYTES);
     return count < 1 ? Optional.empty() : Optional.of(coarsened((int) Math.min(count, Integer.MAX_VALUE)));

@@ -2,7 +2,7 @@ package io.sparklog.read;
 
 import java.util.function.UnaryOperator;
 
-/** A condition on the key of a record, byte by byte. Only the key itself tells whether it is met, but for records of routed segments. */
+/** A condition on the key of a record, byte by byte. Only the key itself decides whether it is met, but for records of routed segments. */
 sealed interface KeyFilter extends RecordFilter {
   @Override
   default Intervals offsets() {
@@ -29,7 +29,7 @@ sealed interface KeyFilter extends RecordFilter {
     return false;
   }
 
-  /** Met by the records without a key, or with {@code present} by those with one. */
+  /** Met by the records without a key, or with {@code present} by the records with a key. */
   record Presence(boolean present) implements KeyFilter {
     @Override
     public RecordFilter whereRouted(UnaryOperator<Keys> held) {
@@ -42,7 +42,7 @@ sealed interface KeyFilter extends RecordFilter {
     }
   }
 
-  /** Met by the records with one of some keys. */
+  /** Met by the records whose key is in a set of keys. */
   record Among(Keys keys) implements KeyFilter {
     static RecordFilter of(Keys keys) {
       return keys.isEmpty() ? NO_RECORDS : new Among(keys);

@@ -22,7 +22,7 @@ public final class Keys implements Serializable {
   /** Where each ends in {@link #bytes}. */
   private final int[] ends;
 
-  /** The number of a key by its hash, plus 1; 0 where there is none. At least half of it is empty, so that few are looked at. */
+  /** The number of a key by its hash, plus 1; 0 without a key. At least half of it is empty, so that few are looked at. */
   private transient volatile int[] places;
 
   private Keys(byte[] bytes, int[] ends) {
@@ -88,7 +88,7 @@ public final class Keys implements Serializable {
     return of(both);
   }
 
-  /** Whether the {@code length} bytes of {@code data} from {@code at} on are one of them. */
+  /** Whether the {@code length} bytes of {@code data} from {@code at} on are a key of this set. */
   boolean contains(byte[] data, int at, int length) {
     if (ends.length <= FEW) {
       for (int key = 0; key < ends.length; key++) {

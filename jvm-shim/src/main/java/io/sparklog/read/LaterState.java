@@ -8,14 +8,14 @@ import io.sparklog.spec.PartlogException;
 import java.util.Optional;
 
 /**
- * The way of a reader when a data file is gone: it reads the newest state of the topic, and goes on there if other files hold the offsets
+ * The way of a reader when a data file is gone. It reads the newest state of the topic, and goes on there if other files hold the offsets
  * now. FORMAT.md section 9.
  */
 public final class LaterState {
   private final ReadableTopics root;
   private final DataLoss dataLoss;
 
-  /** @param dataLoss says what to do if offsets have expired */
+  /** @param dataLoss decides the next step if offsets have expired */
   public LaterState(ReadableTopics root, DataLoss dataLoss) {
     this.root = root;
     this.dataLoss = dataLoss;

@@ -18,7 +18,7 @@ public sealed interface RecordFilter extends Serializable
   /** The most bytes of a filter that a task gets: there may be thousands of tasks, and all go through the driver. */
   long BYTES_MAX = 64 << 10;
 
-  /** About how many bytes a filter takes besides what it holds. */
+  /** About how many bytes a filter takes besides its content. */
   long OBJECT_BYTES = 48;
 
   /** The offsets of records that may meet it; no others do. All of these meet it if {@link #isAboutOffsetsOnly}. */
@@ -32,7 +32,7 @@ public sealed interface RecordFilter extends Serializable
     return !isAboutTime() && !isAboutKey();
   }
 
-  /** The same for the records of routed segments: each has a key, and {@code held} leaves those of some keys that the segments may have. */
+  /** The same for the records of routed segments: each record has a key, and {@code held} keeps the keys that the segments may have. */
   RecordFilter whereRouted(UnaryOperator<Keys> held);
 
   /** Whether a record with such an offset and time may meet it: false only if none can. All bounds are inclusive. */
@@ -49,12 +49,12 @@ public sealed interface RecordFilter extends Serializable
     return OBJECT_BYTES;
   }
 
-  /** This, or if it takes more than {@code most} bytes, one that takes no more, and that is met by all records that meet this one. */
+  /** This filter; or if it takes more than {@code most} bytes, a smaller filter that is met by all records that meet this filter. */
   default RecordFilter within(long most) {
     return bytes() <= most ? this : ALL_RECORDS;
   }
 
-  /** This as a task gets it: its hints take no more of {@link #BYTES_MAX} than what is not a hint leaves of it. */
+  /** This filter for a task: its hints take only the rest of {@link #BYTES_MAX} that its other parts leave. */
   default RecordFilter ofTask() {
     return this;
   }

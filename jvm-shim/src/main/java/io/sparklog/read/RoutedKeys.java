@@ -10,7 +10,7 @@ import java.util.TreeSet;
 
 /**
  * The conditions on the records of a topic's segments, as far as their keys are known from where they were routed. A query may have very
- * many keys: each is hashed once for each routing epoch of the topic, and the splits of a partition share the keys that are left.
+ * many keys. Each key is hashed once for each routing epoch of the topic, and the splits of a partition share the keys that are left.
  */
 final class RoutedKeys {
   /** Where keys were routed. */

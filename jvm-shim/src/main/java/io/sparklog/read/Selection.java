@@ -8,7 +8,7 @@ import java.util.List;
 /**
  * The offsets that are wanted of a partition.
  *
- * @param state what the topic holds
+ * @param state the state of the topic
  * @param offsets of the partition, all of them in the state
  * @param filter what records with these offsets must meet too; all do if the offsets suffice
  */

@@ -16,7 +16,7 @@ import java.util.Optional;
 
 /**
  * Shares offsets out to tasks. Small segments of a partition go together, large ones are cut where a batch begins; a split holds one
- * partition only. Nothing is listed, and the only files opened are those of segments that are cut or entered in the middle.
+ * partition only. Nothing is listed. Only the files of segments that are cut or entered in the middle are opened.
  */
 public final class SplitPlanner {
   private static final int REQUEST_BYTES = 1 << 20;
@@ -33,7 +33,7 @@ public final class SplitPlanner {
     this(topics, size, failOnDataLoss, new WalkedSegments());
   }
 
-  /** As the other. @param walked what was met of the segments before */
+  /** As the other. @param walked the batches of the segments that earlier walks met */
   public SplitPlanner(ReadableTopics topics, SplitSize size, boolean failOnDataLoss, WalkedSegments walked) {
     this.topics = topics;
     this.size = size;
@@ -117,7 +117,7 @@ public final class SplitPlanner {
     private final long splitBytes;
     private final List<Split> splits = new ArrayList<>();
     private List<Extent> current = new ArrayList<>();
-    /** Bytes of the extents after the one that is being shared out. */
+    /** Bytes of the extents after the extent that is being shared out. */
     private long bytesAfter;
 
     private Packing(Selection selection, long splitBytes) {
@@ -162,8 +162,8 @@ public final class SplitPlanner {
 
     /**
      * Whether the headers that lead to a cut are worth reading. Over a network each header takes a request, in whose time about a MiB can
-     * be read. So where no index leads to the cut, only larger batches are gone through, or such whose headers are far apart, if more
-     * splits are asked for.
+     * be read. So if no index leads to the cut, only larger batches are walked; or batches whose headers are far apart, if more splits are
+     * asked for.
      */
     private boolean mayCut(BatchLocator locator, Extent extent, long room) throws IOException {
       Segment segment = extent.segment();

@@ -18,11 +18,10 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Reads the batches of a split one after another, each fully checked, and shows those of their records that belong to it. FORMAT.md section
- * 9.
+ * Reads the batches of a split one after another, each fully checked, and shows the records that belong to the split. FORMAT.md section 9.
  *
- * <p>The offsets of the plan are exact; its files and positions are those of the time when it was made. It returns the committed
- * records of these offsets, or throws an exception.
+ * <p>The offsets of the plan are exact; its files and positions are from the time of the plan. It returns the committed records of these
+ * offsets, or throws an exception.
  */
 public final class SplitReader implements Closeable {
   private final ReadableTopics topics;
@@ -33,7 +32,7 @@ public final class SplitReader implements Closeable {
   private final ReadAhead ahead = new ReadAhead();
   private final VisibleRecords records;
 
-  /** The extents that are left to read, that of {@link #reader} first. */
+  /** The extents that are left to read, beginning with the extent of {@link #reader}. */
   private final Deque<Extent> left;
 
   /** Null while no extent is open. */
@@ -61,7 +60,7 @@ public final class SplitReader implements Closeable {
   }
 
   /**
-   * Goes to the next batch with records to return; false if there is none.
+   * Goes to the next batch with records to return; false at the end.
    *
    * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING, OFFSETS_EXPIRED, TOPIC_NOT_FOUND, TOPIC_REPLACED
    */

@@ -1,7 +1,7 @@
 package io.sparklog.read;
 
 /**
- * How large splits should be: by bytes, as for Spark's file sources, and smaller if options ask for more of them.
+ * How large splits should be: by bytes, like for Spark's file sources, and smaller if options ask for more splits.
  *
  * @param bytesMax the most bytes of a split ({@code spark.sql.files.maxPartitionBytes})
  * @param openBytes the cost of starting a split, as the bytes that could be read in that time ({@code spark.sql.files.openCostInBytes})
@@ -20,7 +20,7 @@ public record SplitSize(long bytesMax, long openBytes, int parallelism, int spli
   }
 
   /**
-   * How many splits of about {@code splitBytes} a partition of {@code bytes} is cut into: the nearest number, since one more task costs
+   * The number of splits of about {@code splitBytes} for a partition of {@code bytes}. It is the nearest number, since one more task costs
    * more than a task that is up to half as large again. If options ask for a number of splits, it is rounded up.
    */
   long count(long bytes, long splitBytes) {

@@ -7,11 +7,11 @@ import io.sparklog.spec.Invariant;
 import java.util.Arrays;
 
 /**
- * The records of the current batch that a reader returns: those in the offsets of the extent, and of these the ones that meet the filter.
- * They are records {@link #first} to {@link #first} + {@link #rows} − 1 of the {@link #decoder}.
+ * The records of the current batch that a reader returns: they are in the offsets of the extent, and meet the filter. They are records
+ * {@link #first} to {@link #first} + {@link #rows} − 1 of the {@link #decoder}.
  */
 public final class VisibleRecords {
-  /** After so many records a hint that did not leave out a quarter of them is not tested any more: it takes longer than it spares. */
+  /** After so many records, a hint that left out less than a quarter of them is no longer tested: it costs more time than it saves. */
   private static final int TRIAL = 512;
 
   private final BatchDecoder decoder;
@@ -68,7 +68,7 @@ public final class VisibleRecords {
     }
   }
 
-  /** Moves the records that meet the filter together, over those that do not, and returns where they end. */
+  /** Moves the records that meet the filter together, over the other records, and returns their end. */
   private int filter(int from, int end) {
     int[] offsetDeltas = decoder.offsetDeltas();
     long[] timestamps = decoder.timestamps();

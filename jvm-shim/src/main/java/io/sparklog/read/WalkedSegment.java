@@ -7,7 +7,7 @@ import java.util.Arrays;
 
 /** The batches of one segment that were met by walking from its start on. */
 final class WalkedSegment {
-  /** At most this many batches of a segment are remembered; of one that has more, each second, third or so. */
+  /** At most this many batches of a segment are remembered; of a larger segment, each second, third or so. */
   private static final int PLACES_MAX = 1 << 16;
 
   static final int PLACES_MIN = 64;
@@ -42,12 +42,12 @@ final class WalkedSegment {
     next = new BatchPosition(walk.position() + walk.bytes(), walk.last() + 1);
   }
 
-  /** Whether the walk has come to the batch at {@code position}, or to the one with {@code offset}. */
+  /** Whether the walk has come to the batch at {@code position}, or to the batch with {@code offset}. */
   boolean reaches(long position, long offset) {
     return walked > 0 && (next.position() > position || next.offset() > offset);
   }
 
-  /** The last batch that is remembered and begins at {@code position} or before; the first one if there is none. */
+  /** The last remembered batch that begins at {@code position} or before; the first batch without such a batch. */
   BatchPosition atPosition(long position) {
     return at(Arrays.binarySearch(positions, 0, places, position));
   }

@@ -47,7 +47,7 @@ final class Append implements Change {
 
   /**
    * @param txn the random identity of this write
-   * @param once what makes the write exactly once
+   * @param once the facts that make the write exactly once
    * @param tasks the report of each task, by task
    * @param creates whether the topic must not exist
    * @param rebuilt whose records these are that the topic begins with; null: its own
@@ -113,7 +113,7 @@ final class Append implements Change {
     return Optional.of(next.apply(once.query()));
   }
 
-  /** @param deleted the state of an earlier topic of the name, whose Kafka view is this topic's now; empty if there was none */
+  /** @param deleted the state of an earlier topic of the name, whose Kafka view is this topic's now; empty without an earlier topic */
   private NextVersion begun(Optional<State> deleted, String operation) throws IOException {
     if (plan.topicId() != null) {
       throw plan.recreated("none", store.root());
@@ -165,7 +165,7 @@ final class Append implements Change {
     return found == SlotTable.UNBOUND;
   }
 
-  /** The slots that the tasks used, of those that had no partition when the write was planned, and the partitions that they get. */
+  /** The slots that the tasks used and that had no partition when the write was planned, with the partitions that they get. */
   private List<SlotMoves> chosen() {
     BitSet used = new BitSet();
     tasks.forEach(task -> task.usedSlots().addTo(used));
@@ -237,7 +237,7 @@ final class Append implements Change {
       }
     }
     if (!expected.isEmpty()) {
-      // Tasks sync what they make; an attempt that died may have made the data folder and not reached its sync.
+      // Tasks sync the files and folders that they make. An attempt that died may have made the data folder and not reached its sync.
       store.flush(Names.topicFile(plan.topic(), Names.DATA));
     }
   }

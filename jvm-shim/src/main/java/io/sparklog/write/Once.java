@@ -10,8 +10,8 @@ import java.util.Optional;
 import java.util.function.LongFunction;
 
 /**
- * The facts that make a write exactly once: the query and epoch that its version names, and the rule by which a topic that has this epoch
- * or a later one holds the write. FORMAT.md section 7.
+ * The facts that make a write exactly once: the query and epoch that its version names, and the rule that decides whether a topic with this
+ * epoch or a later epoch holds the write. FORMAT.md section 7.
  *
  * @param query null for {@link #NEVER}
  * @param inputs see {@link #withInputs}
@@ -39,7 +39,7 @@ public record Once(Query query, Rule rule, LongFunction<String> inputs) {
   /**
    * An epoch of a streaming query.
    *
-   * @param input what it reads, as 16 lower-case hex digits; null if that is not known
+   * @param input the hash of the records that it reads, 16 lower-case hex digits; null if it is not known
    */
   public static Once epoch(String queryId, long epoch, String input) {
     return of(new Query(queryId, epoch, input), Rule.EPOCH);
@@ -59,7 +59,7 @@ public record Once(Query query, Rule rule, LongFunction<String> inputs) {
     return new Once(query, rule, epoch -> null);
   }
 
-  /** The same, of a query that remembers its epochs: {@code inputs} gives what an earlier one read, null if that is not known. */
+  /** The same, of a query that remembers its epochs: {@code inputs} gives the input of an earlier epoch, null if it is not known. */
   public Once withInputs(LongFunction<String> inputs) {
     return new Once(query, rule, inputs);
   }
@@ -67,10 +67,10 @@ public record Once(Query query, Rule rule, LongFunction<String> inputs) {
   /**
    * Whether a topic holds this write.
    *
-   * @param records of this write. Also one without records is refused: where another epoch of this number is, those after it would be other
-   *     ones too, and hold its records again
-   * @throws PartlogException EPOCH_DIFFERS if it holds another epoch under the number of this one, or may do so; or if the epoch that
-   *     this write follows is not one that the query has read
+   * @param records of this write. A write without records is refused too. If the topic has another epoch of this number, the epochs after
+   *     it would be other epochs too, and would have its records again
+   * @throws PartlogException EPOCH_DIFFERS if the topic holds another epoch under this number, or may hold it; or if the query has not read
+   *     the epoch that this write follows
    */
   boolean isIn(TopicLog log, State state, long records) throws IOException {
     Query last = query == null ? null : state.query(query.id()).orElse(null);
@@ -114,7 +114,7 @@ public record Once(Query query, Rule rule, LongFunction<String> inputs) {
         last.epoch(), "epoch", query.epoch(), "difference", difference);
   }
 
-  /** How this write differs from what a version of the same number applied. */
+  /** The difference between this write and the epoch of a version of the same number. */
   private Optional<String> difference(Version version, long records) {
     String applied = "version " + version.version() + " applied it";
     Optional<String> difference = difference(version.query(), applied);

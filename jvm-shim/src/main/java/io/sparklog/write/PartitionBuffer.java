@@ -88,7 +88,7 @@ final class PartitionBuffer implements TaskTotals.Holder {
     return batch.length;
   }
 
-  /** Writes what is held to a file of the partition's own: the closed batches; if there are none, the open one. */
+  /** Writes the closed batches, or else the open batch, to a file of the partition's own. */
   @Override
   public void spill() throws IOException {
     if (closed.isEmpty()) {
@@ -105,8 +105,8 @@ final class PartitionBuffer implements TaskTotals.Holder {
   }
 
   /**
-   * Writes the closed batches to a file of the partition's own if it has one, or holds at least {@code ownFileBytes}; then ends the file,
-   * which is still open.
+   * Writes the closed batches to the partition's own file if that file exists, or if the partition holds at least {@code ownFileBytes}.
+   * Then ends the open file.
    *
    * @return the bytes that are still held in closed batches
    */

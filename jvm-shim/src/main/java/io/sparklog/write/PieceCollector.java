@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Makes segments of what the tasks report, ordered by (partition, task, sequence). Batches that travelled go into one data file; those of a
+ * Makes segments of the tasks' reports, ordered by (partition, task, sequence). Batches that travelled go into one data file. Batches of a
  * partition that follow one another become one segment. FORMAT.md section 7, driver, step 1.
  */
 final class PieceCollector {

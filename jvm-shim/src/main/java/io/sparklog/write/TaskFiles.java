@@ -89,7 +89,7 @@ final class TaskFiles implements Closeable {
   }
 
   /**
-   * Why a file or the folder of this task is gone: a program that deletes those of a write that has not ended makes sure first that the
+   * Why a file or the folder of this task is gone: a program deletes the files of a running write only after it has made sure that the
    * write is refused.
    *
    * @return {@code gone} if they are not
@@ -100,7 +100,7 @@ final class TaskFiles implements Closeable {
     return gone;
   }
 
-  /** Deletes all files that were created. Best effort: what stays is never seen. */
+  /** Deletes all files that were created. Best effort: no reader sees files that stay. */
   void delete() {
     for (String name : created) {
       try {

@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Counts what a task writes and holds, and keeps the memory that its batches take within a bound. */
+/** Counts the bytes that a task writes and holds, and bounds the memory of its batches. */
 final class TaskTotals {
   /** A holder of batches in memory, which can write them to a file. */
   interface Holder {

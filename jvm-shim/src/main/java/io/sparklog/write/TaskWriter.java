@@ -8,15 +8,15 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * A task's part of a write: record batches for each partition, held in bounded memory, then data files that readers do not see until the
- * driver commits them. FORMAT.md section 7.
+ * A task's part of a write: record batches for each partition, held in bounded memory, and then data files. Readers do not see the files
+ * until the driver commits them. FORMAT.md section 7.
  *
  * <p>After any exception the task must {@link #abort}. Not thread-safe.
  */
 public final class TaskWriter implements Closeable {
   /**
-   * Below this much, what a task holds at its end travels in its report: that saves the task a data file and its syncs, and stays well
-   * below the 1 MiB up to which Spark sends a task's result directly.
+   * If a task holds fewer bytes at its end, they travel in its report: this saves a data file and its syncs. The limit is well below 1 MiB,
+   * up to which Spark sends a task's result directly.
    */
   private static final int TRAVEL_BYTES_MAX = 256 << 10;
 
@@ -71,7 +71,7 @@ public final class TaskWriter implements Closeable {
     }
   }
 
-  /** Writes what is left and makes all of it durable. @return the reports by topic */
+  /** Writes the rest and makes everything durable. @return the reports by topic */
   public Map<String, TopicReport> finish() throws IOException {
     closeBatches();
     long sharedBytes = 0;
@@ -88,7 +88,7 @@ public final class TaskWriter implements Closeable {
     return reports;
   }
 
-  /** Deletes what this task wrote. Best effort: what stays is never seen. */
+  /** Deletes the files of this task. Best effort: no reader sees files that stay. */
   public void abort() {
     close();
     files.delete();

@@ -51,13 +51,13 @@ public final class TopicBuffer {
   }
 
   /**
-   * Appends a record to the partition that its key chooses; without a key, to the one that {@link NullKeyRouter} chooses. Key and value are
-   * both in {@code row}, which is copied.
+   * Appends a record to the partition that its key chooses; without a key, to the partition that {@link NullKeyRouter} chooses. Key and
+   * value are both in {@code row}, which is copied.
    *
    * @param timestamp ms since 1970
    * @param keyLength −1 for null, as {@code valueLength}
    * @param headers encoded, from index 0
-   * @param headersBytes {@link #NO_HEADERS_BYTES} if there are none: {@code headers} is not read then
+   * @param headersBytes {@link #NO_HEADERS_BYTES} without headers: {@code headers} is not read then
    * @throws PartlogException TIMESTAMP_NEGATIVE, RECORD_TOO_LARGE
    */
   public void append(long timestamp, byte[] row, int keyAt, int keyLength, int valueAt, int valueLength, byte[] headers, int headersBytes)
@@ -184,7 +184,7 @@ public final class TopicBuffer {
   }
 
   /**
-   * Lets what is left travel, or writes it to the file that partitions share; syncs all files of the topic.
+   * Lets the rest travel, or writes it to the file that partitions share; syncs all files of the topic.
    *
    * @return the report of the task about the topic
    */

@@ -20,7 +20,9 @@ import java.util.SortedMap;
 import java.util.function.Function;
 import java.util.random.RandomGenerator;
 
-/** The driver's side of one write, or of one epoch of a query: one commit a topic, each whole and at most once, topic after topic. */
+/**
+ * The driver's side of one write, or of one epoch of a query. It makes one commit a topic, each whole and at most once, topic after topic.
+ */
 public final class TopicCommits {
   private final Root root;
   private final String txn;
@@ -35,7 +37,8 @@ public final class TopicCommits {
 
   /**
    * @param txn the random identity of the write
-   * @param once by topic, what makes the write exactly once: the same until the topic is committed, since it is asked more than once
+   * @param once by topic, the facts that make the write exactly once; they stay the same until the topic is committed, since they are asked
+   *     for more than once
    */
   public TopicCommits(Root root, String txn, Function<String, Once> once, Clock clock, RandomGenerator random) {
     this.root = root;
@@ -64,12 +67,12 @@ public final class TopicCommits {
   }
 
   /**
-   * Commits what the tasks wrote, topic after topic, and then does the upkeep of these commits. If a commit fails, those after it are not
+   * Commits the files of the tasks, topic after topic, and then does the upkeep of these commits. If a commit fails, those after it are not
    * tried, and those before it stay done.
    *
    * @param plans of each topic to commit, by name
-   * @param existing topics, some of which may hold this epoch although this attempt has no records for them
-   * @param reports what each task wrote, by topic
+   * @param existing topics that may hold this epoch although this attempt has no records for them
+   * @param reports the report of each task, by topic
    * @throws PartlogException EPOCH_DIFFERS in any of these topics, before anything is committed; see {@link #commit(TopicPlan, List)}
    */
   public List<Committed> commit(SortedMap<String, TopicPlan> plans, Set<String> existing, List<Map<String, TopicReport>> reports) {
@@ -104,8 +107,8 @@ public final class TopicCommits {
   }
 
   /**
-   * Commits what the tasks wrote to one topic, and creates the topic if it does not exist. Nothing is committed for no records, unless that
-   * creates the topic.
+   * Commits the files that the tasks wrote for one topic, and creates the topic if it does not exist. Nothing is committed for no records,
+   * unless that creates the topic.
    *
    * @param tasks the report of each task, by task
    * @throws PartlogException if it is not done; COMMIT_UNKNOWN if that cannot be told; EPOCH_DIFFERS
@@ -120,7 +123,7 @@ public final class TopicCommits {
     return work.begin(new Append(root, plan, txn, once.apply(plan.topic()), tasks, creates, rebuilt, random), txn, mergeBytes);
   }
 
-  /** Deletes what the tasks wrote for topics whose commit has not begun. A commit that has begun sees to its files itself. */
+  /** Deletes the files that the tasks wrote for topics whose commit has not begun. A commit that has begun sees to its files itself. */
   public void abort(List<Map<String, TopicReport>> reports) {
     for (Map<String, TopicReport> task : reports) {
       task.forEach((topic, report) -> {

@@ -14,18 +14,18 @@ import java.util.Optional;
  * The topic as a write knows it from its planning; shipped to its tasks.
  *
  * @param topicId null if the topic did not exist
- * @param plannedVersion the version after the newest one, also if that deleted the topic; 0 if there was none
+ * @param plannedVersion the version after the newest version, also if that deleted the topic; 0 without a version
  * @param router where it puts records by their keys
  * @param loads committed records by partition since {@link State#levelledSince}; or bytes of segments
- * @param batchLoad how many records or bytes a live batch holds on average, rounded up; 1 if there is none
+ * @param batchLoad how many records or bytes a live batch holds on average, rounded up; 1 without batches
  * @param byBytes whether rows without a key level the bytes of partitions, and not their records
  */
 public record TopicPlan(String topic, String topicId, long plannedVersion, TopicConfig config, Router router, long[] loads, long batchLoad,
     boolean byBytes) implements Serializable {
 
   /**
-   * The plan of a write to a topic whose log is at {@code latest}; if that is empty or of a deleted topic, the write creates the topic with
-   * {@code config}. Shares of new slots have effect, whenever they end.
+   * The plan of a write to a topic whose log is at {@code latest}. If {@code latest} is empty or of a deleted topic, the write creates the
+   * topic with {@code config}. Shares of new slots have effect, whenever they end.
    */
   public static TopicPlan of(String topic, Optional<State> latest, Map<String, String> config) {
     return of(topic, latest, config, false, 0);
