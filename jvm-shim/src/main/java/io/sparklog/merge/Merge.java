@@ -11,8 +11,8 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * The change that puts merged segments in the place of those that they hold the records of. Before each put it drops the
- * parts that the newest state no longer allows. FORMAT.md section 7.
+ * The change that replaces segments by merged segments with the same records. Before each put it drops the parts that the newest state no
+ * longer allows. FORMAT.md section 7.
  */
 final class Merge implements Change {
   private final State planned;
@@ -75,7 +75,7 @@ final class Merge implements Change {
     return done;
   }
 
-  /** The data files that must stay: those of that version, and whatever {@code newest} has in their place. */
+  /** The data files that must stay: the files of that version, and the files that {@code newest} has in their place. */
   Set<String> named(Optional<State> newest) {
     Set<String> named = new HashSet<>();
     kept.forEach(one -> one.added().forEach(segment -> named.add(segment.file())));

@@ -13,23 +13,23 @@ import java.util.stream.IntStream;
 /**
  * Which neighbouring segments should become one. Looks at each live segment once, and at no file.
  *
- * <p>A segment has a level: 0 below 64 KiB, and one more for each factor of 8. As soon as a partition has 8 of one of the lowest levels,
- * with only lower ones between them, they become one of a higher level. More than 32 neighbours are too many, whatever their levels are. So
- * each byte is copied a few times at most, and few small segments are left at any time, whatever the sizes of the writes are.
+ * <p>A segment has a level: 0 below 64 KiB, and one more for each factor of 8. As soon as a partition has 8 segments of a low level, with
+ * only lower levels between them, they become one segment of a higher level. More than 32 neighbours are too many, at any levels. So each
+ * byte is copied a few times at most, and few small segments are left at any time, for any sizes of writes.
  *
- * <p>Only segments of one group of {@link TimeGroups} become one, so that records do not stay much longer than retention says, and none
- * over a cut of a re-route, so that keys of a segment are routed alike. A group that is not the newest gets no more segments, so that all
- * small neighbours in it become one at once.
+ * <p>Only segments of one group of {@link TimeGroups} become one segment, so records do not stay much longer than retention allows.
+ * Segments on both sides of a re-route's cut do not become one, so keys of a segment are routed alike. An older group gets no more
+ * segments, so all its small neighbours become one at once.
  *
- * <p>Segments of half the limit or more are left alone: what they would become is too large, so that any two of the others fit into one.
- * They end a stretch of neighbours, as segments with stored offsets do, and those that are known to be damaged. Segments wholly below the
- * log start offset are not looked at.
+ * <p>Segments of half the limit or more are not merged: the result would be too large. Any two of the others fit into one segment. A
+ * stretch of neighbours ends at such a segment, at a segment with stored offsets, and at a segment that is known to be damaged. Segments
+ * wholly below the log start offset are not looked at.
  */
 public final class MergePlan {
   private static final int SMALL_BYTES_LOG = 16;
   private static final int LEVEL_FACTOR_LOG = 3;
   private static final int LEVELS = 3;
-  /** More neighbours than this many times what is due of one level are too many, whatever their levels are. */
+  /** More neighbours than this many times the due number of one level are too many, at any levels. */
   private static final int ROWS_MAX = 4;
 
   /** The cost of opening a data file, in bytes that could be copied in that time: a thousand tiny segments are not free. */

@@ -42,7 +42,7 @@ final class MergeWriter implements Closeable {
   /**
    * @param txn the random identity of the merge
    * @param batchBytes 0 to keep the batches; otherwise the most bytes of a new one, before compression
-   * @param damaged is told of each segment that cannot be read, and why
+   * @param damaged gets each segment that cannot be read, and the reason
    */
   MergeWriter(LogStore store, State state, String txn, int batchBytes, BiConsumer<Segment, PartlogException> damaged) {
     TopicConfig config = state.config();
@@ -57,7 +57,7 @@ final class MergeWriter implements Closeable {
   /**
    * Writes each run. A damaged segment is left alone: it ends its run, and those after it are another.
    *
-   * @return what is worth committing; all of it is durable
+   * @return the merged segments that are worth a commit; all are durable
    * @throws io.sparklog.segment.SegmentGone if a data file is gone
    */
   List<Merged> write(List<MergePlan.Run> runs) throws IOException {

@@ -6,7 +6,7 @@ import io.sparklog.spec.Invariant;
 import java.util.List;
 
 /**
- * Segments of one partition that follow one another, and what holds their records in their place.
+ * Segments of one partition that follow one another, and the segments that replace them with the same records.
  *
  * @param removed by base offset, as {@code added}
  */
@@ -28,7 +28,7 @@ record Merged(List<Segment> removed, List<Segment> added) {
     return segments.stream().mapToLong(Segment::records).sum();
   }
 
-  /** The removed segments as {@code state} has them; empty if one of them is not live any more. */
+  /** The removed segments as {@code state} has them; empty if any of them is no longer live. */
   List<Segment> liveIn(State state) {
     List<Segment> live = placeIn(state);
     boolean same = live.size() == removed.size();

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * The data files of a merge. A segment stays in memory until it is large enough for a file of its own; smaller ones share a file, so that
+ * The data files of a merge. A segment stays in memory until it is large enough for a file of its own. Smaller segments share a file, so
  * many partitions cost one sync.
  */
 final class MergedFiles implements Closeable {

@@ -44,7 +44,7 @@ public final class Merging {
   }
 
   /**
-   * Merges what is due, of at most {@code budgetBytes}: what follows a commit.
+   * Merges the due segments, of at most {@code budgetBytes}: the merge after a commit.
    *
    * @return the version that it put, if any
    */
@@ -57,9 +57,9 @@ public final class Merging {
   }
 
   /**
-   * Merges until nothing is left to merge of what is there now, into segments of up to the topic's {@code segment.bytes}.
+   * Merges the present segments until nothing is left to merge, into segments of up to the topic's {@code segment.bytes}.
    *
-   * @throws PartlogException if a merge cannot be committed; what was merged before stays
+   * @throws PartlogException if a merge cannot be committed; earlier merges stay
    */
   public MergeCounts all() {
     return reported(this::mergeAll);

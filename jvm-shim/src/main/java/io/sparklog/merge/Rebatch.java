@@ -12,10 +12,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The same records in larger batches: those of neighbouring segments, in order, each with its offset, time, key, value and headers.
+ * The same records in larger batches: the records of neighbouring segments, in order, each with its offset, time, key, value and headers.
  *
- * <p>A LogAppendTime batch gives all its records one time, so only such batches of the same time are joined. A batch that says more than
- * records, of a transaction or of compaction, is kept as it is; so is one that is large already.
+ * <p>A LogAppendTime batch gives all its records one time, so only such batches of the same time are joined. A batch with facts of a
+ * transaction or of compaction does not change, nor does a batch that is large already.
  */
 final class Rebatch {
   private final TopicConfig config;
@@ -27,7 +27,7 @@ final class Rebatch {
   private final List<Segment> done = new ArrayList<>();
   private final int partition;
 
-  /** The open batch is in this one of the two encoders. */
+  /** The encoder with the open batch, of the two encoders. */
   private BatchEncoder open;
 
   private SegmentBuilder segment;

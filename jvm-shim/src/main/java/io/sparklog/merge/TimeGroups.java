@@ -10,9 +10,9 @@ import java.util.List;
  * whole segments by their greatest time, so this is what bounds how much longer a record stays. FORMAT.md section 14.
  *
  * <p>Groups follow from the segments in order, from the first live one on. A group takes the next segment while its least and its greatest
- * time are at most a span apart. A time counts as the greatest time before the group, where it is lower: late records are deleted with what
- * was there before them, in any case. So with each second group the greatest time rises by more than a span, whatever the order of times
- * is, and there are at most 2 + 2 · (range of times) / span groups. To join segments of a group changes neither it nor any other group.
+ * time are at most a span apart. A time below the greatest time before the group counts as that time: late records are deleted with the
+ * records before them, in any case. So with each second group the greatest time rises by more than a span, for any order of times. A
+ * partition has at most 2 + 2 · (range of times) / span groups. To join segments of a group changes neither it nor any other group.
  */
 public final class TimeGroups {
   /** The span is this part of {@code retention.ms}, where that is less than {@code segment.ms}. */

@@ -1,4 +1,5 @@
 /**
- * Few segments of many, without Spark: which neighbours become one, and the commit that puts one in their place. FORMAT.md section 14.
+ * Few segments of many, without Spark: the choice of neighbours that become one segment, and the commit that replaces them. FORMAT.md
+ * section 14.
  */
 package io.sparklog.merge;

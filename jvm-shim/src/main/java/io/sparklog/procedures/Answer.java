@@ -39,8 +39,8 @@ public final class Answer {
   /**
    * Adds a row.
    *
-   * @param values of the columns after the first, boxed as they are declared; a timestamp is a Long, the milliseconds since 1970-01-01 UTC,
-   *     and −1 where there is none
+   * @param values of the columns after the first, boxed as they are declared. A timestamp is a Long: milliseconds since 1970-01-01 UTC, −1
+   *     without a time
    */
   void add(String topic, Object... values) {
     Object[] all = new Object[values.length + 1];

@@ -45,7 +45,7 @@ final class Arguments {
   /**
    * The arguments that Spark passes, in the order of the declaration and of the types of {@link #sqlType}.
    *
-   * @param types those of this call, by the declared type, where it is not of {@link #sqlType}
+   * @param types the types of this call, by the declared type, if they differ from {@link #sqlType}
    * @throws PartlogException ARGUMENT_VALUE; for a topic's name TOPIC_NAME_ILLEGAL, for a configuration OPTION_UNKNOWN or OPTION_VALUE
    */
   Arguments(Signature signature, InternalRow input, Map<String, DataType> types) {
@@ -211,7 +211,7 @@ final class Arguments {
     return Options.ofTopic(config);
   }
 
-  /** Runs {@code body}. The layers below speak of options; what they refuse is this parameter. */
+  /** Runs {@code body}. The layers below speak of options. The option that they refuse is this parameter. */
   <T> T asArgument(String parameter, Supplier<T> body) {
     try {
       return body.get();

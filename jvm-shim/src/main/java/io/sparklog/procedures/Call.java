@@ -27,7 +27,7 @@ record Call(Root root, String topic, Arguments arguments, Answer answer) {
     return arguments.keep().getOrDefault(topic, Collections.emptySortedMap());
   }
 
-  /** Adds a row about the topic. {@code values} are those of the columns after it. */
+  /** Adds a row about the topic. {@code values} are the values of the columns after it. */
   void row(Object... values) {
     answer.add(topic, values);
   }

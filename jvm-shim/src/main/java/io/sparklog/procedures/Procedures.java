@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 
-/** The procedures of the catalog. {@code spec/procedures.json} says what each takes and returns. */
+/** The procedures of the catalog. {@code spec/procedures.json} has the arguments and columns of each. */
 public final class Procedures {
   private static final Map<String, TopicProcedure.Implementation> IMPLEMENTATIONS = Map.ofEntries(entry("topics", Listings::topics),
       entry("segments", Listings::segments), entry("delete_records", Operations::deleteRecords),

@@ -64,7 +64,7 @@ public final class TopicProcedure implements SimpleProcedure {
     return found.isEmpty() ? this : new TopicProcedure(signature, implementation, Map.copyOf(found));
   }
 
-  /** Spark gives an argument by name its name, and others one that no parameter has. */
+  /** Spark gives an argument by name its name, and gives other arguments a name that no parameter has. */
   private Optional<Signature.Parameter> declared(String name, int position) {
     List<Signature.Parameter> declared = signature.parameters();
     return declared.stream()
@@ -149,7 +149,7 @@ public final class TopicProcedure implements SimpleProcedure {
         run(new Call(root, topic, arguments, answer));
         done.add(topic);
       } catch (PartlogException e) {
-        // A topic that was deleted after it was listed is not one of them any more.
+        // A topic that was deleted after the listing no longer counts.
         if (!e.id().equals("TOPIC_NOT_FOUND")) {
           failed.add(topic);
           failure = failure == null ? e : failure;

@@ -50,7 +50,7 @@ public final class TopicStatements {
    * TRUNCATE TABLE, and DELETE of the first records of partitions.
    *
    * @param topicId of the topic that the statement was planned for
-   * @param offsets the first offset to keep, by partition; what is above the end is the end
+   * @param offsets the first offset to keep, by partition; an offset above the end counts as the end
    * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_RECREATED
    */
   public void deleteBelow(String topicId, SortedMap<Integer, Long> offsets) throws IOException {

@@ -6,8 +6,8 @@ import io.sparklog.segment.Segment;
 /**
  * Sums over the live segments of a topic.
  *
- * @param records those that can be read, from the log start offsets on
- * @param minTimestamp the least time in ms since 1970, −1 if there is none; so {@code maxTimestamp}
+ * @param records the records that can be read, from the log start offsets on
+ * @param minTimestamp the least time in ms since 1970, −1 without times; so {@code maxTimestamp}
  */
 record Totals(long records, long segments, long batches, long bytes, long minTimestamp, long maxTimestamp) {
   static Totals of(State state) {

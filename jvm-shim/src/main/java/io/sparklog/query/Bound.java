@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * One end of a read, as its options give it: a time for all partitions, a time for each, or an offset for each; of several, the first in
- * this order counts. The caller says what a negative number means.
+ * One end of a read by its options: a time for all partitions, a time for each partition, or an offset for each partition. The first given
+ * option in this order counts. The caller gives the meaning of negative numbers.
  */
 public final class Bound {
   /** Two times and then offsets, in the order in which they count. */

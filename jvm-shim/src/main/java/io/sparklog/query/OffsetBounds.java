@@ -22,7 +22,7 @@ public final class OffsetBounds {
   private final DataLoss dataLoss;
   private final TimeSearch times;
 
-  /** The version of the topic that the read is of, as an error names it; null if the offsets are those that a user gave. */
+  /** The version of the topic that the read is of, as an error names it; null if a user gave the offsets. */
   private final String version;
 
   public OffsetBounds(ReadableTopics root, Options options) {

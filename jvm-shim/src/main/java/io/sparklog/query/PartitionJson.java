@@ -16,7 +16,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** The JSON in which options name topics and partitions, as in Spark's Kafka source. */
+/** The JSON in which options name topics and partitions, like in Spark's Kafka source. */
 public final class PartitionJson {
   private static final JsonMapper MAPPER = JsonMapper.builder()
       .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)

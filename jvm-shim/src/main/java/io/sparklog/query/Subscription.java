@@ -27,7 +27,7 @@ public final class Subscription {
 
   /** The knowledge of the topics to read. */
   public interface Known {
-    /** The names of those that exist. One that was deleted since may be among them. */
+    /** The names of the existing topics. One that was deleted since may be among them. */
     List<String> existing();
 
     /** The state of a topic; empty if it does not exist. */
@@ -50,7 +50,10 @@ public final class Subscription {
   /** The partitions that {@code assign} names; null before it is needed. */
   private TreeMap<String, TreeSet<Integer>> assigned;
 
-  /** @param states gives the state of a topic by its name, if there is one: the newest, or one that the same query was given before */
+  /**
+   * @param states gives the state of a topic by its name, if the topic exists: the newest state, or the state that the same query got
+   * before
+   */
   public Subscription(ReadableTopics root, Function<String, Optional<State>> states, Options options) {
     this(root, new Known() {
       @Override
@@ -97,7 +100,7 @@ public final class Subscription {
     if (options.given("subscribe")) {
       return options.names("subscribe").stream().sorted().flatMap(topic -> named(topic).stream()).map(this::shared).toList();
     }
-    // A pattern may be meant for topics that do not exist yet: if it matches none, nothing is read, as in Spark's Kafka source.
+    // A pattern may be meant for topics that do not exist yet: if it matches no topic, nothing is read, like in Spark's Kafka source.
     return topics.existing().stream().filter(this::names).flatMap(topic -> topics.state(topic).stream()).map(this::shared).toList();
   }
 

@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/** Finds records by time: segments by what the state says of them, batches by their headers, then the record itself. */
+/** Finds records by time: segments by their fields in the state, batches by their headers, then the record itself. */
 final class TimeSearch {
   private final ReadableTopics topics;
   private final LaterState later;

@@ -7,7 +7,7 @@ import java.util.BitSet;
 public final class Bindings {
   private final Router router;
   private final BitSet used = new BitSet();
-  /** By slot; of those that are used alone. */
+  /** By slot; only used slots. */
   private char[] chosen = {};
 
   public Bindings(Router router) {
@@ -30,7 +30,7 @@ public final class Bindings {
     return chosen[slot];
   }
 
-  /** The slots that were used, of those that had no partition. */
+  /** The used slots that had no partition. */
   public SlotSet used() {
     return new SlotSet(used);
   }

@@ -29,7 +29,7 @@ final class KeyHistory {
   }
 
   private final SlotTable first;
-  /** By slot; null for one that did not move. */
+  /** By slot; null for a slot that did not move. */
   private final Moves[] moves;
 
   KeyHistory(SlotTable first, List<PastReroute> past) {

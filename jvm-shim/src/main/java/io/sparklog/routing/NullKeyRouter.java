@@ -8,8 +8,8 @@ import java.util.stream.IntStream;
  * Where one task of a write puts its records without a key: into one partition until its batch is closed, then into another. FORMAT.md
  * section 13.
  *
- * <p>Each task knows only what was committed and what it wrote itself, and assumes that the other tasks write the same. Nothing else
- * decides, so a retried task routes in the same way.
+ * <p>Each task knows only the committed loads and its own writes, and assumes that the other tasks write the same. Nothing else decides, so
+ * a retried task routes in the same way.
  */
 public final class NullKeyRouter {
   private final boolean byBytes;
@@ -17,7 +17,7 @@ public final class NullKeyRouter {
   private final int task;
   private final int[] weights;
   private final int greatestWeight;
-  /** Weighed records or bytes by partition: committed ones, and those of the rounds that are over. */
+  /** Weighed records or bytes by partition: the committed loads, and the loads of the rounds that are over. */
   private final long[] loads;
   /** Batches by partition that the tasks are filling in this round. */
   private final long[] batches;
@@ -29,7 +29,7 @@ public final class NullKeyRouter {
 
   /**
    * @param committed records or bytes of each partition, at planning
-   * @param weights of each partition: one of twice the weight gets twice as much, and one of weight 0 nothing
+   * @param weights of each partition: a partition of twice the weight gets twice as much, and a partition of weight 0 gets nothing
    * @param batch how many records or bytes the first batch of a task is taken to hold, at least 1
    * @param byBytes whether bytes are levelled, and not records
    */
@@ -53,7 +53,7 @@ public final class NullKeyRouter {
     return IntStream.range(0, loads.length).filter(partition -> weights[partition] > 0);
   }
 
-  /** The load of a partition as that of one with the greatest weight; 0 of a closed partition, which has none to come. */
+  /** The load of a partition, scaled to the greatest weight; 0 for a closed partition, which gets no more load. */
   private long weighed(long load, int partition) {
     if (weights[partition] == greatestWeight || weights[partition] == 0) {
       return weights[partition] == 0 ? 0 : load;
@@ -87,12 +87,12 @@ public final class NullKeyRouter {
   }
 
   /**
-   * A round: the tasks choose one after another, each the partition that will be emptiest. In the next round each is one place later, so
-   * that each comes to all partitions, and tasks that write more than others do not fill one of them.
+   * A round: the tasks choose one after another, each the partition that will be emptiest. In the next round each task is one place later.
+   * So each task comes to all partitions, and a task that writes more than others does not fill one partition.
    *
-   * <p>The offer of partition p, one choice after the other, is its load, its load + a batch, its load + two batches, and so on; the tasks
-   * take the least of all offers, and of equal offers that of the lowest partition. This is computed without a loop over tasks, of which
-   * there may be thousands.
+   * <p>The offers of partition p, one choice after the other, are its load, its load + a batch, its load + two batches, and so on. The
+   * tasks take the least of all offers. Among equal offers, the lowest partition counts. This is computed without a loop over tasks: a
+   * write may have thousands of tasks.
    */
   private void choose(long batch, LongPredicate takesPart) {
     long[] leads = new long[loads.length];

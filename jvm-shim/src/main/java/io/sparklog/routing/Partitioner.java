@@ -14,7 +14,7 @@ public enum Partitioner {
     return optionName;
   }
 
-  /** The partitioner called {@code optionName}, or null if there is none. */
+  /** The partitioner called {@code optionName}, or null if it does not exist. */
   public static Partitioner named(String optionName) {
     for (Partitioner partitioner : values()) {
       if (partitioner.optionName.equals(optionName)) {

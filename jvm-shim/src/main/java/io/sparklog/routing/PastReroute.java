@@ -5,8 +5,8 @@ import java.util.List;
 /**
  * A re-route that has records from before it.
  *
- * @param cut the end offset before it of each partition that gave or got slots, 0 of one that it added; of any other partition, its cut of
- *     the re-route before, 0 if there is none
+ * @param cut by partition. If the partition gave or got slots: its end offset before the re-route, 0 for an added partition. Otherwise: its
+ *     cut of the re-route before, 0 without such a re-route
  */
 public record PastReroute(long version, long[] cut, List<SlotMoves> moved) {
   /** The cut in a partition, which later re-routes may have added. */

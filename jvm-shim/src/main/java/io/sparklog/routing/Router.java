@@ -110,8 +110,9 @@ public final class Router implements Serializable {
   }
 
   /**
-   * Whether a write that was planned by a router may commit where this one is the newest. In routing epoch 0, a topic with slots routes as
-   * one without. Slots that get their first partition do not count: the slots that a writer has chosen are compared one by one.
+   * Whether a write that was planned by a router may commit where this one is the newest. In routing epoch 0, a topic with slots routes
+   * like a topic without slots. Slots that get their first partition do not count: the slots that a writer has chosen are compared one by
+   * one.
    */
   public boolean admits(Router planned) {
     if (partitioner != planned.partitioner || weights.length != planned.weights.length || bindsSlots != planned.bindsSlots

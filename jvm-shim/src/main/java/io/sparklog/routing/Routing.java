@@ -61,7 +61,7 @@ public final class Routing {
     return epoch;
   }
 
-  /** By partition; those of weight 0 are closed. */
+  /** By partition; a partition of weight 0 is closed. */
   public int[] weights() {
     return weights.clone();
   }
@@ -165,7 +165,7 @@ public final class Routing {
     return new RoutingChange.Binding(bound, table.after(bound).crc());
   }
 
-  /** The routing after a version. @param ends of the partitions before it; with 0 for those that it adds */
+  /** The routing after a version. @param ends of the partitions before it; with 0 for partitions that it adds */
   public Routing after(RoutingChange change, long version, long[] ends) throws Damaged {
     int partitions = weights.length;
     if (change instanceof RoutingChange.Reroute reroute) {
@@ -245,7 +245,7 @@ public final class Routing {
     return givers;
   }
 
-  /** A slot that is bound counts as if it had always been: none of its records is older. */
+  /** A bound slot counts as if it had always been bound: it does not have older records. */
   public Routing bound(RoutingChange binding) throws Damaged {
     for (SlotMoves moves : binding.moved()) {
       for (int slot : moves.slots()) {

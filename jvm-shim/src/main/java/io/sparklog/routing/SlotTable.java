@@ -57,7 +57,7 @@ public final class SlotTable implements Serializable {
     return new SlotTable(slots, partitions, null);
   }
 
-  /** The table of a topic that begins with {@code slots} slots, none of which has a partition. */
+  /** The table of a topic that begins with {@code slots} slots without partitions. */
   public static SlotTable unbound(int slots) {
     char[] table = new char[slots];
     Arrays.fill(table, (char) UNBOUND);
@@ -104,8 +104,8 @@ public final class SlotTable implements Serializable {
   }
 
   /**
-   * The hash without its sign, modulo the number of slots. For 32 bits that is the whole part of slots · f, where f is the fraction of
-   * hash / slots in 64 bits: two multiplications, which take less time than a division.
+   * The hash without its sign, modulo the number of slots. For 32 bits that is the whole part of slots · f, where f is the fraction of hash
+   * / slots in 64 bits. Two multiplications take less time than a division.
    */
   int slot(int hash) {
     long fraction = inverse * Partitioner.positive(hash);
@@ -189,7 +189,7 @@ public final class SlotTable implements Serializable {
     });
   }
 
-  /** By largest remainder; of equal ones, first those that have more slots, then the lower numbers. */
+  /** By largest remainder. Among equal remainders, partitions with more slots come first, then lower numbers. */
   private int[] targets(int[] owned, int[] weights) {
     long all = Arrays.stream(owned).asLongStream().sum();
     long sum = Arrays.stream(weights).asLongStream().sum();

@@ -82,7 +82,7 @@ public final class BatchWalk {
    * Goes to the next batch; false at the segment's end.
    *
    * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT
-   * @throws SegmentGone if the file is gone by now
+   * @throws SegmentGone if the file is gone
    */
   public boolean next() throws IOException {
     if (next >= segment.endPosition()) {
@@ -131,7 +131,7 @@ public final class BatchWalk {
     at = 0;
   }
 
-  /** Reads on until the buffer has the bytes up to {@code to}, and hands on what is before {@code from} where it needs the room. */
+  /** Reads on until the buffer has the bytes up to {@code to}, and hands on the bytes before {@code from} if it needs the room. */
   private void handOn(long from, long to) throws IOException {
     while (bufferPosition + bufferBytes < to) {
       int kept = (int) Math.max(0, bufferPosition + bufferBytes - from);
@@ -146,7 +146,7 @@ public final class BatchWalk {
   }
 
   /**
-   * To be called after a walk through the whole segment: only all headers together show that none of them was changed.
+   * Call it after a walk through the whole segment: only all headers together prove that no header was changed.
    *
    * @throws PartlogException SEGMENT_CORRUPT
    */

@@ -11,7 +11,7 @@ import java.io.IOException;
 import java.util.zip.CRC32C;
 
 /**
- * Reads the batches of one extent, one after another, and checks all that FORMAT.md section 9 asks for: the one reader of batches, for
+ * Reads the batches of one extent, one after another, and makes all checks of FORMAT.md section 9. It is the only reader of batches, for
  * queries and for merging.
  */
 public final class ExtentReader implements Closeable {
@@ -88,7 +88,7 @@ public final class ExtentReader implements Closeable {
   }
 
   /**
-   * If offsets have gaps, a wrong offset of a batch that is not read may hide a batch that should be: only all headers together show it.
+   * If offsets have gaps, a wrong offset of an unread batch may hide a batch of the range: only all headers together show it.
    */
   private void checkHeaders() throws IOException {
     BatchWalk walk = new BatchWalk(file);
@@ -204,7 +204,7 @@ public final class ExtentReader implements Closeable {
     return base;
   }
 
-  /** The offset after those of the current batch. */
+  /** The offset after the offsets of the current batch. */
   public long nextOffset() {
     return nextOffset;
   }

@@ -15,7 +15,7 @@ import java.util.stream.LongStream;
 
 /** Every name below a root is built and parsed here, and nowhere else. FORMAT.md section 2. */
 public final class Names {
-  /** The folder beside Kafka's that says what is committed. */
+  /** The folder beside Kafka's that holds the commits. */
   public static final String FOLDER = "_partlog";
 
   /** Where it is tried whether the store is safe. No reader looks there. */
@@ -86,7 +86,7 @@ public final class Names {
     return number(CHECKPOINT.matcher(name));
   }
 
-  /** The greatest version that one of the names tells of, be it of a version file or of a checkpoint; −1 if none does. */
+  /** The greatest version in the names of version files and checkpoints; −1 without such a name. */
   public static long newest(Collection<String> names) {
     return names.stream()
         .flatMapToLong(name -> LongStream.concat(versionOf(name).stream(), checkpointVersion(name).stream()))
@@ -120,7 +120,7 @@ public final class Names {
     return DATA + "/" + digits(plannedVersion) + "-" + txn;
   }
 
-  /** The planned version of a data folder, of which this is the last part of the name; empty for any other name. */
+  /** The planned version of a data folder whose name ends with this part; empty for any other name. */
   public static OptionalLong plannedVersion(String folder) {
     return number(DATA_FOLDER.matcher(folder));
   }
@@ -145,7 +145,7 @@ public final class Names {
     return name.substring(name.lastIndexOf('/') + 1);
   }
 
-  /** Whether {@code name} is one that a writer can produce for a data file, relative to the topic's folder. */
+  /** Whether a writer can produce {@code name} for a data file, relative to the topic's folder. */
   public static boolean isDataFile(String name) {
     Matcher matcher = DATA_FILE.matcher(name);
     return number(matcher).isPresent() && !RESERVED.contains(matcher.group(2));
@@ -199,13 +199,13 @@ public final class Names {
     return text;
   }
 
-  /** Whether {@code text} is an identity: 16 bytes in base64url, not one of the reserved ones. */
+  /** Whether {@code text} is an identity: 16 bytes in base64url, and not a reserved identity. */
   public static boolean isIdentity(String text) {
     return IDENTITY_ALONE.matcher(text).matches() && !RESERVED.contains(text);
   }
 
   private static String digits(long number) {
-    // In ASCII digits whatever the locale of the JVM: ar-EG and others have their own.
+    // In ASCII digits in any locale of the JVM: ar-EG and others have digits of their own.
     return String.format(Locale.ROOT, "%020d", number);
   }
 

@@ -11,7 +11,7 @@ import java.util.zip.CRC32C;
  */
 public final class ReadAhead {
   /**
-   * Small batches are read together, this many bytes at once. Larger ones are read one at a time: then they are still in the processor's
+   * Small batches are read together, this many bytes at once. Larger batches are read one at a time: then they are still in the processor's
    * nearest cache when they are decoded, and nothing is moved.
    */
   private static final int READ_BYTES = 128 << 10;
@@ -36,7 +36,7 @@ public final class ReadAhead {
   /**
    * Goes to a file. The caller will ask for nothing from {@code endPosition} on, and nothing is read ahead from {@code aheadPosition} on.
    *
-   * @param fileBytes where the file ends, so that all before it can be read; or a later position, if the caller has no use for that
+   * @param fileBytes the end of the file, so that all bytes before it can be read; or a later position, if the caller does not need it
    */
   void begin(SegmentFile file, long fileBytes, long endPosition, long aheadPosition) {
     this.file = file;
@@ -73,7 +73,7 @@ public final class ReadAhead {
     return 0;
   }
 
-  /** Holds what was found, until the next {@link #find}. */
+  /** Holds the found batch, until the next {@link #find}. */
   byte[] buffer() {
     return buffer;
   }

@@ -10,13 +10,13 @@ import java.io.Serializable;
  * @param position of the first batch in the file, in bytes
  * @param base offset of the first record
  * @param end offset after the last record
- * @param minTimestamp the least record time in ms, −1 if there is none
- * @param maxTimestamp the greatest record time in ms, −1 if there is none
+ * @param minTimestamp the least record time in ms, −1 without times
+ * @param maxTimestamp the greatest record time in ms, −1 without times
  * @param offsets the kind of segment
  * @param routed whether every record is in the partition where the topic's partitioner puts its key
- * @param ordered whether no record's time is below that of a record before it, and batches begin with their base timestamp
+ * @param ordered whether no record's time is below the time of a record before it, and batches begin with their base timestamp
  * @param headerCrc CRC-32C over the headers of all batches
- * @param indexBytes length of the index behind the last batch; 0 if there is none
+ * @param indexBytes length of the index behind the last batch; 0 without an index
  */
 public record Segment(int partition, String file, long position, long bytes, long base, long end, long records, int batches,
     long minTimestamp, long maxTimestamp, Offsets offsets, boolean routed, boolean ordered, int headerCrc,

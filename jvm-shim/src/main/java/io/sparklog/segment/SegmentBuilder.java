@@ -8,7 +8,7 @@ import io.sparklog.storage.ReadStore;
 import io.sparklog.storage.Stores;
 import java.util.zip.CRC32C;
 
-/** Adds up what a segment must say about itself while its batches are appended. FORMAT.md section 4. */
+/** Adds up the fields of a segment while its batches are appended. FORMAT.md section 4. */
 public final class SegmentBuilder {
   private final int partition;
   private final String file;
@@ -43,7 +43,7 @@ public final class SegmentBuilder {
    *
    * @param batchMinTimestamp the least time of its records, ms since 1970
    * @param batchRouted whether the partitioner chose this partition for each of its records
-   * @param batchOrdered whether none of its records has a lower time than one before it
+   * @param batchOrdered whether no record of the batch has a lower time than a record before it
    */
   public void add(byte[] buffer, int at, long batchMinTimestamp, boolean batchRouted, boolean batchOrdered) {
     BatchHeader.setBaseOffset(buffer, at, records);

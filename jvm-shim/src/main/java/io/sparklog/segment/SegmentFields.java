@@ -20,7 +20,7 @@ public final class SegmentFields {
   /** One String for all equal names: many segments share a data file, and a state holds them for long. */
   private final Map<String, String> files = new HashMap<>();
 
-  /** @param partitions the number of partitions that the file tells of */
+  /** @param partitions the number of partitions in the file */
   public SegmentFields(int partitions) {
     this.partitions = partitions;
   }

@@ -30,7 +30,7 @@ public final class SegmentFile implements Closeable {
   private OptionalLong firstField = OptionalLong.empty();
 
   /**
-   * A segment of topics of another kind: nothing says how many batches it should have, and which checksum their headers.
+   * A segment of topics of another kind: the number of its batches and the checksum of their headers are unknown.
    *
    * @param location of the file, for messages
    * @param file is open; closing this closes it
@@ -74,7 +74,7 @@ public final class SegmentFile implements Closeable {
   /**
    * Reads exactly {@code length} bytes from {@code position} of the file on.
    *
-   * @throws SegmentGone if the file is gone by now
+   * @throws SegmentGone if the file is gone
    * @throws PartlogException SEGMENT_CORRUPT if the file ends before them
    */
   public void read(long position, byte[] to, int at, int length) throws IOException {
@@ -98,7 +98,7 @@ public final class SegmentFile implements Closeable {
    * @param position of the batch in the file
    * @param header holds the header at {@code at}
    * @param endPosition the position that the batch may reach up to: the end of the segment, or of the part of it that is read
-   * @param expected the offset that the batches before it lead to; in a segment with gaps the least one that it may have
+   * @param expected the offset that the batches before it lead to; in a segment with gaps the least offset that it may have
    * @return the offset of its first record
    * @throws PartlogException BATCH_CORRUPT
    */
@@ -162,11 +162,11 @@ public final class SegmentFile implements Closeable {
 
   /**
    * Checks that an index of a dense or tiled segment is right to say that the batch at {@code position} ends with offset {@code last}. An
-   * index has no checksum, and here no batch before it tells which offset to expect: so this asks for more than {@link #checkHeader}.
-   * FORMAT.md section 9.
+   * index has no checksum, and the offset to expect is unknown here without the batch before. So this method checks more than {@link
+   * #checkHeader}. FORMAT.md section 9.
    *
    * @param header is filled with the header
-   * @return the offset of its first record; empty if there is no such batch, or if its header does not prove it
+   * @return the offset of its first record; empty if the batch does not exist, or if its header does not prove it
    */
   public OptionalLong hintedBase(long position, byte[] header, long last) throws IOException {
     if (position < segment.position() || position > segment.endPosition() - Layout.HEADER_BYTES) {
@@ -182,7 +182,7 @@ public final class SegmentFile implements Closeable {
     }
     long stored = BatchHeader.baseOffset(header, 0);
     long base = last - BatchHeader.lastOffsetDelta(header, 0);
-    // An index is linked only after the stamp was synced, so it never points at a half stamped field: the field is the one or the other.
+    // An index is linked only after the stamp was synced, so it never points at a half stamped field: the field is relative or absolute.
     boolean fits = base >= segment.base() && last < segment.end() && (isDense(header, 0) || !segment.dense())
         && (stored == base || stored == base - segment.base());
     // A field that may be a relative and an absolute offset alike could fit a wrong entry the wrong way.
@@ -213,7 +213,7 @@ public final class SegmentFile implements Closeable {
   }
 
   /**
-   * Checks what only all batches of the segment show together.
+   * Checks the facts that only all batches of the segment show together.
    *
    * @throws PartlogException SEGMENT_CORRUPT if they are not as many as the version file says, or {@code headers} is not their checksum
    */
@@ -224,7 +224,7 @@ public final class SegmentFile implements Closeable {
     requireHeaderCrc(headers);
   }
 
-  /** BATCH_CORRUPT for the batch at {@code position}; BATCH_TOO_LARGE if it only exceeds what this process may hold. */
+  /** BATCH_CORRUPT for the batch at {@code position}; BATCH_TOO_LARGE if it only exceeds the limit of this process. */
   public PartlogException corrupt(long position, BadBatch why) {
     if (why.limit().isPresent()) {
       return PartlogException.caused(why, "BATCH_TOO_LARGE", "topic", topic, "partition", segment.partition(), "byte", position, "file",

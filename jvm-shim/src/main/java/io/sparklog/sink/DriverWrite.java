@@ -23,7 +23,7 @@ import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
 
-/** The driver's side of one batch write, or of one epoch of a stream: what tasks need, and the commit of what they report. */
+/** The driver's side of one batch write, or of one epoch of a stream: the plan for the tasks, and the commit of their reports. */
 final class DriverWrite {
   private final Root root;
   private final WritePlan plan;
@@ -68,9 +68,9 @@ final class DriverWrite {
   }
 
   /**
-   * Commits what the tasks report, topic after topic. May be called once: the random identity of the plan is that of one write.
+   * Commits the reports of the tasks, topic after topic. May be called once: the random identity of the plan identifies one write.
    *
-   * @param once by topic, what makes the write exactly once
+   * @param once by topic, the facts that make the write exactly once
    */
   List<Committed> commit(WriterCommitMessage[] messages, Function<String, Once> once) {
     return SparkErrors.run(() -> {
@@ -80,7 +80,7 @@ final class DriverWrite {
       commits = new TopicCommits(root, plan.txn(), once, clock, random).merging(mergeBytes).creating(creates);
       List<Map<String, TopicReport>> reports = reports(Stream.of(messages));
       TreeMap<String, TopicPlan> plans = new TreeMap<>();
-      // The topic of the options is created even if there is no row.
+      // The topic of the options is created even without rows.
       if (plan.topic() != null) {
         plans.put(plan.topic(), plan.topicPlan(plan.topic()));
       }

@@ -15,7 +15,7 @@ final class PartlogBatchWrite implements BatchWrite {
   private final DriverWrite write;
   private final Once transaction;
 
-  /** @param transaction the user's own; null if there is none */
+  /** @param transaction the user's own, or null */
   PartlogBatchWrite(DriverWrite write, Once transaction) {
     this.write = write;
     this.transaction = transaction;

@@ -22,8 +22,8 @@ import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
 import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend;
 
 /**
- * Builds a write, which always appends. Declares truncation, although it never truncates: a stream in complete mode asks for it, and
- * appends its result, as with Kafka; and without it Spark itself refuses the save modes of a batch, and advises to overwrite.
+ * Builds a write, which always appends. Declares truncation, although it never truncates. A stream in complete mode asks for it, and
+ * appends its result, like with Kafka. Without it, Spark itself refuses the save modes of a batch, and advises to overwrite.
  */
 public final class PartlogWrite implements WriteBuilder, SupportsTruncate, SupportsStreamingUpdateAsAppend, Write {
   private final Root root;
@@ -35,7 +35,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
   private Existence existence = Existence.ANY;
   private boolean truncate;
 
-  /** @param metrics told of what a stream commits */
+  /** @param metrics gets the commits of a stream */
   public PartlogWrite(Root root, Options options, LogicalWriteInfo info, SinkMetrics metrics, Clock clock, RandomGenerator random) {
     this.root = root;
     this.options = options;
@@ -45,14 +45,14 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
     this.random = random;
   }
 
-  /** @param asked what is asked of the topics that it writes to */
+  /** @param asked the topic options that the write asks for */
   public PartlogWrite to(Existence asked) {
     existence = asked;
     return this;
   }
 
   /**
-   * Refuses what no query can write, whatever its rows are.
+   * Refuses a query that cannot write any rows.
    *
    * @param options of a write
    * @throws PartlogException OPTION_VALUE, TOPIC_NAME_ILLEGAL, and what {@link Root#requireWritable} throws

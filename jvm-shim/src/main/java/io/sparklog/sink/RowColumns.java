@@ -124,7 +124,7 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
     throw wrong(schema, headers, "ARRAY<STRUCT<key: STRING, value: BINARY>>", example);
   }
 
-  /** Whether a cast to STRING gives what a user expects. */
+  /** Whether a cast to STRING gives the text that a user expects. */
   private static boolean isAtomic(DataType type) {
     return !(type instanceof StructType || type instanceof MapType || type instanceof ArrayType || type instanceof VariantType);
   }
@@ -133,7 +133,7 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
     return type instanceof StringType;
   }
 
-  /** Whether a column is a NULL of no other type, as in VALUES ('k', NULL): it is null in each row. */
+  /** Whether a column is a NULL of no other type, such as in VALUES ('k', NULL): it is null in each row. */
   private static boolean isNull(DataType type) {
     return type instanceof NullType;
   }

@@ -102,7 +102,7 @@ final class RowWriter implements DataWriter<InternalRow> {
     return Math.floorDiv(row.getLong(columns.timestamp()), 1000L);
   }
 
-  /** The length of a STRING or BINARY field; −1 if it is null or there is no such column. An UnsafeRow keeps both as (offset, length). */
+  /** The length of a STRING or BINARY field; −1 if it is null or the column does not exist. An UnsafeRow keeps both as (offset, length). */
   private static int length(UnsafeRow row, int column) {
     return column < 0 || row.isNullAt(column) ? -1 : (int) row.getLong(column);
   }
@@ -112,7 +112,7 @@ final class RowWriter implements DataWriter<InternalRow> {
     return (int) (row.getBaseOffset() - Platform.BYTE_ARRAY_OFFSET + (row.getLong(column) >>> 32));
   }
 
-  /** Encodes the headers. @return how many bytes they take; {@link TopicBuffer#NO_HEADERS_BYTES} if there are none */
+  /** Encodes the headers. @return how many bytes they take; {@link TopicBuffer#NO_HEADERS_BYTES} without headers */
   private int encodeHeaders(UnsafeRow row) {
     if (columns.headers() < 0 || row.isNullAt(columns.headers())) {
       return TopicBuffer.NO_HEADERS_BYTES;

@@ -17,9 +17,9 @@ public final class SinkMetrics {
   }
 
   /**
-   * The commits since the last call, so that a trigger without data reports 0 records. {@code version} is a JSON object with the
-   * version put in each topic, bytes are those of record batches, times are in ms; {@code mergedBytes} are those of the segments that
-   * merging made, and {@code liveSegments} counts those of the topics that were written.
+   * The commits since the last call, so that a trigger without data reports 0 records. {@code version} is a JSON object with the version
+   * put in each topic, bytes count record batches, times are in ms; {@code mergedBytes} counts the segments that merging made, and {@code
+   * liveSegments} counts the segments of the written topics.
    */
   public synchronized Map<String, String> take() {
     List<Committed> done = trigger;

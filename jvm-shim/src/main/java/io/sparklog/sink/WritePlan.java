@@ -34,16 +34,16 @@ import java.util.stream.Collectors;
  * @param unreadable the topics whose state cannot be read, and why: only rows of these topics fail
  * @param config the configuration that a topic is created with
  * @param given the topic options that were given, which a topic must not contradict
- * @param ofTable those of {@code given} that come from the table, not from the write
+ * @param ofTable the options in {@code given} that come from the table, not from the write
  */
 record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, long timeMs, int batchBytes, long bufferBytes,
     boolean byBytes, TreeMap<String, TopicPlan> known, TreeMap<String, PartlogException> unreadable, TreeMap<String, String> config,
     TreeMap<String, String> given, TreeSet<String> ofTable) implements Serializable {
 
   /**
-   * @param names gives those of the topics of the root, also of deleted ones; asked only if rows name theirs
-   * @throws PartlogException TOPIC_EXISTS, TOPIC_NOT_FOUND: what a commit would find too, but before any task runs; what
-   *     {@link #topicPlan} throws
+   * @param names gives the names of the root's topics, also of deleted topics; asked only if rows name their topics
+   * @throws PartlogException TOPIC_EXISTS, TOPIC_NOT_FOUND: the errors that a commit would find too, but before any task runs; the errors
+   *     of {@link #topicPlan}
    */
   static WritePlan of(Root root, Options options, RowColumns columns, Clock clock, RandomGenerator random, Existence asked,
       Supplier<List<String>> names) throws IOException {
@@ -69,7 +69,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
     } else {
       Optional<State> latest = root.topic(topic).latest();
       known.put(topic, TopicPlan.of(topic, latest, config, byBytes, clock.millis()));
-      plan.require(root, asked); // Before its options are compared with those of a topic that should not be there.
+      plan.require(root, asked); // Before its options are compared with the options of a topic that should not exist.
       int partitions = plan.topicPlan(topic).config().partitions();
       if (latest.isEmpty()) {
         ForeignSegments.requireNone(root.topic(topic), 0, partitions);
@@ -141,7 +141,9 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
     return Optional.empty();
   }
 
-  /** Whether an option says how many partitions a topic had once: a stream that was started with it goes on when some are added. */
+  /**
+   * Whether an option has an earlier number of a topic's partitions: a stream that was started with it goes on when partitions are added.
+   */
   private static boolean hasGrown(TopicPlan existing, Map.Entry<String, String> option) {
     return option.getKey().equals(TopicConfig.PARTITIONS) && !existing.router().table().isModulo()
         && Integer.parseInt(option.getValue()) < existing.config().partitions();

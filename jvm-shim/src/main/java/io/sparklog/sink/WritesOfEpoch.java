@@ -13,7 +13,7 @@ import java.util.function.LongFunction;
  * The batch writes that the function of a {@code foreachBatch} has finished in the epoch it runs for. They name a write: the second one to
  * a topic is the second one again when the epoch is repeated.
  *
- * <p>Only writes on the query's own thread count: their order is that of the function.
+ * <p>Only writes on the query's own thread count: they have the order of the function.
  */
 final class WritesOfEpoch {
   private static final ThreadLocal<WritesOfEpoch> NEWEST = new ThreadLocal<>();
@@ -29,7 +29,7 @@ final class WritesOfEpoch {
     this.inputs = StreamingQueries.inputs(epoch.queryId());
   }
 
-  /** The writes of the epoch that runs on this thread; empty if it is not that of a streaming query. */
+  /** The writes of the epoch that runs on this thread; empty if it is not the thread of a streaming query. */
   static Optional<WritesOfEpoch> ofThisThread() {
     return StreamingQueries.ofThisThread().map(epoch -> {
       WritesOfEpoch newest = NEWEST.get();
@@ -41,7 +41,7 @@ final class WritesOfEpoch {
     });
   }
 
-  /** The name of the next write to a topic, 0 where there is none yet. It stays the same until that write is {@link #done}. */
+  /** The name of the next write to a topic, 0 for the first write. It stays the same until that write is {@link #done}. */
   Once next(Root root, String topic) {
     int n = root.topic(topic).newest().map(state -> finished.getOrDefault(state.topicId(), 0)).orElse(0);
     return Once.inEpoch(epoch.queryId(), n, epoch.number(), inputs.apply(epoch.number())).withInputs(inputs);

@@ -31,12 +31,12 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * Counts, and least and greatest topics, partitions and offsets, taken from the state: no segment is opened.
  *
- * <p>Spark 4.2 says {@code count(*)} for {@code count(DISTINCT 1)} too, which is 1. Where it is known that the query that is planned does
- * not count with DISTINCT, a group is one row, which is the answer, and no task runs. Otherwise a group is several rows, of which Spark
- * makes the answer: it adds up counts, and for DISTINCT those that differ.
+ * <p>Spark 4.2 says {@code count(*)} for {@code count(DISTINCT 1)} too, which is 1. If the planned query is known not to count with
+ * DISTINCT, a group is one row, which is the answer, and no task runs. Otherwise a group is several rows, and Spark makes the answer from
+ * them: it adds up counts, and for DISTINCT only different counts.
  */
 final class AggregateScan implements LocalScan {
-  /** So many rows has a group of which Spark makes the answer. */
+  /** The number of rows of a group from which Spark makes the answer. */
   private static final int PARTS = 3;
 
   private final StructType schema;
@@ -76,7 +76,7 @@ final class AggregateScan implements LocalScan {
       return group.stream().mapToLong(AggregateScan::records).sum();
     }
 
-    /** Their sum is the number n of records. The sum of those that differ is 1, or 0 if there is no record: (n - 1) + (2 - n). */
+    /** Their sum is the number n of records. The sum of the different counts is 1, or 0 without records: (n - 1) + (2 - n). */
     @Override
     public List<Object> parts(List<Selection> group) {
       long records = (long) of(group);
@@ -84,7 +84,7 @@ final class AggregateScan implements LocalScan {
     }
   }
 
-  /** The greatest or the least of a value that is known of each partition; null if there is no partition. */
+  /** The greatest or the least of a value that is known of each partition; null without partitions. */
   private record Extreme<T extends Comparable<T>>(String name, DataType type, Function<Selection, T> ofPartition,
       boolean greatest) implements Aggregate {
     @Override
@@ -102,7 +102,7 @@ final class AggregateScan implements LocalScan {
   /**
    * The result of an aggregation; empty if it is of another kind, or cannot be known without reading records.
    *
-   * @param complete whether a group is one row; otherwise Spark has to add up what a group is
+   * @param complete whether a group is one row; otherwise Spark has to add up the rows of a group
    */
   static Optional<AggregateScan> of(Aggregation aggregation, StructType columns, ReadRequest request, PushedDown pushed, boolean complete) {
     StructType schema = new StructType();

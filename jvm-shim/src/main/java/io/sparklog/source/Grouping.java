@@ -20,7 +20,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A value that all records of a split share, as Spark is told: it spares a shuffle by that value. A group may have several splits.
+ * A value that all records of a split share. Spark learns it, and saves a shuffle by that value. A group may have several splits.
  *
  * @param function of the key, whose value is the number of the partition; null if the value is the partition itself
  * @param ofTopics whether the topic is a part of the value
@@ -38,8 +38,8 @@ record Grouping(KeyRouting function, boolean ofTopics) {
   record Terms(boolean allowed, int partitionsMin, boolean all) {
 
     /**
-     * By the settings of a session. If Spark may shuffle one side of a join by the groups of the other, it places keys of no group at
-     * random, and a second join loses them (SPARK-59050, in 4.2.0). So each key must have its group, and Spark must drop none.
+     * By the settings of a session. Spark may shuffle one side of a join by the groups of the other side. Then it places keys without a
+     * group at random, and a second join loses them (SPARK-59050, in 4.2.0). So each key must have its group, and Spark must drop none.
      *
      * @param functions whether Spark finds the functions
      * @param cores how many tasks run at once
@@ -79,10 +79,10 @@ record Grouping(KeyRouting function, boolean ofTopics) {
   }
 
   /**
-   * Whether Spark gives right rows if it is told of these groups while it plans. Its settings may be others than when the scan was made.
+   * Whether Spark gives right rows if it plans with these groups. Its settings may be others than when the scan was made.
    *
-   * <p>With a partially clustered distribution Spark 4.2.0 groups the splits of a join twice, and repeats rows, if it plans a second time
-   * over its own plan (SPARK-58996). It does that where it may optimize skewed joins at any price, whether or not one is skewed.
+   * <p>With a partially clustered distribution, Spark 4.2.0 may plan a second time over its own plan. Then it groups the splits of a join
+   * twice, and repeats rows (SPARK-58996). It does that where it may optimize skewed joins at any price, whether or not one is skewed.
    */
   boolean isSafe(List<Split> splits, SQLConf conf) {
     boolean plansTwice = conf.adaptiveExecutionEnabled() && (Boolean) conf.getConf(SQLConf.SKEW_JOIN_ENABLED())

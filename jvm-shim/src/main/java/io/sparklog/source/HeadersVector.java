@@ -12,7 +12,9 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Arrays of headers, null if a record has none, as in Spark's Kafka source. The headers of a batch are decoded on first access. */
+/**
+ * Arrays of headers, null for a record without headers, like in Spark's Kafka source. The headers of a batch are decoded on first access.
+ */
 final class HeadersVector extends RecordVector {
   private final RecordHeaders headers = new RecordHeaders();
   private final HeaderFields fields = new HeaderFields();

@@ -23,8 +23,8 @@ import org.apache.spark.sql.types.StructType;
  * {@code murmur3_partition_8(key)}: the function that a scan says its records are grouped by. Spark takes two groupings to be the same if
  * the names of their functions are, so the name has all that decides. It is for Spark: SQL has {@code murmur3_partition(key, 8)}.
  *
- * <p>Two numbers of partitions are joined in groups by their greatest common divisor. Spark 4.2.0 forgets that after the join: it goes on
- * as if the groups were what the function gives, and the next join loses rows (SPARK-59045, SPARK-59121). So the function of a scan, which
+ * <p>Two numbers of partitions are joined in groups by their greatest common divisor. Spark 4.2.0 forgets the reducer after the join: it
+ * goes on as if the function gave the groups, and the next join loses rows (SPARK-59045, SPARK-59121). So the function of a scan, which
  * Spark makes for each, remembers into how few groups its records were put.
  */
 public final class KeyRouting implements UnboundFunction, ScalarFunction<Integer>, ReducibleFunction<Integer, Integer>, Serializable {
@@ -83,9 +83,9 @@ public final class KeyRouting implements UnboundFunction, ScalarFunction<Integer
   }
 
   /**
-   * Null where Spark must shuffle: the hashes differ, or all records would come into one task. It is null too where none is needed, as of
-   * equal numbers of partitions; and where a setting lets Spark shuffle one side alone, which it would do by this function, whatever groups
-   * the other side has by then.
+   * Null where Spark must shuffle: the hashes differ, or all records would come into one task. It is null too where no reducer is needed,
+   * such as for equal numbers of partitions. It is also null if a setting lets Spark shuffle one side alone: Spark would shuffle by this
+   * function, although the other side may have other groups then.
    */
   @Override
   public Reducer<Integer, Integer> reducer(ReducibleFunction<?, ?> other) {
@@ -151,7 +151,7 @@ public final class KeyRouting implements UnboundFunction, ScalarFunction<Integer
     return DataTypes.IntegerType;
   }
 
-  /** By what it computes: Spark compares plans. */
+  /** Equal if the results are equal: Spark compares plans. */
   @Override
   public boolean equals(Object other) {
     return other instanceof KeyRouting same && partitioner == same.partitioner && partitions == same.partitions

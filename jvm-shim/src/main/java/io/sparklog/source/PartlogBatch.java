@@ -44,8 +44,8 @@ final class PartlogBatch implements Batch {
   }
 
   /**
-   * The same read without records that {@code predicates} rule out. Its splits are those of this one, as they were cut, with the same
-   * grouping: Spark has planned with them, and accepts no others.
+   * The same read without records that {@code predicates} rule out. Its splits are the splits of this batch, as they were cut, with the
+   * same grouping: Spark has planned with them, and accepts no others.
    */
   PartlogBatch narrowed(Predicate[] predicates) {
     Filter filter = PushedDown.of(predicates).filter();
@@ -78,7 +78,7 @@ final class PartlogBatch implements Batch {
     return request.options().bool("failOnDataLoss");
   }
 
-  /** Spark asks for each plan anew, and plans with the groups only if it gets them here. */
+  /** Spark asks again for each plan, and plans with the groups only if it gets them here. */
   @Override
   public InputPartition[] planInputPartitions() {
     Grouping its = grouping();

@@ -11,7 +11,7 @@ sealed interface PartlogInputPartition extends InputPartition {
   /** The splits that the task reads one after another: in a batch a single one, in a stream perhaps several of different partitions. */
   List<Split> splits();
 
-  /** Spark is told nothing of its records. */
+  /** Spark learns nothing of its records. */
   record Plain(List<Split> splits) implements PartlogInputPartition {}
 
   /** @param partitionKey the value that its records share: {@link Grouping} */

@@ -164,7 +164,7 @@ final class PartlogScan
     return batch.grouping().partitioning(splits());
   }
 
-  /** By the columns that are read: where Spark keeps the order of splits that it brings together, it fails at one that is not there. */
+  /** By the columns of the read: if Spark keeps the order of splits that it brings together, it fails at a column that is not read. */
   @Override
   public SortOrder[] outputOrdering() {
     return Stream.concat(columns().stream(), Stream.of(Columns.OFFSET))

@@ -41,9 +41,9 @@ public final class PartlogScanBuilder
   private Scan metadataScan;
 
   /**
-   * @param columns those of the table, which a query was analyzed with
+   * @param columns the columns of the table, with which the query was analyzed
    * @param options of a read
-   * @param functions whether Spark finds the functions of our catalog: the table must be one of a catalog that has them
+   * @param functions whether Spark finds the functions of our catalog: the table must belong to a catalog that has them
    * @param clock tells a stream when its micro-batches were
    * @param random names a stream's temporary files
    * @throws PartlogException OPTION_VALUE if the options ask for other columns
@@ -89,7 +89,7 @@ public final class PartlogScanBuilder
     return pushed.predicates().toArray(Predicate[]::new);
   }
 
-  /** Each task stops there; Spark takes what it needs of what they return. */
+  /** Each task stops there; Spark takes the part that it needs of their results. */
   @Override
   public boolean pushLimit(int limit) {
     pushed = pushed.upTo(limit);

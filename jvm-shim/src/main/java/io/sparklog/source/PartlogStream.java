@@ -55,7 +55,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
   /**
    * @param schema the columns to return
    * @param options of a stream
-   * @param start what the query's checkpoint says
+   * @param start the start of the query by its checkpoint
    */
   PartlogStream(ReadableTopics root, StructType schema, Options options, SplitSize splitSize, StreamStart start, Clock clock) {
     this.root = root;
@@ -184,7 +184,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
     }
   }
 
-  /** The sink's commits and Spark's log say what was read; nothing is kept here. */
+  /** The sink's commits and Spark's log show which records were read; nothing is kept here. */
   @Override
   public void commit(Offset end) {}
 

@@ -19,12 +19,12 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Spark's predicates as filters of the log: those that compare topic, partition, offset or timestamp with constants, and those that ask
- * whether the key is one of some, or null. A key as STRING has the bytes of the key, whether they are text or not, and so is compared like
- * the key itself. Predicates about all keys but some are left to Spark: they spare nothing.
+ * Spark's predicates as filters of the log. Some predicates compare topic, partition, offset or timestamp with constants. Others test
+ * whether the key is in a set, or null. A key as STRING has the bytes of the key, whether they are text or not, and so is compared like the
+ * key itself. Predicates about all keys but some are left to Spark: they spare nothing.
  */
 final class Predicates {
-  /** Each comparison, and the one that it becomes when its operands change places; others stay as they are. */
+  /** Each comparison, and the comparison with its operands exchanged; other comparisons do not change. */
   private static final Map<String, String> TURNED = Map.of("<", ">", "<=", ">=", ">", "<", ">=", "<=");
 
   private Predicates() {}
@@ -166,7 +166,7 @@ final class Predicates {
     return reference.fieldNames().length == 1 ? reference.fieldNames()[0] : "";
   }
 
-  /** Whether the column is one of ours, and the literal of its type and not null. */
+  /** Whether the column is a column of ours, and the literal has its type and is not null. */
   private static boolean isOfColumn(Literal<?> literal, NamedReference column) {
     DataType type = switch (column(column)) {
       case Columns.TOPIC -> DataTypes.StringType;

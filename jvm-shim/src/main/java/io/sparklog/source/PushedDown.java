@@ -10,18 +10,21 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
 /**
  * The parts of a query that the source evaluates itself.
  *
- * <p>Tasks carry the predicates that Spark does not evaluate any more. So these may take no more than {@link RecordFilter#BYTES_MAX}
- * together: of a longer list of keys, offsets or times, the source uses what it can, and leaves the test to Spark.
+ * <p>Tasks carry the predicates that Spark no longer evaluates. Together these may take {@link RecordFilter#BYTES_MAX}. From a longer list
+ * of keys, offsets or times, the source makes a wider filter, and leaves the test to Spark.
  *
  * @param filter met by all records that are asked for; if all predicates were taken over, by no others
  * @param offered the predicates that the filter was made of
- * @param predicates those that Spark does not evaluate any more
+ * @param predicates the predicates that Spark no longer evaluates
  * @param limit the most records that a task has to return
  */
 record PushedDown(Filter filter, List<Predicate> offered, List<Predicate> predicates, long limit) {
   static final PushedDown NOTHING = new PushedDown(Filter.ALL_RECORDS, List.of(), List.of(), Long.MAX_VALUE);
 
-  /** Takes over what the reader can evaluate; of the rest it uses what it can to read less, and leaves the evaluation to Spark. */
+  /**
+   * Takes over the predicates that the reader can evaluate. It uses the others to read less if it can, and leaves their evaluation to
+   * Spark.
+   */
   static PushedDown of(Predicate[] offered) {
     List<Filter> filters = new ArrayList<>();
     List<Predicate> taken = new ArrayList<>();

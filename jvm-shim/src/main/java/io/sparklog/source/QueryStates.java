@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The topics under a root as one query sees them: all scans of a query share the state of a topic, so both sides of a self-join and every
- * subquery read the same offsets, whatever is committed while it runs.
+ * The topics under a root as one query sees them. All scans of a query share the state of a topic. So both sides of a self-join and every
+ * subquery read the same offsets, with any commits during the query.
  */
 final class QueryStates {
   private record TopicOfRoot(ReadableTopics.Reference topics, String topic) {}
@@ -23,7 +23,7 @@ final class QueryStates {
     this.memory = QueryMemory.ofThisQuery();
   }
 
-  /** The newest state of a topic when a scan of the query first asked for it; empty if there was none. */
+  /** The newest state of a topic when a scan of the query first asked for it; empty if the topic did not exist. */
   Optional<State> state(String topic) {
     TopicOfRoot place = new TopicOfRoot(root.reference(), topic);
     synchronized (memory) {

@@ -13,7 +13,8 @@ import io.sparklog.stream.TriggerLimits;
 import java.util.List;
 
 /**
- * The request of a read: the offsets that its options name, in the states that its topics have when a scan of its query first needs them.
+ * The request of a read: the offsets that its options name, in the states of its topics. A state is taken when a scan of the query first
+ * needs it.
  */
 public final class ReadRequest {
   private final ReadableTopics root;

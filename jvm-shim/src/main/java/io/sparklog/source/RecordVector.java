@@ -114,7 +114,7 @@ abstract class RecordVector extends ColumnVector {
     throw notOfType("child");
   }
 
-  /** A copy, or null if {@code length} is negative. Unlike that of Arrays.copyOfRange it is not zeroed before it is filled. */
+  /** A copy, or null if {@code length} is negative. Unlike an array of Arrays.copyOfRange, it is not zeroed before it is filled. */
   static byte[] bytes(byte[] data, int at, int length) {
     if (length < 0) {
       return null;

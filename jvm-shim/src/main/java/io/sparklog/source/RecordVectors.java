@@ -17,8 +17,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The records of a batch as Spark's columns. Nothing is copied or decoded before Spark asks for it: the vectors hold the decoder's
- * positions and point into its bytes, and are valid until the next batch is shown.
+ * The records of a batch as Spark's columns. Nothing is copied or decoded before Spark asks for it. The vectors hold the decoder's
+ * positions and point into its bytes. They are valid until the next batch is shown.
  */
 final class RecordVectors {
   private static final Set<String> OF_BATCHES = Set.of(Columns.TOPIC, Columns.PARTITION, Columns.OFFSET, Columns.TIMESTAMP_TYPE,

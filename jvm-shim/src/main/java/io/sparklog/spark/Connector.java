@@ -12,7 +12,7 @@ public final class Connector {
 
   /**
    * Refuses a connector that came into a running session by ADD JAR. Its classes belong to that session, while tasks have their own copy of
-   * them: reads would work, and every write would end in a ClassCastException when the driver gets what a task reports.
+   * them: reads would work, and every write would end in a ClassCastException when the driver gets the report of a task.
    *
    * @throws PartlogException CONNECTOR_MISSING
    */
@@ -21,7 +21,7 @@ public final class Connector {
         || !(SparkSession.getActiveSession().getOrElse(() -> null) instanceof org.apache.spark.sql.classic.SparkSession session)) {
       return;
     }
-    // Jars that a session adds are in this class loader or below it; those that Spark was started with are above.
+    // Jars that a session adds are in this class loader or below it; jars of Spark's start are above.
     ClassLoader application = session.sharedState().jarClassLoader().getParent();
     try {
       isOfApplication = Class.forName(Connector.class.getName(), false, application) == Connector.class;

@@ -15,8 +15,8 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * A memory for as long as a query runs.
  *
- * <p>A query is what has one execution id in Spark; over Connect, which plans before there is an id, it is one operation. A plan that is
- * made outside of both, as by {@code explain}, shares nothing.
+ * <p>A query is the work of one execution id in Spark. Over Connect, which plans before an id exists, it is one operation. A plan outside
+ * of both, such as by {@code explain}, shares nothing.
  */
 public final class QueryMemory {
   private static final int QUERIES_MAX = 100;
@@ -35,13 +35,13 @@ public final class QueryMemory {
 
   private QueryMemory() {}
 
-  /** The memory of the query that this thread runs or plans; one of its own if there is none. Its callers synchronize on it. */
+  /** The memory of the query that this thread runs or plans; a new memory without a query. Its callers synchronize on it. */
   public static Map<Object, SoftReference<?>> ofThisQuery() {
     String query = query();
     return query == null ? new HashMap<>() : QUERIES.computeIfAbsent(query, first -> new HashMap<>());
   }
 
-  /** To be called when the query of this thread has changed a topic: what it reads from now on, for a cached table, is the newest state. */
+  /** Call it when the query of this thread has changed a topic. From now on the query reads the newest state, for a cached table. */
   public static void forget() {
     String query = query();
     if (query != null) {

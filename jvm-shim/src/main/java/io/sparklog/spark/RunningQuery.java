@@ -19,13 +19,13 @@ import org.apache.spark.sql.internal.SQLConf;
 import scala.Option;
 
 /**
- * The query or command of Spark that this thread plans or runs: what it says, where the interfaces of a source do not. Where another build
- * of Spark does not have what this uses, nothing is known.
+ * The query or command of Spark that this thread plans or runs: facts that the interfaces of a source do not give. If another build of
+ * Spark does not have the methods that this class uses, nothing is known.
  */
 public final class RunningQuery {
   private RunningQuery() {}
 
-  /** Whether it creates a table with rows, and refuses one that is there: a save in the default mode, and not in mode ignore. */
+  /** Whether it creates a table with rows, and refuses an existing table: a save in the default mode, and not in mode ignore. */
   public static boolean isOfNewTable() {
     try {
       return execution().map(QueryExecution::logical)
@@ -36,7 +36,7 @@ public final class RunningQuery {
     }
   }
 
-  /** Whether it deletes from a view, from a DataFrame or from a WITH query, as far as Spark says so. */
+  /** Whether it deletes from a view, from a DataFrame or from a WITH query, as far as Spark shows this. */
   public static boolean isDeleteThroughView() {
     try {
       return planned().filter(plan -> plan instanceof DeleteFromTable delete && !isTable(delete.table())).isPresent();

@@ -31,7 +31,7 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class StreamingQueries {
   private static final int INPUT_BYTES = 8;
 
-  /** The offset that a source of files logs: a number that says nothing of what is in them. */
+  /** The offset that a source of files logs: a number that does not identify the content of the files. */
   private static final Pattern WITHOUT_CONTENT = Pattern.compile("\\{\\\\*\"logOffset\\\\*\":-?\\d+}");
 
   private StreamingQueries() {}
@@ -54,8 +54,8 @@ public final class StreamingQueries {
   }
 
   /**
-   * Whether {@code readStream} looks a table up: Spark does not say for what it does. Over Connect, where the plan is made on the server,
-   * this is not known.
+   * Whether {@code readStream} looks a table up: Spark does not name the use. Over Connect, where the plan is made on the server, this is
+   * not known.
    */
   public static boolean isBeingDefined() {
     return StackWalker.getInstance()
@@ -85,7 +85,7 @@ public final class StreamingQueries {
 
   /**
    * The input of an epoch, as 16 lower-case hex digits: the start of the SHA-256 over the lines of the sources in Spark's offset log for
-   * the epoch before it and for this one. Null if that is not known, as of a source of files.
+   * the epoch before it and for this one. Null if it is not known, such as for a source of files.
    */
   private static String input(String queryId, long epoch) {
     try {
@@ -104,7 +104,10 @@ public final class StreamingQueries {
     }
   }
 
-  /** The lines of the sources in an entry of the offset log, which follow that of the format and that of the metadata; null if absent. */
+  /**
+   * The lines of the sources in an entry of the offset log; null if absent. They follow the line of the format and the line of the
+   * metadata.
+   */
   private static String sources(OffsetSeqLog log, long epoch) {
     Option<OffsetSeqBase> entry = log.get(epoch);
     if (entry.isEmpty()) {
@@ -117,8 +120,8 @@ public final class StreamingQueries {
   }
 
   /**
-   * By which trigger a query runs, in words, if Spark does not fix what an epoch reads before it runs: repeated after a failure, an epoch
-   * may hold other records. Empty if every epoch is repeated as it was.
+   * The trigger of a query, in words, if Spark does not fix the records of an epoch before the epoch runs: repeated after a failure, such
+   * an epoch may have other records. Empty if every epoch is repeated as it was.
    */
   public static Optional<String> unrepeatable(String queryId) {
     try {

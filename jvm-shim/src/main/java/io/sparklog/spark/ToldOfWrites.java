@@ -1,6 +1,6 @@
 package io.sparklog.spark;
 
-/** A source of a streaming query that is told where the query writes. */
+/** A source of a streaming query that learns where the query writes. */
 public interface ToldOfWrites {
   /** The query has written to a topic. */
   void written(String root, String topic);
