@@ -49,9 +49,9 @@ public final class BatchDecoder {
 
   /**
    * Checks the header at {@code at} and the CRC-32C of its batch, which takes exactly {@code bytes} bytes. The records are not checked:
-   * {@link #count} is then only what the header claims.
+   * {@link #count} is then only the claim of the header.
    *
-   * @throws IOException that of {@code body}
+   * @throws IOException the exception of {@code body}
    */
   public void check(byte[] buffer, int at, int bytes, Body body) throws BadBatch, IOException {
     beginCheck(buffer, at, bytes);

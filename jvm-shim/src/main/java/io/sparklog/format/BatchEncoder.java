@@ -69,7 +69,7 @@ public final class BatchEncoder {
    * The number of {@link #bytes} with this record too; {@link Integer#MAX_VALUE} if a batch cannot hold that many bytes or records.
    *
    * @param keyLength −1 for null, as {@code valueLength}
-   * @param headersBytes of the encoded headers, their count included: 1 if there are none
+   * @param headersBytes of the encoded headers, their count included: 1 without headers
    */
   public int bytesWith(long timestamp, int keyLength, int valueLength, int headersBytes) {
     long body = bodyBytes(timestamp, keyLength, valueLength, headersBytes);

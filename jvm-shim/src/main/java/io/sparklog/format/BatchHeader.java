@@ -69,8 +69,8 @@ public final class BatchHeader {
   }
 
   /**
-   * Whether each of the eight bytes of a base offset field is that of the relative or of the absolute offset: a reader may see a stamp half
-   * written while a writer stamps, or after a power loss. FORMAT.md section 4.
+   * Whether each of the eight bytes of a base offset field is the byte of the relative or of the absolute offset. A reader may see a half
+   * written stamp beside a writer, or after a power loss. FORMAT.md section 4.
    */
   public static boolean isStamped(long field, long relative, long absolute) {
     return field == absolute || field == relative || (bytesThatDiffer(field, relative) & bytesThatDiffer(field, absolute)) == 0;

@@ -1,6 +1,6 @@
 package io.sparklog.format;
 
-/** How the records of a batch are compressed. The names are those of Kafka's {@code compression.type}. */
+/** How the records of a batch are compressed. The names are the names of Kafka's {@code compression.type}. */
 public enum Codec {
   NONE("none"), GZIP("gzip"), SNAPPY("snappy"), LZ4("lz4"), ZSTD("zstd");
 
@@ -21,7 +21,7 @@ public enum Codec {
     return optionName;
   }
 
-  /** The codec called {@code optionName}, or null if there is none. */
+  /** The codec called {@code optionName}, or null if it does not exist. */
   public static Codec named(String optionName) {
     for (Codec codec : BY_ID) {
       if (codec.optionName.equals(optionName)) {

@@ -16,8 +16,8 @@ final class DecompressedBytes {
   }
 
   /**
-   * Makes room for {@code needed} bytes from {@code end} on, and if it must grow, for {@code wanted} where the bound allows. It keeps what
-   * is before {@code end}.
+   * Makes room for {@code needed} bytes from {@code end} on, and if it must grow, for {@code wanted} where the bound allows. It keeps the
+   * bytes before {@code end}.
    */
   void room(int end, int needed, long wanted) throws BadBatch {
     if (needed > bytesMax - end) {

@@ -1,6 +1,6 @@
 package io.sparklog.format;
 
-/** How buffers grow: to what is needed, and by at least half, so that copying stays linear; never beyond what an array can hold. */
+/** How buffers grow: to the needed size, and by at least half, so that copying stays linear; never beyond the limit of an array. */
 final class Growth {
   private Growth() {}
 

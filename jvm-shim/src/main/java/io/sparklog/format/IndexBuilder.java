@@ -26,7 +26,7 @@ public final class IndexBuilder {
     this.maxTimestampOffset = baseOffset;
   }
 
-  /** Adds a batch: where it begins in the segment, its last offset, and its max timestamp (−1 if none of its records has a time). */
+  /** Adds a batch: where it begins in the segment, its last offset, and its max timestamp (−1 if no record has a time). */
   public void batch(long position, long lastOffset, long maxTimestamp) {
     int relative = Math.toIntExact(lastOffset - baseOffset);
     if (maxTimestamp > this.maxTimestamp) {

@@ -113,7 +113,7 @@ final class Lz4Decompressor {
       return outEnd + library.decompress(from, at, bytes, out.buffer, outEnd,
           Math.min(blockBytesMax, Math.min(out.buffer.length, out.bytesMax) - outEnd));
     } catch (LZ4Exception e) {
-      // The library does not tell damage from output for which there is no room.
+      // The library does not distinguish damage from output that does not fit.
       throw out.bytesMax - outEnd < blockBytesMax ? out.tooLarge() : new BadBatch("its LZ4 data is damaged: " + e.getMessage(), e);
     }
   }

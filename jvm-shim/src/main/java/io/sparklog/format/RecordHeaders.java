@@ -23,7 +23,7 @@ public final class RecordHeaders {
     }
   }
 
-  /** Moves to the next header; false if there is none. */
+  /** Moves to the next header; false at the end. */
   public boolean next() {
     try {
       return advance();

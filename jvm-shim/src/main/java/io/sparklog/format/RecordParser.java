@@ -34,7 +34,7 @@ final class RecordParser {
   /**
    * Parses {@code count} records, which take exactly [start, end) of {@code data}.
    *
-   * @return the offset delta of the last record; −1 if there is none
+   * @return the offset delta of the last record; −1 without records
    */
   int parse(byte[] data, int start, int end, int count, long baseTimestamp) throws BadBatch {
     this.data = data;
@@ -239,7 +239,7 @@ final class RecordParser {
     return at == end;
   }
 
-  /** Reads record {@code i} at {@code position}, whatever it is, and returns the position after it. */
+  /** Reads record {@code i} at {@code position}, with any fields, and returns the position after it. */
   private int record(int position, int end, int i, int previousDelta, long baseTimestamp) throws BadBatch {
     int next = Varint.endOf(data, position, end, Varint.INT_BYTES_MAX);
     int bytes = Varint.intOf(data, position, next);

@@ -1,6 +1,6 @@
 package io.sparklog.format;
 
-/** The meaning of the times of a topic's records. The names are those of Kafka's {@code message.timestamp.type}. */
+/** The meaning of the times of a topic's records. The names are the names of Kafka's {@code message.timestamp.type}. */
 public enum TimestampType {
   CREATE_TIME("CreateTime"), LOG_APPEND_TIME("LogAppendTime");
 
@@ -14,7 +14,7 @@ public enum TimestampType {
     return optionName;
   }
 
-  /** The type called {@code optionName}, or null if there is none. */
+  /** The type called {@code optionName}, or null if it does not exist. */
   public static TimestampType named(String optionName) {
     for (TimestampType type : values()) {
       if (type.optionName.equals(optionName)) {

@@ -1,7 +1,7 @@
 package io.sparklog.json;
 
 /**
- * A version file or a checkpoint that breaks a rule of FORMAT.md sections 5, 6 or 10. The message says which rule; the code that catches it
+ * A version file or a checkpoint that breaks a rule of FORMAT.md sections 5, 6 or 10. The message names the rule; the code that catches it
  * knows the file.
  *
  * <p>Checked, so that a bug, ours or the JDK's, is never reported as damage.

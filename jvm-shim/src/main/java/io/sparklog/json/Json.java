@@ -76,7 +76,7 @@ public final class Json {
     }
   }
 
-  /** Checks what the parser does not check. The parser has bounded the depth. */
+  /** Makes the checks that the parser leaves out. The parser has bounded the depth. */
   private static void requireBounded(JsonNode value) throws Damaged {
     if (value.isTextual()) {
       requireBounded(value.textValue());

@@ -8,7 +8,7 @@ public final class FullDisk {
    * {@code cause}, with what to do if the disk was full.
    *
    * @param failure may be null
-   * @param place the root or the file that could not be written; only that of a disk is a path
+   * @param place the root or the file that could not be written; only a place on a disk is a path
    */
   public static String told(String cause, Throwable failure, String place) {
     return place.startsWith("/") && isFull(failure)

@@ -31,7 +31,7 @@ public final class Invariant {
   /**
    * Requires that a rule holds.
    *
-   * @param fault says where it does not hold, and what was found there
+   * @param fault names the place where it does not hold, and the value there
    * @throws Broken if it does not
    */
   public static void require(boolean holds, Supplier<String> fault) {

@@ -65,7 +65,7 @@ public final class Options {
   /**
    * The options of a read or a write.
    *
-   * @param ofTable the options that a table was made with; one that is also {@code given} is not used
+   * @param ofTable the options that a table was made with; an option that is also {@code given} is not used
    * @throws PartlogException OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT
    */
   public static Options of(Map<String, String> given, Map<String, String> ofTable, Side side) {
@@ -101,7 +101,7 @@ public final class Options {
   /**
    * These options of a read, now that it is known to be a stream.
    *
-   * @throws PartlogException OPTION_VALUE for those that only a batch has
+   * @throws PartlogException OPTION_VALUE for options that only a batch has
    */
   public Options ofStream() {
     values.keySet().stream().filter(key -> isOnlyOf("batch", key)).findFirst().ifPresent(key -> {
@@ -147,7 +147,7 @@ public final class Options {
   }
 
   /**
-   * A warning that names the given options without effect, and what to give instead; empty if there are none.
+   * A warning that names the given options without effect, and the options to give instead; empty without such options.
    *
    * @param isNew whether to name a key; called once for each
    */

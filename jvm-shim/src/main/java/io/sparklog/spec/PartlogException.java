@@ -68,7 +68,7 @@ public class PartlogException extends IllegalArgumentException {
 
   /** Whether reading or writing failed because its thread was interrupted. */
   public static boolean isInterrupt(Throwable failure) {
-    // Channels throw the one, Hadoop's file systems the other. A SocketTimeoutException, which derives from it, is no interrupt.
+    // Channels throw the one, Hadoop's file systems the other. A SocketTimeoutException, which derives from it, is not an interrupt.
     return failure instanceof ClosedByInterruptException || failure != null && failure.getClass() == InterruptedIOException.class;
   }
 

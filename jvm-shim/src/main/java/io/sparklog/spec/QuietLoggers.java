@@ -9,8 +9,8 @@ import org.apache.logging.log4j.core.config.LoggerConfig;
 import org.apache.logging.log4j.core.filter.AbstractFilter;
 
 /**
- * Keeps what loggers of a library say out of the log, until it is closed: what they warn of is known and wanted. No level is changed, so
- * that nothing is left behind, whatever else changes meanwhile. Where the process logs by other means than Log4j, it has no effect.
+ * Keeps the lines of a library's loggers out of the log, until it is closed: their warnings are known and wanted. No level is changed, so
+ * nothing is left behind, also if other code changes levels meanwhile. Where the process logs by other means than Log4j, it has no effect.
  */
 public final class QuietLoggers implements AutoCloseable {
   private final Runnable undo;

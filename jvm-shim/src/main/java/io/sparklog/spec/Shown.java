@@ -11,7 +11,7 @@ import java.util.regex.Pattern;
 public final class Shown {
   private static final Pattern NAME = Pattern.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(//([^/?]*))?(/?[^?]*)(\\?.*)?", Pattern.DOTALL);
 
-  /** The punctuation after a name is no part of it: with a colon there, a port would be taken for a secret. */
+  /** The punctuation after a name does not belong to it: with a colon there, a port would be taken for a secret. */
   private static final Pattern IN_TEXT = Pattern.compile("[a-zA-Z][a-zA-Z0-9+.-]*:/(?:[^\\s'\"`<>]*[^\\s'\"`<>:;,.)])?");
 
   /** Stands in the place of a part that is not shown. */

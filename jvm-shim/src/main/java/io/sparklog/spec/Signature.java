@@ -63,7 +63,7 @@ public record Signature(String name, String text, List<Parameter> parameters, Li
     return declared.get(name).textValue();
   }
 
-  /** Whether a call is about topics: the first column of its rows says which. */
+  /** Whether a call is about topics: the first column of its rows names the topic. */
   public boolean isOfTopics() {
     return columns.get(0).name().equals("topic");
   }
@@ -75,7 +75,7 @@ public record Signature(String name, String text, List<Parameter> parameters, Li
         .collect(Collectors.joining(", ", name + "(", ")"));
   }
 
-  /** ARGUMENT_VALUE: {@code value}, as a user would write it, is not one that the parameter can have. */
+  /** ARGUMENT_VALUE: The parameter cannot have {@code value}, as a user would write it. */
   public PartlogException invalid(String parameter, Object value, String reason) {
     return PartlogException.of("ARGUMENT_VALUE", "procedure", name, "argument", parameter, "value", value, "reason", reason, "usage",
         usage());

@@ -48,7 +48,7 @@ public final class TimeText {
     }
   }
 
-  /** The time of a number; empty for one of ten digits, which counts seconds: taken as milliseconds, it would be a time in 1970. */
+  /** The time of a number; empty for a number of ten digits, which counts seconds: taken as milliseconds, it would be a time in 1970. */
   public static OptionalLong millis(long number) {
     return number >= LEAST_SECONDS && number <= MOST_SECONDS ? OptionalLong.empty() : OptionalLong.of(number);
   }

@@ -2,13 +2,13 @@ package io.sparklog.spec;
 
 import org.slf4j.LoggerFactory;
 
-/** Lines in the log of the process for an operator: faults that are not errors, and what may surprise. */
+/** Lines in the log of the process for an operator: faults that are not errors, and surprises. */
 public final class Warnings {
   private Warnings() {}
 
   /**
    * Logs as {@code source}. The logger is made only now, since starting one takes a fifth of a second, which most processes never need. A
-   * logger that throws, or cannot be made, must not change what happens: a commit that is done must not look as if it had failed.
+   * logger that throws, or cannot be made, must not change the outcome: a commit that is done must not look as if it had failed.
    */
   public static void warn(Class<?> source, String text, Object... arguments) {
     try {
@@ -18,7 +18,7 @@ public final class Warnings {
     }
   }
 
-  /** As {@link #warn}, of what is not wrong. */
+  /** Like {@link #warn}, for facts that are not wrong. */
   public static void inform(Class<?> source, String text, Object... arguments) {
     try {
       LoggerFactory.getLogger(source).info(text, arguments);

@@ -13,8 +13,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Shares a number of bytes out to partitions in whole record batches, to each by how many bytes wait in it: as many as fit, and then one
- * batch at a time until the number is reached. So it is exceeded by less than one batch, and there is always one.
+ * Shares a number of bytes among partitions in whole record batches, by the waiting bytes of each partition. First as many batches as fit,
+ * then one batch at a time until the number is reached. So it is exceeded by less than one batch, and there is always one.
  */
 final class ByteShares implements Closeable {
   private final List<Cursor> cursors = new ArrayList<>();
@@ -25,7 +25,7 @@ final class ByteShares implements Closeable {
    *
    * @param waiting what waits, by partition
    * @param turn the partition that comes first where not all can have a batch
-   * @param walked what was met of the segments before
+   * @param walked the batches of the segments that earlier walks met
    * @throws io.sparklog.segment.SegmentGone if a data file that is looked into is gone
    */
   ByteShares(ReadableTopics topics, List<OffsetRange> waiting, long most, int turn, WalkedSegments walked) throws IOException {
@@ -43,7 +43,7 @@ final class ByteShares implements Closeable {
     }
   }
 
-  /** The ranges, each up to the end of what it gets. */
+  /** The ranges, each up to the end of its share. */
   List<OffsetRange> ranges() {
     return cursors.stream().map(Cursor::taken).toList();
   }
@@ -135,7 +135,7 @@ final class ByteShares implements Closeable {
       return most - left;
     }
 
-    /** Takes one batch; returns its bytes, 0 if there is none. */
+    /** Takes one batch; returns its bytes, 0 without a batch. */
     private long takeOne() throws IOException {
       if (current == segments.size()) {
         return 0;

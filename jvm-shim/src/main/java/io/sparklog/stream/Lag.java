@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * How far a stream is behind the end of the log, from what the states say: no file is read, so times and bytes within a segment are those
- * of records that are alike.
+ * How far a stream is behind the end of the log, by the states alone. No file is read, so times and bytes within a segment are interpolated
+ * as if all its records were alike.
  */
 final class Lag {
   private Lag() {}
@@ -40,7 +40,7 @@ final class Lag {
     return segments(range).stream().mapToLong(segment -> (long) (segment.bytes() * (1 - readShare(segment, range.start())))).sum();
   }
 
-  /** From the time of the first unread record to that of the newest one. */
+  /** From the time of the first unread record to the time of the newest record. */
   private static long timeMs(OffsetRange range) {
     // Records of other writers may have no time, which is −1.
     List<Segment> segments = segments(range).stream().filter(segment -> segment.minTimestamp() >= 0).toList();

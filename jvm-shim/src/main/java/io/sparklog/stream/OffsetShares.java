@@ -6,8 +6,8 @@ import java.util.Comparator;
 import java.util.stream.IntStream;
 
 /**
- * Shares a number of offsets out to partitions: exactly that number in all, to each by how much waits in it, and to none so little that it
- * would wait for ever.
+ * Shares a number of offsets among partitions: exactly that number in all, by the waiting offsets of each partition. No partition gets so
+ * little that it would wait for ever.
  */
 final class OffsetShares {
   private final int turn;

@@ -15,7 +15,7 @@ public final class StreamOffsets {
 
   private final SortedMap<String, ? extends SortedMap<Integer, Long>> next;
 
-  /** Null until it is asked for: Spark does that at every poll. */
+  /** Null until it is asked for: Spark does so at every poll. */
   private String json;
 
   /** @param next by topic and partition */

@@ -23,7 +23,7 @@ public final class StreamStart {
   private int files;
 
   /**
-   * Reads what is there.
+   * Reads the existing files.
    *
    * @param random names temporary files
    * @throws PartlogException QUERY_CHECKPOINT_CORRUPT, FORMAT_TOO_NEW, IO; CHECKPOINT_IN_ROOT if the query is new
@@ -78,7 +78,7 @@ public final class StreamStart {
     return Optional.ofNullable(topics.get(name));
   }
 
-  /** Whether the files name the topic that {@code state} is of, and no later one of its name. */
+  /** Whether the files name the topic of {@code state}, and no later topic of its name. */
   boolean isOf(State state) {
     return topic(state.topic()).filter(known -> known.id().equals(state.topicId())).isPresent();
   }
@@ -110,7 +110,7 @@ public final class StreamStart {
     }
   }
 
-  /** Takes in the next file; false if there is none. */
+  /** Takes in the next file; false without a next file. */
   private boolean readNext() {
     String name = Integer.toString(files);
     QueryStart found;

@@ -40,7 +40,7 @@ final class StreamTopics implements Subscription.Known {
   }
 
   /**
-   * The newest states of what is subscribed to; the list of the look before if nothing was committed since. That costs two stats a topic.
+   * The newest states of the subscribed topics; the list of the look before if nothing was committed since. That costs two stats a topic.
    *
    * @throws PartlogException STREAM_TOPIC_GONE of a topic that the options name, and what {@link Subscription#resolve} throws
    */
@@ -73,7 +73,7 @@ final class StreamTopics implements Subscription.Known {
     return root.newest(topic);
   }
 
-  /** A query goes on without a topic that it has read, as far as failOnDataLoss says so; any other name is a mistake. */
+  /** A query goes on without a topic that it has read, as far as failOnDataLoss allows it; any other name is a mistake. */
   @Override
   public void missing(String topic) {
     QueryStart.Topic known = start.topic(topic).orElseThrow(() -> root.notFound(topic));
@@ -93,8 +93,8 @@ final class StreamTopics implements Subscription.Known {
   }
 
   /**
-   * The newest state of a topic that an offset names; empty if the topic is gone, or another has its name, and that is not an error. That
-   * is reported once.
+   * The newest state of a topic that an offset names. Empty if the topic is gone, or another topic has its name, and this is not an error.
+   * That is reported once.
    *
    * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, QUERY_CHECKPOINT_CORRUPT; of a root that is not there,
    *     what {@link ReadableTopics#requireReadable} throws
@@ -126,8 +126,8 @@ final class StreamTopics implements Subscription.Known {
   }
 
   /**
-   * Whether the files name all topics of an offset. To note one only now would take whatever topic has that name today for the one that was
-   * read.
+   * Whether the files name all topics of an offset. To note it only now could take another topic, which has that name today, for the topic
+   * that was read.
    *
    * @throws PartlogException QUERY_CHECKPOINT_CORRUPT
    */
@@ -172,8 +172,8 @@ final class StreamTopics implements Subscription.Known {
   }
 
   /**
-   * Leaves out what the query has read and its options no longer name, and topics that are gone or have been replaced, if that is not an
-   * error.
+   * Leaves out partitions that the query has read and its options no longer name. Leaves out topics that are gone or have been replaced, if
+   * this is not an error.
    *
    * @throws PartlogException STREAM_UNSUBSCRIBED, OFFSETS_OUT_OF_RANGE, and as {@link #read}
    */
@@ -202,7 +202,7 @@ final class StreamTopics implements Subscription.Known {
   }
 
   /**
-   * Offsets that are read, or are to be read, must be those of the log: it may have been put back from a copy that has fewer.
+   * The log must have the offsets that were read or will be read: it may have been restored from a copy that has fewer.
    *
    * @throws PartlogException OFFSETS_OUT_OF_RANGE, QUERY_CHECKPOINT_CORRUPT
    */

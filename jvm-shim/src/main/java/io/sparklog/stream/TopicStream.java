@@ -26,8 +26,8 @@ import java.util.StringJoiner;
 import java.util.TreeMap;
 
 /**
- * The topics of a root as a streaming query reads them, micro-batch by micro-batch: finds new commits, and says what comes next. Not
- * for several threads at once.
+ * The topics of a root as a streaming query reads them, micro-batch by micro-batch: finds new commits, and gives the offsets of the next
+ * micro-batch. Not for several threads at once.
  */
 public final class TopicStream {
   private final ReadableTopics root;
@@ -54,7 +54,7 @@ public final class TopicStream {
 
   /**
    * @param options of a stream
-   * @param start what the query's checkpoint says
+   * @param start the start of the query by its checkpoint
    */
   public TopicStream(ReadableTopics root, Options options, StreamStart start, Clock clock) {
     this.root = root;
@@ -70,20 +70,20 @@ public final class TopicStream {
     }
   }
 
-  /** From now on, goes no further than what is committed now. @throws PartlogException as {@link StreamTopics#look} */
+  /** From now on, goes no further than the present end. @throws PartlogException as {@link StreamTopics#look} */
   public void stopAtNewest() {
     last = new HashMap<>();
     look().topics.forEach(topic -> last.put(topic.state().topicId(), topic.state()));
   }
 
-  /** An idle query polls many times a second: what was found out stays while nothing is committed. */
+  /** An idle query polls many times a second: the findings stay while nothing is committed. */
   private Look look() {
     List<Subscription.Subscribed> found = topics.look();
     look = found == look.topics ? look : new Look(found);
     return look;
   }
 
-  /** The topics of a look, as far as the stream may read them: a stream with an end reads a topic up to its state at that end. */
+  /** The topics of a look, as far as the stream may read them. A stream with an end reads a topic up to its state at that end. */
   private List<Subscription.Subscribed> readable(Look look) {
     List<Subscription.Subscribed> readable = new ArrayList<>();
     for (Subscription.Subscribed topic : look.topics) {
@@ -96,8 +96,8 @@ public final class TopicStream {
   }
 
   /**
-   * The topics that may be read after an offset. One that names a topic means the topic that was noted: another of its name waits until an
-   * offset in Spark's log does not name it.
+   * The topics that may be read after an offset. An offset that names a topic means the topic that was noted. Another topic of its name
+   * waits until an offset in Spark's log does not name it.
    */
   private List<Subscription.Subscribed> readable(Look look, StreamOffsets from) {
     return readable(look).stream().filter(topic -> !from.topics().contains(topic.state().topic()) || start.isOf(topic.state())).toList();
@@ -122,7 +122,7 @@ public final class TopicStream {
     }
     TreeMap<String, TreeMap<Integer, Long>> offsets = new TreeMap<>();
     start.first().orElseThrow().forEach((topic, about) -> {
-      // Another topic may have the name by now, and be noted: it begins at its own beginning.
+      // Another topic may have the name now, and be noted: it begins at its own beginning.
       if (!about.offsets().isEmpty() && about.equals(start.topics().get(topic))) {
         offsets.put(topic, new TreeMap<>(about.offsets()));
       }
@@ -241,7 +241,7 @@ public final class TopicStream {
     return taken;
   }
 
-  /** A partition of which nothing is or was read is left out: to name it would look like something to read. */
+  /** A partition is left out if nothing is or was read from it: to name it would look like something to read. */
   private StreamOffsets after(StreamOffsets from, List<OffsetRange> taken) {
     TreeMap<String, TreeMap<Integer, Long>> next = new TreeMap<>();
     for (String topic : from.topics()) {
@@ -257,8 +257,8 @@ public final class TopicStream {
   }
 
   /**
-   * The offsets of a micro-batch, as the newest states have them. Topics that it was planned to read are read, whatever the options name
-   * now; of a topic that is gone, or has been replaced, nothing is left to read.
+   * The offsets of a micro-batch, as the newest states have them. The planned topics are read, also if the options no longer name them. Of
+   * a topic that is gone, or has been replaced, nothing is left to read.
    *
    * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, OFFSETS_OUT_OF_RANGE, OFFSETS_EXPIRED, QUERY_CHECKPOINT_CORRUPT
    */
@@ -291,7 +291,7 @@ public final class TopicStream {
   }
 
   /**
-   * The metrics in Spark's progress, from what the last look found.
+   * The metrics in Spark's progress, from the findings of the last look.
    *
    * @param read null if nothing was read yet
    */

@@ -23,8 +23,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Copies a topic, from any store, to a folder in the form in which a Kafka broker keeps one: a directory for each partition, with its live
- * segments and their indexes, whatever {@code kafka.view} says. It is the topic as one version has it, and appears as a whole.
+ * Copies a topic, from any store, to a folder in the form of a Kafka broker. Each partition gets a directory with its live segments and
+ * their indexes, for any {@code kafka.view}. It is the topic as one version has it, and appears as a whole.
  */
 public final class KafkaExport {
   /** Beside the directories of partitions, and in each of them: as brokers name these files. */
@@ -66,7 +66,7 @@ public final class KafkaExport {
    * @param state its newest state
    * @param to a path: a folder that is empty or absent, under no root
    * @param id a random identity
-   * @throws PartlogException EXPORT_TARGET; OPTION_VALUE for what is not a path; for files of the topic as a read of them
+   * @throws PartlogException EXPORT_TARGET; OPTION_VALUE for a text that is not a path; the errors of a read for files of the topic
    */
   public static List<Exported> export(TopicLog log, State state, String to, String id) {
     try (NewFolder folder = NewFolder.begin(to, Names.FOLDER, id)) {
@@ -84,8 +84,8 @@ public final class KafkaExport {
   }
 
   /**
-   * Writes the segments of a state. If a data file is gone by then, it goes on with the newest state, and keeps of what is written what
-   * that has too.
+   * Writes the segments of a state. If a data file is gone then, it goes on with the newest state, and keeps the written segments that this
+   * state has too.
    *
    * @return the state that is written
    */

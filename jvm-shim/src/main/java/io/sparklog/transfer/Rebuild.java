@@ -34,8 +34,8 @@ import java.util.TreeMap;
 import java.util.random.RandomGenerator;
 
 /**
- * A new topic with the records of another one, its origin, and another number of partitions: the records of each key in their order, and
- * all of them in the version that begins the topic. FORMAT.md section 5.
+ * A new topic with the records of another topic, its origin, and another number of partitions. The records of each key keep their order,
+ * and all records are in the version that begins the topic. FORMAT.md section 5.
  */
 public final class Rebuild {
   private final Root root;
@@ -83,7 +83,7 @@ public final class Rebuild {
    * @param bufferBytes the most memory that batches may take
    * @return the end offset of each partition of the new topic
    * @throws PartlogException TOPIC_EXISTS, FOREIGN_SEGMENTS, OFFSETS_EXPIRED, TOPIC_NOT_FOUND, TOPIC_REPLACED, TIMESTAMP_NEGATIVE,
-   *     RECORD_TOO_LARGE; those of a read and of a commit
+   *     RECORD_TOO_LARGE; the errors of a read and of a commit
    */
   public long[] run(int batchBytes, long bufferBytes, Clock clock, RandomGenerator random) throws IOException {
     root.prepare();
@@ -126,8 +126,8 @@ public final class Rebuild {
   }
 
   /**
-   * The end offsets of the origin at its re-routes and at its newest versions, from old to new, without those at which no partition has
-   * more records than before. There may be fewer than partitions: a state has room for many cuts if they are short.
+   * The end offsets of the origin at its re-routes and at its newest versions, from old to new. Ends are left out if no partition has more
+   * records than before. There may be fewer than partitions: a state has room for many cuts if they are short.
    *
    * @param versions the most to look at, the newest
    */

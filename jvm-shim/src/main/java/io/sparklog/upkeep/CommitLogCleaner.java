@@ -17,7 +17,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.function.Function;
 
-/** Keeps the commit log of a topic short: checkpoints, the boundary, and what is below it. FORMAT.md sections 6 and 14. */
+/** Keeps the commit log of a topic short: checkpoints, the boundary, and the files below it. FORMAT.md sections 6 and 14. */
 public final class CommitLogCleaner {
   /** At most this many files are deleted at once, so that a commit is never delayed by much. */
   private static final int FILES_MAX = 1000;
@@ -80,7 +80,7 @@ public final class CommitLogCleaner {
     }
   }
 
-  /** The version of the newest checkpoint that the boundary may rise to; −1 if there is none. */
+  /** The version of the newest checkpoint that the boundary may rise to; −1 without such a checkpoint. */
   private long keptFrom(State state, List<String> checkpoints) throws IOException {
     if (checkpoints.isEmpty()) {
       return -1;
@@ -88,7 +88,7 @@ public final class CommitLogCleaner {
     long most = Math.min(state.version(), versionOf(checkpoints.get(checkpoints.size() - 1))) - log.pace().checkpointVersions();
     for (int i = checkpoints.size() - 1; i >= 0; i--) {
       long version = versionOf(checkpoints.get(i));
-      // One below the boundary is of no use any more.
+      // A checkpoint below the boundary is no longer of use.
       if (version <= most && version >= state.boundary() && log.isWhole(checkpoints.get(i))) {
         return version;
       }

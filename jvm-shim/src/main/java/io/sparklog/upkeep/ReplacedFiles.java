@@ -38,7 +38,7 @@ public final class ReplacedFiles {
   /** The data files that the live segments name; null until they are asked for. */
   private Set<String> live;
 
-  /** @param state the newest one: what it names stays */
+  /** @param state the newest state: files that it names stay */
   public ReplacedFiles(TopicLog log, State state, Clock clock) {
     this.log = log;
     this.store = log.store();
@@ -47,8 +47,8 @@ public final class ReplacedFiles {
   }
 
   /**
-   * Deletes what has waited for long enough of all that the versions from the boundary on have removed. A process that has just started
-   * reads them: the processes that put them may have ended.
+   * Deletes the files that the versions from the boundary on have removed, after they have waited for long enough. A process that has just
+   * started reads them: the processes that put them may have ended.
    *
    * @param own the versions that it has just put, in order, which need not be read again
    */
@@ -81,7 +81,7 @@ public final class ReplacedFiles {
     }
   }
 
-  /** As {@link #deleteDue}. @return the first version of which not all that it removed is deleted, or is not known to be */
+  /** As {@link #deleteDue}. @return the first version whose removed files are not all deleted, or not known to be deleted */
   long settle() throws IOException {
     deleteDue(List.of());
     return log.hints(state).removals().settledTo();
@@ -98,7 +98,7 @@ public final class ReplacedFiles {
     return removals;
   }
 
-  /** Empty also if its file is damaged: then nothing tells what it removed. */
+  /** Empty also if its file is damaged: then its removed files are unknown. */
   private Optional<Version> readable(long number) throws IOException {
     try {
       return log.version(number);
@@ -123,7 +123,7 @@ public final class ReplacedFiles {
     }
   }
 
-  /** Deletes those of {@code files} that no live segment names, and the folders that are empty then. */
+  /** Deletes the {@code files} that no live segment names, and the folders that are empty then. */
   public void delete(Collection<String> files) throws IOException {
     Set<String> folders = new LinkedHashSet<>();
     List<String> dead = files.stream().filter(file -> !live().contains(file)).toList();

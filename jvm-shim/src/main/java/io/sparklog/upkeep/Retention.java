@@ -40,9 +40,9 @@ public final class Retention implements Repeatable {
   }
 
   /**
-   * Commits the deletion of what has expired by now of the topic of {@code state}, by {@code terms} for it.
+   * Commits the deletion of the expired records of the topic of {@code state}, by {@code terms} for it.
    *
-   * @return what was deleted; nothing was committed if that is nothing
+   * @return the deleted records; if no record was deleted, nothing was committed
    * @throws io.sparklog.spec.PartlogException as of any commit
    */
   static List<Expired> expire(Committers committers, State state, RetentionTerms terms) {
@@ -67,7 +67,7 @@ public final class Retention implements Repeatable {
     return expired.isEmpty() ? Optional.empty() : Optional.of(deletion(state, expired));
   }
 
-  /** The version after {@code state} that deletes what has expired of it. */
+  /** The version after {@code state} that deletes its expired records. */
   static NextVersion deletion(State state, List<Expired> expired) {
     NextVersion next = new NextVersion(state, "delete-records");
     expired.forEach(each -> next.raiseStart(each.partition(), each.start()));
@@ -112,8 +112,8 @@ public final class Retention implements Repeatable {
 
   /**
    * Whether a segment has been expired by its time for so long that it should not wait for the next checkpoint. Looks at the oldest segment
-   * of each partition. The segments that are deleted then have not expired for long in any partition, so that there is a version of it at
-   * most once in the time that a segment may wait, whatever the rate of commits is.
+   * of each partition. The segments that are deleted then have not expired for long in any partition. So retention puts a version at most
+   * once in the time that a segment may wait, at any rate of commits.
    */
   static boolean isOverdue(State state, RetentionTerms terms, Clock clock) {
     long retentionMs = terms.retentionMs(state);

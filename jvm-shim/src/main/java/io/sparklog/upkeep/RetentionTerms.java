@@ -26,8 +26,8 @@ public final class RetentionTerms {
    *
    * @param retentionMs null: as the topic is configured; so {@code retentionBytes}
    * @param keep the lowest offset that is still needed, by partition: the log start offset does not rise above it
-   * @throws PartlogException PARTITION_NOT_FOUND; OPTION_VALUE if an offset is negative, or above the end offset. One below the log start
-   *     offset is right: what it needs has gone before
+   * @throws PartlogException PARTITION_NOT_FOUND; OPTION_VALUE if an offset is negative, or above the end offset. An offset below the log
+   *     start offset is right: the records that it needs are gone already
    */
   public static RetentionTerms of(State state, String root, Long retentionMs, Long retentionBytes, SortedMap<Integer, Long> keep) {
     keep.forEach((partition, offset) -> {

@@ -14,8 +14,8 @@ import java.util.Optional;
 import java.util.random.RandomGenerator;
 
 /**
- * The only way to change a topic: commits what is given, and always does what follows a commit. A failure of what follows is logged, and
- * never fails what is committed.
+ * The only way to change a topic: commits the given change, and always does the upkeep after the commit. A failure of the upkeep is logged,
+ * and never fails the commit.
  */
 public final class TopicWork {
   private final Committers committers;
@@ -107,7 +107,7 @@ public final class TopicWork {
     return done;
   }
 
-  /** Deletes what has expired of the topic of {@code state}, by {@code terms} for it. @return what was deleted */
+  /** Deletes the expired records of the topic of {@code state}, by {@code terms} for it. @return the deleted records */
   public List<Retention.Expired> expire(State state, RetentionTerms terms) {
     List<Retention.Expired> expired = Retention.expire(committers, state, terms);
     followAll(terms);

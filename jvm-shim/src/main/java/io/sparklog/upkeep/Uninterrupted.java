@@ -4,8 +4,8 @@ import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 
 /**
- * An operator's work, which an interrupt does not end half-way: a query that is stopped interrupts the thread of its {@code foreachBatch},
- * and that closes the file which is being read. The work goes on, and the thread is interrupted again when it is done.
+ * An operator's work, which an interrupt does not end half-way. A query that is stopped interrupts the thread of its {@code foreachBatch},
+ * and an interrupt closes the file of a running read. The work goes on, and the thread is interrupted again when it is done.
  */
 public final class Uninterrupted {
   private Uninterrupted() {}

@@ -20,7 +20,7 @@ import java.util.Optional;
 
 /**
  * The work that follows a commit and cannot fail it: merging, the Kafka view, replaced data files, a checkpoint, retention, and files below
- * the boundary. The next commit does what a process leaves undone. FORMAT.md sections 6, 7, 8 and 14.
+ * the boundary. The next commit does the work that a process leaves undone. FORMAT.md sections 6, 7, 8 and 14.
  */
 final class Upkeep implements UpkeepQueue.Run {
   private final Committers committers;
@@ -42,7 +42,7 @@ final class Upkeep implements UpkeepQueue.Run {
   /**
    * @param txn a random identity, for the names of temporary files
    * @param mergeBytes how many bytes may be merged after a commit; 0: none
-   * @param terms of an operator's call: the retention that comes with a checkpoint must not delete what the call keeps
+   * @param terms of an operator's call: the retention that comes with a checkpoint must not delete the records that the call keeps
    */
   Upkeep(Committers committers, String txn, long mergeBytes, RetentionTerms terms) {
     this.committers = committers;
@@ -118,7 +118,7 @@ final class Upkeep implements UpkeepQueue.Run {
     try {
       put.sort(Comparator.comparingLong(Version::version));
       put.forEach(version -> ownVersion = version.version());
-      state(); // A topic that cannot be read fails here, and is told once.
+      state(); // A topic that cannot be read fails here, and is reported once.
       follow(put);
       after = Optional.of(state());
     } catch (Throwable e) { // As where it was handed over.
@@ -130,9 +130,9 @@ final class Upkeep implements UpkeepQueue.Run {
     }
   }
 
-  /** @param own the versions that this process has just put, in order; what is put here is added */
+  /** @param own the versions that this process has just put, in order; versions that are put here are added */
   private void follow(List<Version> own) {
-    // A call of an operator may be followed by another that shows what would expire.
+    // After a call of an operator, another call may show the records that would expire.
     boolean isWrite = own.stream().anyMatch(version -> !version.added().isEmpty());
     part("merging", () -> merge(own));
     // Asked once: a checkpoint that becomes due later waits, since the whole view is looked at before each.
@@ -154,7 +154,7 @@ final class Upkeep implements UpkeepQueue.Run {
       part("raising the boundary", () -> cleaner.carryBoundary(committers.next()).ifPresent(own::add));
     }
     if (own.size() > followed) {
-      // Only what the view has not followed yet: with more it would be listed once more.
+      // Only versions that the view has not followed yet: with more it would be listed once more.
       publish(own.subList(followed, own.size()), false);
       part("deleting replaced data files", () -> new ReplacedFiles(log, state(), committers.clock()).deleteDue(own));
     }
@@ -191,7 +191,7 @@ final class Upkeep implements UpkeepQueue.Run {
     }
   }
 
-  /** A part that fails does not keep the next one from running. */
+  /** If a part fails, the next part runs nevertheless. */
   private void attempt(String what, Failures.Part part) {
     try {
       part.run();

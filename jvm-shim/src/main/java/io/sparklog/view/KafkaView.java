@@ -46,7 +46,7 @@ public final class KafkaView {
   }
 
   /**
-   * Makes the view of the topic that {@code log} is of right, as of now, and compares every byte.
+   * Makes the view of the topic of {@code log} right for the newest state, and compares every byte.
    *
    * @param txn a random identity, for the names of temporary files
    * @return how many segments were brought in or repaired
@@ -81,11 +81,11 @@ public final class KafkaView {
 
   /**
    * Makes the view right after a commit, also of what others have left undone; a store without links has no view. It takes a file for right
-   * by less than its bytes, and touches only what has changed if this process knows the rest.
+   * by less than its bytes, and touches only changed files if this process knows the rest.
    *
    * @param own the versions that this process has just put, in order; none if another one has put the newest
-   * @param all whether to look at all of it, also at what this process knows, and at partitions with very many segments: a process that
-   *     slept may have put a file of a segment that was live when it fell asleep
+   * @param all whether to look at the whole view, also at files that this process knows, and at partitions with very many segments. A
+   *     process that slept may have put a file of a segment that was live before
    * @throws PartlogException for what could not be made, once the rest is
    */
   public static void keepUp(TopicLog log, List<Version> own, String txn, boolean all) throws IOException {
@@ -137,7 +137,7 @@ public final class KafkaView {
         && own.get(own.size() - 1).version() == state.version();
   }
 
-  /** The names of segments in the folder of each partition; null for one that is not listed. */
+  /** The names of segments in the folder of each partition; null for a folder that is not listed. */
   private static List<Set<String>> names(LinkingStore store, State state, boolean all) throws IOException {
     List<Set<String>> names = new ArrayList<>();
     for (int partition = 0; partition < state.partitions(); partition++) {
@@ -181,9 +181,9 @@ public final class KafkaView {
   }
 
   /**
-   * Removes what does not belong in the view or is not right, and finds what is missing.
+   * Removes files that do not belong in the view or are not right, and finds missing files.
    *
-   * @param names what was there before {@link #state} was read
+   * @param names the names before the read of {@link #state}
    * @param indexes whether to look at indexes too
    */
   private void look(List<Set<String>> names, List<Version> own, boolean indexes) {
@@ -260,7 +260,7 @@ public final class KafkaView {
     });
   }
 
-  /** A topic that has begun {@code now} may have fewer partitions than the one of this view: no other program looks beyond them. */
+  /** A topic that has begun {@code now} may have fewer partitions than the topic of this view: no other program looks beyond them. */
   private void removeBeyond(State now) {
     for (int partition = now.partitions(); partition < state.partitions(); partition++) {
       int p = partition;

@@ -124,7 +124,7 @@ final class SegmentView {
   }
 
   /**
-   * Makes the three files of a segment right, whatever is there.
+   * Makes the three files of a segment right, with any files at their names.
    *
    * @param compare whether they are probably right already, so that it is worth to look first
    * @return whether that changed anything; true if it did not look
@@ -238,12 +238,12 @@ final class SegmentView {
       there.read(0, found, 0, found.length);
       return Arrays.equals(found, content);
     } catch (IOException absentOrUnreadable) {
-      // A link, a folder, whatever it is: it is replaced.
+      // A link, a folder or another thing: it is replaced.
       return false;
     }
   }
 
-  /** Creates a temporary file; what an earlier attempt has left is replaced. */
+  /** Creates a temporary file; a file that an earlier attempt has left is replaced. */
   private FileAppender create(String temporary) throws IOException {
     try {
       return store.create(temporary);
