@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parents[2]
 ELSEWHERE = {
     "backup.md": "tests/spark/test_shell_guide.py",
     "cluster.md": "tests/stores",
-    "command-line.md": "tests/cli/test_guide.py",
+    "command-line.md": "tests/spark/test_shell_guide.py",
     "installing.md": "tests/test_wheel.py",
     "kafka-data.md": "tests/spark/test_kafka_data.py",
     "monitoring.md": "tests/cli/test_monitoring.py",

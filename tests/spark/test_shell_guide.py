@@ -1,4 +1,4 @@
-"""The commands of the guide that start Spark, as a reader would paste them."""
+"""The commands of guides that start Spark, as a reader would paste them."""
 
 import os
 import re
@@ -15,37 +15,69 @@ from sparklog.offsets import OffsetTable
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guide"
 PAGE = (GUIDES / "command-line.md").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"^## (Writing|Upkeep)\n.*?^```bash\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+BLOCKS = re.findall(r"^```(bash\n.*?|\nsparklog groups consume .*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+SAID = {
+    "sparklog topics my-log": "orders",
+    "sparklog lag my-log": "behind by 18 records",
+    "reset my-log billing": "moved",
+    "sparklog tail my-log": "customer-19",
+    "groups lag my-log": "Group billing is behind",
+    "groups history": "joins",
+    "groups members": "consumer-",
+    "groups plan": "would go to another member",
+    "sparklog create": "Topic clicks with 4 partitions was created",
+    "groups carry": "moved",
+}
+"""The output that the block with this command must print."""
+START_SPARK = ("produce", "create", "--add")
 
 pytestmark = pytest.mark.slow
 
 
-def run(block: str, folder: Path) -> str:
-    """Runs a block of a page in a shell. Returns its output."""
+def run(block: str, folder: Path, timeout_s: int = 500) -> tuple[str, str]:
+    """Runs a block of a page in a shell. Returns its output, and the lines on standard error."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    environment.pop("SPARKLOG_OFFSETS", None)
     command = ["bash", "-euo", "pipefail", "-c", block]
-    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=500, check=False)
-    assert ran.returncode == 0 and "PARTLOG_" not in ran.stderr, ran.stderr
-    return ran.stdout
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False)
+    assert ran.returncode == 0 and "PARTLOG_" not in ran.stderr and "Traceback" not in ran.stderr, ran.stdout[-2_000:] + ran.stderr
+    return ran.stdout, ran.stderr
 
 
-@pytest.mark.parametrize("title", ["Writing", pytest.param("Upkeep", marks=pytest.mark.soak)])
-def test_section(title: str, tmp_path: Path) -> None:
-    topic = Topic(tmp_path / "my-log", "orders", partitions=2)
-    records = [Record(b"{}", b"customer-%d" % number, TIME + 100 * number) for number in range(40)]
-    for partition in range(2):
-        topic.append([each for each in records if sparklog.partition_for(each.key, 2) == partition], partition)
-    run(SECTIONS[title], tmp_path)
-    assert [file.name for file in tmp_path.iterdir()] == ["my-log"]
+def pasted() -> str:
+    """The page of the command line in one script. Each block begins with a line of its number, in both streams."""
+    parts = []
+    for number, block in enumerate(BLOCKS):
+        kind, _, commands = block.partition("\n")
+        if kind != "bash":  # a consumer in a terminal of its own
+            command = re.sub(" *#.*", "", commands.strip())
+            commands = f'{command} > consumed.txt 2>&1 & consumer=$!\nuntil grep -q "^reads orders" consumed.txt; do sleep 0.2; done'
+        elif "groups export" in commands:
+            commands = f"kill $consumer; wait $consumer || test $? = 143\n{commands}"
+        parts.append(f"echo '=== {number}' | tee /dev/stderr\n{commands}")
+    return "\n".join(parts)
+
+
+@pytest.mark.timeout(1_800)
+def test_the_page_of_the_command_line_from_top_to_bottom(tmp_path: Path) -> None:
+    """In one shell and an empty folder."""
+    streams = run(pasted(), tmp_path, timeout_s=1_700)
+    out, err = (re.split(r"^=== \d+\n", stream, flags=re.MULTILINE)[1:] for stream in streams)
+    assert len(out) == len(err) == len(BLOCKS)
+    for block, complaints in zip(BLOCKS, err, strict=True):
+        assert complaints == "" or any(word in block for word in START_SPARK), (block, complaints)
+    for command, expected in SAID.items():
+        (number, *_) = [number for number, block in enumerate(BLOCKS) if command in block]
+        assert expected in out[number], (BLOCKS[number], out[number])
+    assert "\n{}\n" in (tmp_path / "consumed.txt").read_text(), "the records that the consumer printed"
     log = sparklog.Log(tmp_path / "my-log")
-    if title == "Writing":
-        assert (log.topic("clicks").partitions, log.topic("clicks").end_offsets()) == (4, dict.fromkeys(range(4), 0))
-        assert sorted(log.topic("payments").read()["key"].to_pylist()) == [b"customer-1", b"customer-2"]
-        copied, given = (log.topic(name).read().drop_columns(["topic"]) for name in ("copy", "orders"))
-        assert copied.equals(given)
-    else:
-        assert log.topic("orders").start_offsets() == {0: 10, 1: log.topic("orders").end_offsets()[1]}
-        assert log.topic("orders").describe()["config"]["retention.ms"] == str(30 * 86_400_000)
+    assert log.topics() == ["clicks", "copy", "orders", "orders16", "payments"]
+    assert (log["clicks"].partitions, log["clicks"].end_offsets()) == (4, dict.fromkeys(range(4), 0))
+    assert sorted(log["payments"].read()["key"].to_pylist()) == [b"customer-1", b"customer-2"]
+    assert (log["copy"].read().num_rows, log["orders16"].partitions) == (40, 16)
+    assert log["orders"].start_offsets() == {0: 10, 1: log["orders"].end_offsets()[1]}
+    assert log["orders"].describe()["config"]["retention.ms"] == str(30 * 86_400_000)
+    assert OffsetTable(tmp_path / "my-offsets").groups() == ["billing", "shop"]
     assert faults(tmp_path / "my-log", unfinished=True) == []
 
 
@@ -61,7 +93,7 @@ def test_backup_and_restore(tmp_path: Path) -> None:
         run(block, tmp_path)
     topic.append([Record(b"{}", b"customer-1", TIME + 20)])
     table.end("billing", table.begin("billing", {"orders": {0: 21}}))
-    assert "orders" in run(restore, tmp_path)
+    assert "orders" in run(restore, tmp_path)[0]
     run(replace, tmp_path)
     root = tmp_path / "my-log"
     assert sparklog.Log(root)["orders"].end_offsets() == {0: 20} and faults(root) == []
