@@ -145,7 +145,7 @@ def _errors_page() -> str:
         "each kind has a class, which derives from `sparklog.SparklogError`.\n"
     )
     for kind, cls in errors.CLASSES.items():
-        about = (cls.__doc__ or "").strip()
+        about = (cls.__doc__ or "").partition("\n")[0]
         page += f"\n## {kind}\n\n`sparklog.{cls.__name__}`. {about}\n\n" + _head("condition", "text", "how to fix it")
         for id, entry in errors.declared().items():
             if entry.kind == kind:

@@ -30,9 +30,14 @@ class Declared(NamedTuple):
 class SparklogError(Exception):
     """An error of sparklog: what went wrong, where, and how to fix it.
 
-    `SparklogError(id, name=value, …)` is an instance of the subclass that belongs to the kind of `id` in spec/errors.json. There is one
-    subclass for each reaction of a caller. `condition` is the name that Spark shows for the same error of the connector. ValueError if the
-    parameters are not those of the error's text. Credentials and settings in a name of a store are left out of them.
+    There is one subclass for each reaction of a caller. Credentials and settings in a name of a store are left out of the text.
+
+    Example:
+        >>> try:
+        ...     log.topic("oders")
+        ... except sparklog.CallError as error:
+        ...     print(error.id, error.parameters["topics"])
+        TOPIC_NOT_FOUND orders
     """
 
     id: str
@@ -42,6 +47,19 @@ class SparklogError(Exception):
         return super().__new__(CLASSES[declared()[id].kind])
 
     def __init__(self, id: str, /, **parameters: object) -> None:
+        """Makes an error; its class is the subclass of the error's kind in spec/errors.json.
+
+        Args:
+            id: The name of the error, such as `TOPIC_NOT_FOUND`.
+            **parameters: The values for the text of the error, by name.
+
+        Raises:
+            ValueError: If the parameters are not those of the error's text.
+
+        Example:
+            >>> type(sparklog.SparklogError("TOPIC_NULL")).__name__
+            'CallError'
+        """
         entry = declared()[id]
         self.id = id
         self.parameters = shown.parameters(parameters)
@@ -53,7 +71,15 @@ class SparklogError(Exception):
         return _unpickled, (self.id, self.parameters)
 
     def in_shell(self) -> str:
-        """The text as the command line prints it: how to fix it is said in words and options of the command line."""
+        """Returns the text as the command line prints it: the remedy in words and options of the command line.
+
+        Returns:
+            The text.
+
+        Example:
+            >>> sparklog.SparklogError("TOPIC_NULL").in_shell()
+            '[PARTLOG_TOPIC_NULL] A row has a null topic. ...'
+        """
         entry = declared()[self.id]
         return self._filled(entry.text, entry.fix if entry.shell is None else entry.shell)
 
@@ -62,32 +88,76 @@ class SparklogError(Exception):
 
     @property
     def condition(self) -> str:
-        """The error's name, as `PARTLOG_TOPIC_NOT_FOUND`."""
+        """The error's name in Spark, such as `PARTLOG_TOPIC_NOT_FOUND`. The same error of the connector has it."""
         return f"PARTLOG_{self.id}"
 
 
 class CallError(SparklogError):
-    """The request is not valid, or refers to something that does not exist: fix the call."""
+    """The request is not valid, or refers to something that does not exist: fix the call.
+
+    Example:
+        >>> try:
+        ...     topic.read(partition=7)
+        ... except sparklog.CallError as error:
+        ...     print(error.condition)
+        PARTLOG_PARTITION_NOT_FOUND
+    """
 
 
 class DataError(SparklogError):
-    """Stored data is damaged or missing: restore it."""
+    """Stored data is damaged or missing: restore it.
+
+    Example:
+        >>> from pathlib import Path
+        >>> file = next(Path("events/_partlog/orders/data").rglob("*.log"))
+        >>> _ = file.write_bytes(file.read_bytes()[:-1] + b"!")
+        >>> try:
+        ...     _ = topic.read()
+        ... except sparklog.DataError as error:
+        ...     print(error.condition)
+        PARTLOG_BATCH_CORRUPT
+    """
 
 
 class UpgradeError(SparklogError):
-    """Versions do not match: install one that matches."""
+    """Versions do not match: install one that matches.
+
+    Example:
+        >>> issubclass(sparklog.UpgradeError, sparklog.SparklogError)
+        True
+    """
 
 
 class RetryError(SparklogError):
-    """Nothing was changed: try again."""
+    """Nothing was changed: try again.
+
+    Example:
+        >>> issubclass(sparklog.RetryError, sparklog.SparklogError)
+        True
+    """
 
 
 class UnknownOutcomeError(SparklogError):
-    """It is not known whether the change was made: check before you try again."""
+    """It is not known whether the change was made: check before you try again.
+
+    Example:
+        >>> issubclass(sparklog.UnknownOutcomeError, sparklog.SparklogError)
+        True
+    """
 
 
 class GenerationFenced(SparklogError):
-    """Another tracker, consumer or reset took the group: stop, or take its next generation. Consumers with the same `assignor` share it."""
+    """Another tracker, consumer or reset took the group: stop, or take its next generation. Consumers with the same `assignor` share it.
+
+    Example:
+        >>> mine = table.begin("billing")
+        >>> another = table.begin("billing")
+        >>> try:
+        ...     table.append("billing", mine, {"orders": {0: 5}})
+        ... except sparklog.GenerationFenced as error:
+        ...     print(error.condition)
+        PARTLOG_GENERATION_FENCED
+    """
 
 
 CLASSES: dict[str, type[SparklogError]] = {

@@ -115,11 +115,25 @@ def partition_for(key: None, partitions: int, partitioner: str = ...) -> None: .
 @overload
 def partition_for(key: bytes | bytearray | memoryview | str, partitions: int, partitioner: str = ...) -> int: ...
 def partition_for(key: bytes | bytearray | memoryview | str | None, partitions: int, partitioner: str = "murmur3") -> int | None:
-    """The partition of a record with this key, in a topic with `partitions` partitions (1 to 10,000).
+    """Computes the partition of a record with a key, as the connector does.
 
-    A string is encoded as UTF-8. The result is None for the key None: records without a key go to the partition with the fewest records.
-    A record that was written to an explicit partition can be in another one. TypeError for any other type of key; CallError
-    PARTLOG_OPTION_VALUE for an impossible number of partitions or an unknown partitioner.
+    A record that was written to an explicit partition can be in another one. `Topic.partition_for` also knows changes of the partitions.
+
+    Args:
+        key: The key; a string is encoded as UTF-8. None is a record without a key.
+        partitions: The number of partitions of the topic, 1 to 10,000.
+        partitioner: `murmur3` or `murmur2`, as Kafka's Java clients do; default `murmur3`.
+
+    Returns:
+        The partition, from 0. None without a key: such a record goes to the partition with the fewest records.
+
+    Raises:
+        TypeError: If the key has another type.
+        CallError: OPTION_VALUE for an impossible number of partitions, or an unknown partitioner.
+
+    Example:
+        >>> sparklog.partition_for("user-7", 8), sparklog.partition_for("user-7", 8, "murmur2")
+        (0, 4)
     """
     its = router(arguments.integer("partitions", partitions), partitioner)
     data = key_bytes(key)

@@ -15,7 +15,22 @@ only what moves, whichever assignor they have."""
 
 
 def canonical(assignor: str) -> str:
-    """The name of the rule that an assignor is: `range`, `roundrobin` or `sticky`. CallError OPTION_VALUE if it is unknown."""
+    """Returns the rule that an assignor names.
+
+    Args:
+        assignor: One of `ASSIGNORS`.
+
+    Returns:
+        `range`, `roundrobin` or `sticky`.
+
+    Raises:
+        CallError: OPTION_VALUE if the assignor is unknown.
+
+    Example:
+        >>> from sparklog.assignors import canonical
+        >>> canonical("uniform")
+        'sticky'
+    """
     arguments.choice("assignor", assignor, ASSIGNORS)
     return assignor if assignor in ("range", "roundrobin") else "sticky"
 
@@ -31,18 +46,31 @@ def assign(
 ) -> Assignment:
     """Gives every partition of a topic that a member reads to exactly one member that reads it.
 
-    The same arguments give the same answer, whatever order they are in, so that every member of a group can compute it.
+    The same arguments give the same answer, in whatever order they are, so that every member of a group can compute it.
 
-    * topics: the topics that exist, each with its number of partitions.
-    * owners: by partition, the id of the member that has it now. `sticky` moves as few of them as it can; the others do not look at it.
-    * weights: for `sticky`, what a partition weighs, such as its lag or its rate in records; 0 by default. Members then get partitions of
-      about the same weight together, in place of about the same number. Every partition weighs one more than is given, so that idle ones
-      are shared too.
-    * racks: for `range`, by partition, where its copies are. Members with a rack get, as far as their numbers stay, partitions that have a
-      copy on it.
+    Args:
+        assignor: One of `ASSIGNORS`.
+        topics: The topics that exist, each with its number of partitions.
+        members: The members.
+        owners: By partition, the id of the member that has it now. `sticky` moves as few partitions as it can; the others do not look at
+            it.
+        weights: For `sticky`, the weight of a partition, such as its lag or its rate in records, 0 or more; 0 by default. Members then get
+            about the same weight, in place of about the same number. Every partition weighs one more than is given, so that idle ones are
+            shared too.
+        racks: For `range`, by partition, the racks of its copies. Members with a rack get, as far as their numbers stay, partitions that
+            have a copy on it.
 
-    CallError OPTION_VALUE if the assignor is unknown, two members have one id or instance, a number of partitions or a capacity is less
-    than 1, or a weight is negative.
+    Returns:
+        The partitions of each member, sorted by topic and number.
+
+    Raises:
+        CallError: OPTION_VALUE if the assignor is unknown, two members have one id or instance, a number of partitions or a capacity is
+            less than 1, or a weight is negative.
+
+    Example:
+        >>> from sparklog.assignors import Member, assign
+        >>> assign("sticky", {"orders": 3}, [Member("ann", ["orders"]), Member("bob", ["orders"])])
+        {'ann': [('orders', 0)], 'bob': [('orders', 1), ('orders', 2)]}
     """
     rule = canonical(assignor)
     crew = _checked(members)
@@ -62,12 +90,37 @@ def assign(
 
 
 def owners_of(assignment: Assignment) -> dict[Partition, str]:
-    """The owner of each partition that an assignment gives."""
+    """Returns the owner of each partition that an assignment gives.
+
+    Args:
+        assignment: The partitions of each member, as `assign` returns them.
+
+    Returns:
+        The id of the member, by partition.
+
+    Example:
+        >>> from sparklog.assignors import owners_of
+        >>> owners_of({"ann": [("orders", 0)], "bob": []})
+        {('orders', 0): 'ann'}
+    """
     return {each: member for member, partitions in assignment.items() for each in partitions}
 
 
 def moved(owners: Mapping[Partition, str], assignment: Assignment) -> list[Partition]:
-    """The partitions that go from one owner to another: those that an assignment gives to another member than owns them."""
+    """Returns the partitions that an assignment moves from one owner to another.
+
+    Args:
+        owners: The id of the member that has each partition before.
+        assignment: The partitions of each member afterwards.
+
+    Returns:
+        The partitions, sorted by topic and number.
+
+    Example:
+        >>> from sparklog.assignors import moved
+        >>> moved({("orders", 0): "ann", ("orders", 1): "ann"}, {"ann": [("orders", 0)], "bob": [("orders", 1)]})
+        [('orders', 1)]
+    """
     return in_order(each for each, member in owners_of(assignment).items() if owners.get(each) not in (None, member))
 
 

@@ -15,10 +15,15 @@ Assignment = dict[str, list[Partition]]
 class Member:
     """A member of a group.
 
-    * id: no two members have the same. topics: the topics that it reads; those that do not exist do not count.
-    * instance: the name of a static member (Kafka's `group.instance.id`); static members come before the others, by this name.
-    * capacity: it counts as that many members, as a consumer of several streams does in Kafka 0.7.
-    * rack: where it runs. Only `range` looks at it.
+    Attributes:
+        id: The id; no two members have the same. topics: The topics that it reads. Topics that do not exist do not count. instance: The
+        name of a static member (Kafka's `group.instance.id`). Static members come before the others, by this name. capacity: The number of
+        members as which it counts, 1 or more; default 1. rack: The rack where it runs. Only `range` looks at it.
+
+    Example:
+        >>> from sparklog.assignors import Member
+        >>> Member("host1", ["orders"], capacity=2).capacity
+        2
     """
 
     id: str

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparklog.errors import SparklogError, declared
+from sparklog.spark.literals import literal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,7 +75,7 @@ def create(session: SparkSession, root: str, topic: str, config: Mapping[str, st
     from pyspark.errors import PySparkException
 
     name = ".".join(f"`{part.replace('`', '``')}`" for part in (root, topic))
-    properties = ", ".join(f"{_literal(key)} = {_literal(value)}" for key, value in config.items())
+    properties = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in config.items())
     try:
         with errors():
             session.sql(f"CREATE TABLE partlog.{name}" + (f" TBLPROPERTIES ({properties})" if properties else ""))
@@ -85,11 +86,6 @@ def create(session: SparkSession, root: str, topic: str, config: Mapping[str, st
             raise SparklogError("TOPIC_EXISTS", topic=topic, root=root) from None
         return False
     return True
-
-
-def _literal(text: str) -> str:
-    """A text as SQL's."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 @contextmanager

@@ -46,16 +46,17 @@ Rebalanced = Callable[[Any, list[TopicPartition]], object]
 
 
 class Consumer:
-    """Reads topics on and on: first what is there, then what is committed while it waits. Names and defaults are those of kafka-python.
+    """Reads topics on and on: first what is there, then each commit while it waits. Names and defaults are those of kafka-python.
 
-    >>> with Consumer("/data/events", "orders", group="billing", table="/data/offsets") as consumer:
-    ...     for record in consumer:
-    ...         print(record.partition, record.offset, record.value)
-
-    It needs neither a JVM nor Spark, and its memory does not grow with what it reads. It reads all partitions of its topics. To share them
-    with other processes, give all of them the same group and `assignor`; or `assign` partitions to each.
+    It needs neither a JVM nor Spark, and its memory does not grow with the number of records. It reads all partitions of its topics. To
+    share them with other processes, give all of them the same group and `partition_assignment_strategy`; or `assign` partitions to each.
 
     It is not thread-safe: use it in one thread at a time. Only `wakeup` may be called from others, and from signal handlers.
+
+    Example:
+        >>> with sparklog.Consumer("events", "orders", auto_offset_reset="earliest", consumer_timeout_ms=200) as consumer:
+        ...     print(sum(1 for record in consumer))
+        20
     """
 
     @explained
@@ -94,40 +95,60 @@ class Consumer:
         assignor: str | None = None,
         rack: str | None = None,
     ) -> None:
-        """Subscribes to the topics, if any are named: `Consumer(root, "a", "b")`, or `Consumer(root, topics=["a", "b"])`.
+        """Subscribes to topics, if any are named: `Consumer(root, "a", "b")`, or `Consumer(root, topics=["a", "b"])`.
 
-        * group_id, table: the name of the group whose positions it keeps, and the offset commit table that has them: a path, or an
-          `OffsetTable`. Without `partition_assignment_strategy` it takes the group's next generation, and so ends any other consumer of
-          the group (GenerationFenced).
-        * dual_table: a second offset table, which gets each commit after `table` has it, while a group moves from one to the other: as
-          Kafka's `dual.commit.enabled`. A commit that fails there is logged, and the next one is later than it.
-        * partition_assignment_strategy: with it, the consumer is a member of the group, which shares the partitions of its topics with the
-          others: `range`, `roundrobin` or `sticky`, the same for all. Partitions come and go in `poll` and in iteration.
-        * weight: by what `sticky` evens out the members, the same for all: `count` of partitions, `lag`, or `rate` in the last hour, the
-          latter two in thousands of records. Partitions move if a member has more than 1.25 times the mean, at most once a minute.
-        * session_timeout_ms, heartbeat_interval_ms: a member whose heartbeats stop for so long loses its partitions to others.
-        * max_poll_interval_ms: so does one that did not call `poll` for so long.
-        * group_instance_id: the name of a static member. A consumer that joins under it takes the place of the one before.
-        * capacity, client_rack: for the assignor: as how many members it counts, and where it is.
-        * on_assign, on_revoke, on_lost: called as `on_assign(consumer, partitions)` in `poll`: after partitions came, before they go to
-          another member, and after others took them since this member was expired or the group reset; without `on_lost`, `on_revoke` is
-          called for these too.
-        * auto_offset_reset: where a partition begins in which the group has no position, and goes on if its position is not in the log any
-          more. "latest" begins with what is committed after this call, so it reads a partition that comes to be later from its start.
-          With "none" it is an error.
-        * enable_auto_commit, auto_commit_interval_ms: with a group, `poll` and iteration commit what earlier calls returned, at most that
-          often; so does `close`.
-        * max_poll_records: the most records that `poll` returns.
-        * fetch_max_bytes, max_partition_fetch_bytes: how much is read at once, in all and of one partition. A larger record is read too. A
-          partition gives some 1 GiB of Arrow at a time, also if more is allowed.
-        * consumer_timeout_ms: iteration ends when no record came for so long.
-        * key_deserializer, value_deserializer: functions from bytes, for the records of `poll` and of iteration.
-        * poll_interval_ms: how often it looks for new commits while it waits.
-        * metadata_max_age_ms: how often it looks for new topics, if it subscribes to a pattern.
-        * filesystem: through which a bucket is read, as in `Log`.
-        * group, assignor, rack: the names of before of group_id, partition_assignment_strategy and client_rack, for one release.
+        Args:
+            root: The root, as in `Log`.
+            *names: The topics to read.
+            topics: The topics to read, in place of `names`.
+            group_id: The name of the group whose positions it keeps. Without `partition_assignment_strategy` it takes the group's next
+                generation, which ends any other consumer of the group (GenerationFenced).
+            table: The offset table that has the positions: a path, or an `OffsetTable`. A group needs it.
+            dual_table: A second offset table, which gets each commit after `table` has it, while a group moves from one to the other, as
+                with Kafka's `dual.commit.enabled`. A commit that fails there is logged, and a later commit makes up for it.
+            auto_offset_reset: Where a partition begins without a position of the group, and where it goes on if its position is not in the
+                log any more: `latest` (default), `earliest`, or `none`, which raises an error. `latest` begins with the first commit after
+                this call, so it reads a partition that is added later from its start.
+            enable_auto_commit: Whether `poll`, iteration and `close` commit the records that earlier calls returned; default True.
+            auto_commit_interval_ms: Milliseconds between such commits, 0 or more; default 5,000.
+            max_poll_records: The most records that `poll` returns, 1 or more; default 500.
+            fetch_max_bytes: The bytes that are read at once, 1 or more; default 50 MiB. A larger batch is read too.
+            max_partition_fetch_bytes: The same for one partition; default 1 MiB. A partition gives some 1 GiB of Arrow at a time at most.
+            consumer_timeout_ms: Milliseconds without a record after which iteration ends; by default never.
+            key_deserializer: A function from the bytes of a key to the key of `poll` and of iteration.
+            value_deserializer: The same for the value.
+            poll_interval_ms: Milliseconds between looks for new commits while it waits, 1 or more; default 100.
+            metadata_max_age_ms: Milliseconds between looks for new topics of a pattern, 0 or more; default 5,000.
+            partition_assignment_strategy: `range`, `roundrobin` or `sticky`, the same for all. With it, the consumer is a member of the
+                group, which shares the partitions of its topics with the others. Partitions come and go in `poll` and in iteration.
+            weight: The measure by which `sticky` evens out the members, the same for all: `count` of partitions (default), `lag`, or `rate`
+                in the last hour; the latter two in thousands of records. Partitions move if a member has more than 1.25 times the mean, at
+                most once a minute.
+            session_timeout_ms: Milliseconds without a heartbeat after which a member loses its partitions; default 45,000.
+            heartbeat_interval_ms: Milliseconds between heartbeats; default 5,000.
+            max_poll_interval_ms: Milliseconds without a call of `poll` after which a member loses its partitions; default 300,000.
+            group_instance_id: The name of a static member. A consumer that joins under it takes the place of the one before.
+            capacity: The number of members as which the assignor counts this one, 1 or more; default 1.
+            client_rack: The rack of the member, for the assignor `range`.
+            on_assign: A function that is called as `on_assign(consumer, partitions)` in `poll`, after partitions came.
+            on_revoke: The same, before partitions go to another member.
+            on_lost: The same, after others took partitions because this member expired or the group was reset; by default `on_revoke` is
+                called.
+            filesystem: The file system of a bucket, as in `Log`.
+            group: The former name of `group_id`, for one release.
+            assignor: The former name of `partition_assignment_strategy`, for one release.
+            rack: The former name of `client_rack`, for one release.
 
-        CallError if the root or a topic does not exist, or an argument is wrong.
+        Raises:
+            CallError: TOPIC_NOT_FOUND or ROOT_NOT_FOUND; GROUP_REQUIRED if one of group and table is missing; OPTION_VALUE;
+                OPTION_CONFLICT.
+
+        Example:
+            >>> given = {"group_id": "mail", "table": "offsets", "auto_offset_reset": "earliest", "consumer_timeout_ms": 200}
+            >>> with sparklog.Consumer("events", "orders", **given) as consumer:
+            ...     read = [record.offset for record in consumer if record.partition == 0]
+            >>> read, table.positions("mail")[0].offset
+            ([0, 1, 2, 3, 4], 5)
         """
         group = one_of("group_id", group_id, "group", group)
         assignor = one_of("partition_assignment_strategy", strategy(partition_assignment_strategy), "assignor", assignor)
@@ -202,19 +223,58 @@ class Consumer:
     # ---- any topic and partition, whether it is read or not
 
     def topics(self) -> set[str]:
-        """The topics of the root."""
+        """Lists the topics of the root.
+
+        Returns:
+            The names.
+
+        Raises:
+            RetryError: IO if the root cannot be read.
+
+        Example:
+            >>> consumer.topics()
+            {'orders'}
+        """
         return set(self._root.topics())
 
     def partitions_for_topic(self, topic: str) -> set[int]:
-        """The numbers of a topic's partitions. CallError TOPIC_NOT_FOUND."""
+        """Lists the partitions of a topic.
+
+        Args:
+            topic: The name of the topic.
+
+        Returns:
+            The numbers of its partitions.
+
+        Raises:
+            CallError: TOPIC_NOT_FOUND.
+
+        Example:
+            >>> consumer.partitions_for_topic("orders")
+            {0, 1}
+        """
         return set(range(self._shell.topic(topic).state.partitions))
 
     def fetch(self, partition: TopicPartition, offset: int, max_bytes: int = 1 << 20) -> Fetched:
-        """The records of any partition from an offset on, without a subscription; its own positions stay as they are.
+        """Reads any partition from an offset on, without a subscription. The positions of the consumer stay as they are.
 
-        They are those of whole batches of `max_bytes` together as they are stored, and at least of one, as from a broker; but of some 1 GiB
-        of Arrow at most, whatever `max_bytes` is. At the end offset the batch is empty. CallError OFFSETS_OUT_OF_RANGE, TOPIC_NOT_FOUND,
-        PARTITION_NOT_FOUND.
+        Args:
+            partition: The partition.
+            offset: The first offset, from the log start offset to the end offset.
+            max_bytes: The stored bytes of whole batches to return, 1 or more; default 1 MiB. At least one batch is returned, and at most
+                some 1 GiB of Arrow.
+
+        Returns:
+            The records, the offset to fetch next, and both ends of the partition. At the end offset the batch is empty.
+
+        Raises:
+            CallError: OFFSETS_OUT_OF_RANGE, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, or CONSUMER_CLOSED.
+            DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a record cannot be read.
+
+        Example:
+            >>> part = consumer.fetch(TopicPartition("orders", 1), 10)
+            >>> part.batch.num_rows, part.next_offset, part.end_offset
+            (5, 15, 15)
         """
         self._require_open("fetch")
         bytes_max = arguments.positive("max_bytes", max_bytes)
@@ -232,15 +292,57 @@ class Consumer:
                 return Fetched(together(part.batches), part.offset, start, end)
 
     def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The log start offsets of any partitions."""
+        """Returns the log start offsets of any partitions.
+
+        Args:
+            partitions: The partitions.
+
+        Returns:
+            The offsets by partition.
+
+        Raises:
+            CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, or CONSUMER_CLOSED.
+
+        Example:
+            >>> consumer.beginning_offsets([TopicPartition("orders", 0)])
+            {TopicPartition(topic='orders', partition=0): 0}
+        """
         return {each: self._shell.topic(each.topic).state.starts[each.partition] for each in self._existing(partitions)}
 
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The end offsets of any partitions: the offsets that their next records will get."""
+        """Returns the end offsets of any partitions: the offsets that their next records will get.
+
+        Args:
+            partitions: The partitions.
+
+        Returns:
+            The offsets by partition.
+
+        Raises:
+            CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, or CONSUMER_CLOSED.
+
+        Example:
+            >>> consumer.end_offsets([TopicPartition("orders", 0)])
+            {TopicPartition(topic='orders', partition=0): 5}
+        """
         return {each: self._shell.topic(each.topic).state.ends[each.partition] for each in self._existing(partitions)}
 
     def offsets_for_times(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first records of any partitions at or after times in milliseconds since 1970-01-01 UTC; None if there is no such record."""
+        """Finds the first records of any partitions at or after times.
+
+        Args:
+            timestamps: By partition, a time in milliseconds since 1970-01-01 UTC, 0 or more.
+
+        Returns:
+            By partition, the offset and the time of the record; None if no record is at or after the time.
+
+        Raises:
+            CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OPTION_VALUE, or CONSUMER_CLOSED.
+
+        Example:
+            >>> consumer.offsets_for_times({TopicPartition("orders", 0): 1_700_000_010_000})
+            {TopicPartition(topic='orders', partition=0): OffsetAndTimestamp(offset=3, timestamp=1700000013000)}
+        """
         found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
         for given, time_ms in arguments.mapping("timestamps", timestamps):
             (each,) = self._existing([given])
@@ -253,9 +355,19 @@ class Consumer:
     # ---- topics and partitions
 
     def subscribe(self, topics: Collection[str] = (), pattern: str | re.Pattern[str] | None = None) -> None:
-        """Reads all partitions of these topics, or of all topics whose names begin with a match of the pattern, in place of what it read.
+        """Reads all partitions of topics, in place of the partitions that it read before.
 
-        CallError TOPIC_NOT_FOUND; a pattern may match topics that will exist later.
+        Args:
+            topics: The names of the topics; or give a pattern.
+            pattern: A regular expression of Python: all topics whose names begin with a match, also those that are created later.
+
+        Raises:
+            CallError: TOPIC_NOT_FOUND; OPTION_VALUE if both are given, or neither is; OPTION_CONFLICT after `assign`; CONSUMER_CLOSED.
+
+        Example:
+            >>> consumer.subscribe(pattern="ord.*")
+            >>> consumer.subscription()
+            {'orders'}
         """
         self._require_open("subscribe")
         if isinstance(topics, str):
@@ -267,7 +379,21 @@ class Consumer:
         self._shell.run(self._core.subscribe(topics, None if pattern is None else compiled(pattern)))
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
-        """Reads these partitions alone, or unsubscribes if no partition is given. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
+        """Reads these partitions alone; unsubscribes if no partition is given.
+
+        Args:
+            partitions: The partitions.
+
+        Raises:
+            CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, or CONSUMER_CLOSED; OPTION_CONFLICT after `subscribe`, and for a member of a
+                group.
+
+        Example:
+            >>> consumer.unsubscribe()
+            >>> consumer.assign([TopicPartition("orders", 1)])
+            >>> consumer.assignment()
+            {TopicPartition(topic='orders', partition=1)}
+        """
         self._require_open("assign")
         if not partitions:
             self.unsubscribe()
@@ -279,26 +405,66 @@ class Consumer:
         self._shell.run(self._core.assign(list(map(partition_of, partitions))))
 
     def unsubscribe(self) -> None:
-        """Reads nothing any more."""
+        """Gives up all topics and partitions. `poll` is refused until the next `subscribe` or `assign`.
+
+        Raises:
+            CallError: CONSUMER_CLOSED.
+
+        Example:
+            >>> consumer.unsubscribe()
+            >>> consumer.assignment()
+            set()
+        """
         self._require_open("unsubscribe")
         self._shell.run(self._core.unsubscribe())
 
     def subscription(self) -> set[str] | None:
-        """The topics that it is subscribed to; None if partitions are assigned, or nothing is."""
+        """Returns the topics that it is subscribed to.
+
+        Returns:
+            The names; None if partitions are assigned, or nothing is.
+
+        Example:
+            >>> consumer.subscription()
+            {'orders'}
+        """
         return self._core.topics
 
     def assignment(self) -> set[TopicPartition]:
-        """The partitions that it reads."""
+        """Returns the partitions that it reads.
+
+        Returns:
+            The partitions.
+
+        Example:
+            >>> sorted(each.partition for each in consumer.assignment())
+            [0, 1]
+        """
         return set(self._core.assigned())
 
     # ---- records
 
     def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """The next records by partition, as soon as there are any; empty if none came within the timeout.
+        """Returns the next records, as soon as there are any.
 
-        At most `max_records` of them, or `max_poll_records`. DataError if a file is damaged; GenerationFenced as `commit`. If the topic was
-        deleted, CallError TOPIC_NOT_FOUND, until it is there again or the subscription is another one; with an `assignor`, RetryError
-        MEMBER_TOPIC_GONE, once, and then the other topics go on.
+        Args:
+            timeout_ms: Milliseconds to wait for records, 0 or more; default 0.
+            max_records: The most records to return, 1 or more; by default `max_poll_records`.
+
+        Returns:
+            The records by partition; empty if none came within the timeout.
+
+        Raises:
+            CallError: NOT_SUBSCRIBED; TOPIC_NOT_FOUND if the topic was deleted, until it exists again or another subscription is made;
+                CONSUMER_CLOSED; CONSUMER_IN_CALLBACK.
+            DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a file is damaged; RECORD_DESERIALIZATION.
+            GenerationFenced: If another owner took the group, and the call had to commit.
+            RetryError: MEMBER_TOPIC_GONE, once, if a topic of a member was deleted. The other topics go on.
+
+        Example:
+            >>> records = consumer.poll(timeout_ms=1_000)
+            >>> [(partition.partition, len(its)) for partition, its in sorted(records.items())]
+            [(0, 2), (1, 5)]
         """
         limit = self._max_poll_records if max_records is None else arguments.positive("max_records", max_records)
         self._require_to_read("poll", timeout_ms)
@@ -311,10 +477,26 @@ class Consumer:
     def poll_batches(
         self, timeout_ms: float = 0, max_records: int | None = None, max_bytes: int | None = None
     ) -> dict[TopicPartition, pa.RecordBatch]:
-        """As `poll`, as Arrow record batches with the columns of `Topic.read`: several times as fast.
+        """Returns the next records as Arrow record batches, with the columns of `Topic.read`. It is several times as fast as `poll`.
 
-        Without `max_records`, only bytes limit it: `max_partition_fetch_bytes` for each partition, and `max_bytes` in all, or
-        `fetch_max_bytes`.
+        Args:
+            timeout_ms: Milliseconds to wait for records, 0 or more; default 0.
+            max_records: The most records to return, 1 or more; by default only bytes limit them.
+            max_bytes: The stored bytes to read at once, 1 or more; by default `fetch_max_bytes`.
+
+        Returns:
+            The batches by partition; empty if no record came within the timeout.
+
+        Raises:
+            CallError: As `poll`.
+            DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a file is damaged.
+            GenerationFenced: As `poll`.
+            RetryError: As `poll`.
+
+        Example:
+            >>> batches = consumer.poll_batches(timeout_ms=1_000)
+            >>> sum(batch.num_rows for batch in batches.values())
+            7
         """
         limit = _NO_LIMIT if max_records is None else arguments.positive("max_records", max_records)
         bytes_max = self._fetch_bytes if max_bytes is None else arguments.positive("max_bytes", max_bytes)
@@ -336,54 +518,168 @@ class Consumer:
         return record
 
     def wakeup(self) -> None:
-        """Ends a wait: `poll` returns, empty, and iteration ends, within a poll interval. If none waits, the next one will not."""
+        """Ends a wait within a poll interval: `poll` returns, empty, and iteration ends. If no call waits, the next call does not wait.
+
+        Example:
+            >>> consumer.seek_to_end()
+            >>> consumer.wakeup()
+            >>> consumer.poll(timeout_ms=60_000)
+            {}
+        """
         self._core.woken = True
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Returns no records of these partitions until `resume`. CallError PARTITION_NOT_ASSIGNED."""
+        """Returns no records of partitions until `resume`.
+
+        Args:
+            *partitions: The partitions.
+
+        Raises:
+            CallError: PARTITION_NOT_ASSIGNED or CONSUMER_CLOSED.
+
+        Example:
+            >>> consumer.pause(TopicPartition("orders", 1))
+            >>> [each.partition for each in consumer.poll(timeout_ms=1_000)]
+            [0]
+        """
         self._require_open("pause")
         self._core.pause(map(partition_of, partitions))
 
     def resume(self, *partitions: TopicPartition) -> None:
-        """Takes back `pause`."""
+        """Takes back `pause`.
+
+        Args:
+            *partitions: The partitions.
+
+        Raises:
+            CallError: PARTITION_NOT_ASSIGNED or CONSUMER_CLOSED.
+
+        Example:
+            >>> consumer.pause(TopicPartition("orders", 1))
+            >>> consumer.resume(TopicPartition("orders", 1))
+            >>> consumer.paused()
+            set()
+        """
         self._require_open("resume")
         self._core.resume(map(partition_of, partitions))
 
     def paused(self) -> set[TopicPartition]:
-        """The partitions that are paused."""
+        """Returns the partitions that are paused.
+
+        Returns:
+            The partitions.
+
+        Example:
+            >>> consumer.pause(TopicPartition("orders", 1))
+            >>> consumer.paused()
+            {TopicPartition(topic='orders', partition=1)}
+        """
         return {partition for partition, each in self._core.assigned().items() if each.paused}
 
     # ---- positions
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Continues at this offset of a partition. If it is not in the log, `auto_offset_reset` applies to the next poll."""
+        """Continues at an offset of a partition. If the offset is not in the log, `auto_offset_reset` applies to the next poll.
+
+        Args:
+            partition: The partition, which the consumer reads.
+            offset: The offset of the next record, 0 or more.
+
+        Raises:
+            CallError: PARTITION_NOT_ASSIGNED, OPTION_VALUE, or CONSUMER_CLOSED.
+
+        Example:
+            >>> consumer.seek(TopicPartition("orders", 0), 1)
+            >>> consumer.position(TopicPartition("orders", 0))
+            1
+        """
         self._core.seek(self._share(partition), arguments.count("offset", offset))
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Continues at the log start offset of these partitions, or of all."""
+        """Continues at the log start offset of partitions.
+
+        Args:
+            *partitions: The partitions; by default all that it reads.
+
+        Raises:
+            CallError: PARTITION_NOT_ASSIGNED, NOT_SUBSCRIBED, or CONSUMER_CLOSED.
+
+        Example:
+            >>> consumer.seek_to_beginning()
+            >>> consumer.position(TopicPartition("orders", 1))
+            0
+        """
         for each in self._in_newest("seek_to_beginning", partitions):
             self._core.seek(each, self._core.states[each.partition.topic].starts[each.number])
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Continues at the end offset of these partitions, or of all."""
+        """Continues at the end offset of partitions.
+
+        Args:
+            *partitions: The partitions; by default all that it reads.
+
+        Raises:
+            CallError: PARTITION_NOT_ASSIGNED, NOT_SUBSCRIBED, or CONSUMER_CLOSED.
+
+        Example:
+            >>> consumer.seek_to_end(TopicPartition("orders", 1))
+            >>> consumer.position(TopicPartition("orders", 1))
+            15
+        """
         for each in self._in_newest("seek_to_end", partitions):
             self._core.seek(each, self._core.states[each.partition.topic].ends[each.number])
 
     def position(self, partition: TopicPartition) -> int:
-        """The offset of the record that comes next, if there is one."""
+        """Returns the offset of the record that comes next in a partition.
+
+        Args:
+            partition: The partition, which the consumer reads.
+
+        Returns:
+            The offset.
+
+        Raises:
+            CallError: PARTITION_NOT_ASSIGNED; OFFSET_NOT_COMMITTED if the group has no position and `auto_offset_reset` is `none`.
+
+        Example:
+            >>> consumer.position(TopicPartition("orders", 0))
+            3
+        """
         return self._shell.run(self._core.position(self._share(partition).partition))
 
     def waiting(self) -> dict[TopicPartition, dict[TopicPartition, int]]:
-        """The partitions that wait for others, so that each key comes in order over a change of partitions.
+        """Returns the partitions that wait for others, so that the records of each key come in order over a change of partitions.
 
-        Each is given with the partitions that its keys came from, and the offsets up to which these must be consumed first: by this
-        consumer, or where it does not read them by its group. A partition that is paused is waited for, too.
+        Returns:
+            By partition that waits, the partitions from which its keys came, each with the offset up to which it must be consumed first: by
+            this consumer, or by its group where this consumer does not read it. A partition that is paused is waited for, too.
+
+        Raises:
+            CallError: CONSUMER_CLOSED.
+
+        Example:
+            >>> consumer.waiting()
+            {}
         """
         self._require_open("waiting")
         return self._shell.run(self._core.waiting())
 
     def highwater(self, partition: TopicPartition) -> int:
-        """The end offset of a partition as far as this consumer has looked."""
+        """Returns the end offset of a partition when the consumer last looked.
+
+        Args:
+            partition: The partition, which the consumer reads.
+
+        Returns:
+            The offset.
+
+        Raises:
+            CallError: PARTITION_NOT_ASSIGNED or CONSUMER_CLOSED.
+
+        Example:
+            >>> consumer.highwater(TopicPartition("orders", 0))
+            5
+        """
         each = self._share(partition)
         state = self._core.states[each.partition.topic]
         arguments.partitions(state, self._root, each.number)
@@ -392,10 +688,20 @@ class Consumer:
     # ---- the group
 
     def commit(self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None) -> None:
-        """Commits these offsets, or all positions: the group continues there. An offset is that of the next record, not of the last one.
+        """Commits positions: the group continues there.
 
-        GenerationFenced if another consumer, a tracker or a reset took the group since: then it moved nothing. CallError GROUP_REQUIRED if
-        there is no group; OFFSETS_OUT_OF_RANGE, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND. RetryError TOPIC_RECREATED if that was not read.
+        Args:
+            offsets: By partition, the offset of the next record, or an `OffsetAndMetadata`; by default all positions.
+
+        Raises:
+            CallError: GROUP_REQUIRED without a group; OFFSETS_OUT_OF_RANGE; TOPIC_NOT_FOUND; PARTITION_NOT_FOUND.
+            GenerationFenced: If another consumer, a tracker or a reset took the group. Nothing was moved.
+            RetryError: TOPIC_RECREATED if another topic has the name now.
+
+        Example:
+            >>> consumer.commit({TopicPartition("orders", 0): 4})
+            >>> consumer.committed(TopicPartition("orders", 0))
+            4
         """
         self._require_group("commit")
         self._shell.run(self._core.commit(self._to_commit(offsets)))
@@ -403,10 +709,23 @@ class Consumer:
     def commit_async(
         self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None, callback: Committed | None = None
     ) -> Future[None]:
-        """Begins to commit as `commit` does, and does not wait for it. Commits are made in the order in which they were asked for.
+        """Begins a commit as `commit` makes it, and does not wait. Commits are made in the order of the calls, and none is repeated.
 
-        `callback` is called as `callback(offsets, error)`, where the error is None if all went well, by a later call of `poll`, iteration,
-        `commit` or `close`. The future that is returned ends with the commit. Nothing tries again, as a later commit has later offsets.
+        Args:
+            offsets: As in `commit`.
+            callback: A function that is called as `callback(offsets, error)` by a later call of `poll`, iteration, `commit` or `close`. The
+                error is None after success.
+
+        Returns:
+            A future that ends with the commit.
+
+        Raises:
+            CallError: GROUP_REQUIRED without a group; OFFSETS_OUT_OF_RANGE; TOPIC_NOT_FOUND; PARTITION_NOT_FOUND.
+
+        Example:
+            >>> consumer.commit_async({TopicPartition("orders", 0): 4}).result()
+            >>> consumer.committed(TopicPartition("orders", 0))
+            4
         """
         self._require_group("commit_async")
         arguments.function("callback", callback)
@@ -420,16 +739,21 @@ class Consumer:
     def committed(self, partition: TopicPartition, metadata: bool) -> int | OffsetAndMetadata | None: ...
 
     def committed(self, partition: TopicPartition, metadata: bool = False) -> int | OffsetAndMetadata | None:
-        """The offset that the group has committed in a partition.
+        """Returns the offset that the group has committed in a partition.
 
         Args:
-            metadata: whether the text that was committed with the offset is returned too.
+            partition: The partition.
+            metadata: Whether the text that was committed with the offset is returned too; default False.
 
         Returns:
             The offset, or an `OffsetAndMetadata` with `metadata`; None if the group has committed nothing in the partition.
 
         Raises:
             CallError: GROUP_REQUIRED, TOPIC_NOT_FOUND or PARTITION_NOT_FOUND.
+
+        Example:
+            >>> consumer.committed(TopicPartition("orders", 0))
+            3
         """
         metadata = arguments.boolean("metadata", metadata)
         self._require_group("committed")
@@ -438,17 +762,37 @@ class Consumer:
         return found if found is None or metadata else found.offset
 
     def metrics(self) -> dict[str, dict[str, float]]:
-        """Numbers of its work and of its lag, by the groups and names of Kafka's metrics; rates are of the last 30 seconds.
+        """Returns numbers of its work and of its lag, by the groups and names of Kafka's metrics. Rates are of the last 30 seconds.
 
-        `consumer-fetch-manager-metrics` has records-lag-max, records-lag-avg, and totals and rates of records and bytes;
-        `consumer-coordinator-metrics` has commit-latency-avg and -max in milliseconds, and totals of commits and rebalances. The lag is
-        what the partitions that it reads have beyond its positions, as far as it has looked.
+        Returns:
+            By group, the values by name. `consumer-fetch-manager-metrics` has `records-lag-max`, `records-lag-avg`, and totals and rates of
+            records and bytes. `consumer-coordinator-metrics` has `commit-latency-avg` and `commit-latency-max` in milliseconds, and totals
+            of commits and rebalances. The lag counts the records beyond the positions, when the consumer last looked.
+
+        Raises:
+            CallError: CONSUMER_CLOSED.
+
+        Example:
+            >>> _ = consumer.poll(1_000)
+            >>> consumer.metrics()["consumer-fetch-manager-metrics"]["records-lag-max"]
+            0
         """
         self._require_open("metrics")
         return self._shell.metrics.told(self._core.lags(), len(self._core.assigned()))
 
     def close(self, autocommit: bool = True) -> None:
-        """Ends the consumer. With a group, commits all positions first, unless `autocommit` or `enable_auto_commit` is false."""
+        """Ends the consumer. A second call changes nothing.
+
+        Args:
+            autocommit: Whether positions are committed first, if the consumer has a group and `enable_auto_commit`; default True.
+
+        Raises:
+            GenerationFenced: If another owner took the group. The consumer is closed.
+
+        Example:
+            >>> consumer.close()
+            >>> consumer.close()
+        """
         autocommit = arguments.boolean("autocommit", autocommit)
         if not self._core.closed:
             self._require_own("close")

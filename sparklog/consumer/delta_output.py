@@ -24,24 +24,38 @@ _log = logging.getLogger(__name__)
 
 
 class DeltaOutput:
-    """Writes what a consumer reads to a Delta table, with the offsets in the same commit.
-
-    >>> output = DeltaOutput("/data/sales", consumer)
-    >>> while True:
-    ...     batches = output.poll(1_000)
-    ...     if batches:
-    ...         output.write(pa.Table.from_batches(batches.values()))
+    """Writes the records of a consumer to a Delta table, with the offsets in the same commit: each record is there once.
 
     Delta keeps, for each partition, the offset up to which the table has its records: as the version of an application with the id
-    `<group>/<topic id>/<partition>`. A write is refused if another member has written the partition since this one read it; then, and after
+    `<group>/<topic id>/<partition>`. A write is refused if another member has written the partition since this one read it. Then, and after
     a kill, the consumer goes on where the table is. The group's positions follow the table, and never lead it.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from sparklog.consumer import DeltaOutput
+        >>> output = DeltaOutput("sales", consumer)
+        >>> while batches := output.poll(200):
+        ...     output.write(pa.Table.from_batches(batches.values()).select(["partition", "offset", "value"]))
+        >>> import deltalake
+        >>> deltalake.DeltaTable("sales").to_pyarrow_table().num_rows
+        7
     """
 
     def __init__(self, path: str | os.PathLike[str], consumer: Consumer, *, storage_options: Mapping[str, str] | None = None) -> None:
-        """`path` is that of the table, or its URL, which `storage_options` of deltalake reach; the first write creates it.
+        """Opens the output; the first write creates the table.
 
-        CallError if the consumer has no group, or commits by itself: give it `enable_auto_commit=False`. TABLE_IN_ROOT if the table is in a
-        root, or the consumer's root in it; OPTION_VALUE if deltalake would take the path for another one.
+        Args:
+            path: The path of the table, or its URL.
+            consumer: The consumer, with a group and `enable_auto_commit=False`.
+            storage_options: The options with which deltalake reaches a URL.
+
+        Raises:
+            CallError: GROUP_REQUIRED if the consumer has no group; OPTION_CONFLICT if it commits by itself; TABLE_IN_ROOT if the table is
+                in a root, or the consumer's root in it; OPTION_VALUE if deltalake would take the path for another one.
+
+        Example:
+            >>> from sparklog.consumer import DeltaOutput
+            >>> output = DeltaOutput("sales", consumer)
         """
         group = consumer._core.group
         if group is None:
@@ -55,23 +69,28 @@ class DeltaOutput:
         """The records that are to be written."""
 
     def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, pa.RecordBatch]:
-        """The next records that the table does not have, as `Consumer.poll_batches`.
+        """Returns the next records that the table does not have, as `Consumer.poll_batches`.
 
         Positions move when the rows are written: records of the last call come again if they were not. They may be written until another
         call returns. A `seek` of the program counts, but not to records that the table has.
 
         Args:
-            timeout_ms: Milliseconds to wait for records, 0 or more.
-            max_records: The most records to return, 1 or more; without it, only bytes limit them, as in `Consumer.poll_batches`.
+            timeout_ms: Milliseconds to wait for records, 0 or more; default 0.
+            max_records: The most records to return, 1 or more; by default only bytes limit them, as in `Consumer.poll_batches`.
 
         Returns:
             The records by partition; empty if none came within the timeout.
 
         Raises:
-            CallError: TOPIC_NOT_FOUND if a topic was deleted and the consumer has no `assignor`.
-            DataError: A file is damaged.
-            GenerationFenced: Another consumer took the group.
-            RetryError: MEMBER_TOPIC_GONE, once, if a topic was deleted and the consumer has an `assignor`.
+            CallError: TOPIC_NOT_FOUND if a topic was deleted and the consumer has no `partition_assignment_strategy`.
+            DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a file is damaged.
+            GenerationFenced: If another consumer took the group.
+            RetryError: MEMBER_TOPIC_GONE, once, if a topic of a member was deleted.
+
+        Example:
+            >>> batches = output.poll(1_000)
+            >>> sorted((each.partition, batch.num_rows) for each, batch in batches.items())
+            [(0, 2), (1, 5)]
         """
         core = self._consumer._core
         while True:
@@ -100,11 +119,20 @@ class DeltaOutput:
 
         All rows of a poll are written in one call, which `on_revoke` may make too. A call that failed may be repeated.
 
+        Args:
+            rows: The rows. The first call gives the table its schema.
+
         Raises:
-            RetryError: OUTPUT_FENCED if another member has written one of the partitions since. Nothing was written, and the next `poll`
-                goes on where the table is.
             CallError: OUTPUT_NOT_READ if rows are given and the records of the last poll are written already, or the poll returned no
                 records.
+            RetryError: OUTPUT_FENCED if another member has written one of the partitions since. Nothing was written, and the next `poll`
+                goes on where the table is.
+
+        Example:
+            >>> batches = output.poll(1_000)
+            >>> output.write(next(iter(batches.values())).select(["partition", "offset"]))
+            >>> output.poll()
+            {}
         """
         self._consumer._require_open("write")
         if not self._read:

@@ -19,29 +19,54 @@ _COLUMNS = [SCHEMA.get_field_index(name) for name in ("offset", "timestamp", "ti
 
 
 class TopicPartition(NamedTuple):
-    """A partition of a topic. A tuple of both is the same, and so is kafka-python's class of this name."""
+    """A partition of a topic. A tuple of both is the same, and so is kafka-python's class of this name.
+
+    Example:
+        >>> sparklog.TopicPartition("orders", 0) == ("orders", 0)
+        True
+    """
 
     topic: str
     partition: int
 
 
 class OffsetAndMetadata(NamedTuple):
-    """An offset to commit, and a text that is kept with it."""
+    """An offset to commit, and a text that is kept with it.
+
+    Example:
+        >>> from sparklog.consumer import OffsetAndMetadata
+        >>> OffsetAndMetadata(5, "checked")
+        OffsetAndMetadata(offset=5, metadata='checked')
+    """
 
     offset: int
     metadata: str | None = None
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """The offset of a record, and its time in milliseconds since 1970-01-01 UTC."""
+    """The offset of a record, and its time in milliseconds since 1970-01-01 UTC.
+
+    Example:
+        >>> from sparklog.consumer import OffsetAndTimestamp
+        >>> OffsetAndTimestamp(3, 1_700_000_013_000).offset
+        3
+    """
 
     offset: int
     timestamp: int
 
 
 class ConsumerRecord(NamedTuple):
-    """A record. Its time is in milliseconds since 1970-01-01 UTC, −1 if it has none. The type of the time is 0 for that of the producer,
-    1 for that of the append. Keys and values are bytes, or what a deserializer makes of them; None stays None.
+    """A record. Its time is in milliseconds since 1970-01-01 UTC, −1 if it has none.
+
+    The type of the time is 0 for the time of the producer, 1 for the time of the append. Keys and values are bytes, or the results of a
+    deserializer; None stays None.
+
+    Example:
+        >>> with sparklog.Consumer("events", "orders", auto_offset_reset="earliest", consumer_timeout_ms=200) as consumer:
+        ...     record = next(record for record in consumer if record.partition == 0)
+        >>> record.offset, record.key, record.value, record.timestamp
+        (0, b'customer-1', b'{"cents": 100}', 1700000001000)
     """
 
     topic: str
@@ -55,7 +80,13 @@ class ConsumerRecord(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """The records that `Consumer.fetch` found. `batch` can be empty although `next_offset` is higher than the offset that was asked for."""
+    """The records that `Consumer.fetch` found. `batch` can be empty although `next_offset` is higher than the offset of the call.
+
+    Example:
+        >>> part = sparklog.Consumer("events").fetch(("orders", 0), 0)
+        >>> part.batch.num_rows, part.next_offset, part.start_offset, part.end_offset
+        (5, 5, 0, 5)
+    """
 
     batch: pa.RecordBatch
     """The records, with the columns of `Topic.read`."""
@@ -148,6 +179,15 @@ class RecordDeserializationError(DataError, ValueError):
     """A record that a deserializer of the consumer cannot read. `seek(error.partition, error.offset + 1)` skips it.
 
     `timestamp` is in milliseconds since 1970-01-01 UTC; `key` and `value` are the bytes of the record.
+
+    Example:
+        >>> from sparklog.consumer import RecordDeserializationError
+        >>> consumer = sparklog.Consumer("events", "orders", auto_offset_reset="earliest", value_deserializer=int)
+        >>> try:
+        ...     consumer.poll(1_000)
+        ... except RecordDeserializationError as error:
+        ...     print(error.offset)
+        0
     """
 
     def __new__(cls, *given: object) -> RecordDeserializationError:

@@ -20,37 +20,73 @@ if TYPE_CHECKING:
 
 
 class Log(Displayed):
-    """A root: the directory, or the prefix in a bucket, that holds topics. Every call sees what is committed at that moment.
+    """A root: the directory, or the prefix in a bucket, that holds topics. Every call sees the newest commit.
 
-    It is like a dict of topics by name: `log["orders"]`, `"orders" in log`, `len(log)`, and iteration over the names, sorted.
+    A log is like a dict of topics by name: `log["orders"]`, `"orders" in log`, `len(log)`, and iteration over the sorted names. It needs no
+    JVM and no Spark, and it never writes.
 
-    >>> log = Log("/data/events")
-    >>> log.topics()
-    ['orders']
-    >>> log["orders"].show()
+    Example:
+        >>> log = sparklog.Log("events")
+        >>> list(log), "orders" in log, len(log)
+        (['orders'], True, 1)
+        >>> log["orders"].end_offsets()
+        {0: 5, 1: 15}
     """
 
     root: str
     """The absolute path, or the URL as Spark spells it."""
 
     def __init__(self, root: str | os.PathLike[str] | Root | TopicLogs, *, filesystem: FileSystem | None = None) -> None:
-        """Opens a root: a path, `file:` and a path, `hdfs://host:port/path`, or `s3a://bucket/prefix`, for which `s3://` stands too.
+        """Opens a root.
 
-        A bucket is read through `filesystem`, a FileSystem of pyarrow.fs, which has the settings. Without one, they are taken from the
-        environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and others) and from what pyarrow accepts in a URL
-        (`?endpoint_override=127.0.0.1:9000&scheme=http`). HDFS is read by WebHDFS, at the address that `?webhdfs=host:9870` gives, or
-        the hdfs-site.xml of HADOOP_CONF_DIR, or at port 9870 of the host. CallError if there is not a root (PARTLOG_ROOT_NOT_FOUND and
-        others).
+        Args:
+            root: A path, `file:` and a path, `hdfs://host:port/path`, or `s3a://bucket/prefix`, for which `s3://` stands too. HDFS is read
+                by WebHDFS: at the address in `?webhdfs=host:9870`, or in the hdfs-site.xml of HADOOP_CONF_DIR, or at port 9870 of the host.
+            filesystem: A FileSystem of pyarrow.fs through which a bucket is read. By default, the settings come from the environment
+                (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and others) and from the URL, as pyarrow accepts them
+                (`?endpoint_override=127.0.0.1:9000&scheme=http`).
+
+        Raises:
+            CallError: ROOT_NOT_FOUND if there is no root; OPTION_VALUE if a name of a store has credentials or unknown settings.
+
+        Example:
+            >>> sparklog.Log("events").topics()
+            ['orders']
         """
         self._logs = arguments.topic_logs(root, filesystem, KEPT)
         self.root = str(self._logs.root)
 
     def topics(self) -> list[str]:
-        """The names of the topics, sorted."""
+        """Lists the topics.
+
+        Returns:
+            The names, sorted.
+
+        Raises:
+            RetryError: IO if the root cannot be read.
+
+        Example:
+            >>> log.topics()
+            ['orders']
+        """
         return self._logs.root.topics()
 
     def topic(self, name: str) -> Topic:
-        """The topic of this name. CallError PARTLOG_TOPIC_NOT_FOUND, which lists the existing ones, or PARTLOG_TOPIC_NAME_ILLEGAL."""
+        """Opens a topic; `log[name]` does the same.
+
+        Args:
+            name: The name of the topic.
+
+        Returns:
+            The topic.
+
+        Raises:
+            CallError: TOPIC_NOT_FOUND, which lists the existing topics, or TOPIC_NAME_ILLEGAL.
+
+        Example:
+            >>> log.topic("orders").partitions
+            2
+        """
         return Topic(self._logs, name)
 
     def verify(
@@ -61,21 +97,42 @@ class Log(Displayed):
         jobs: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Report:
-        """Checks every file of these topics, by default of all, against docs/FORMAT.md, and reports what is wrong, where, what it costs and
-        how to fix it. It only reads, and may run beside writers.
+        """Checks every file of topics against docs/FORMAT.md. It only reads, and may run beside writers.
 
-        * quick: only metadata and the lengths of files. By default every record batch is read and every record decoded.
-        * jobs: the number of processes; by default one for each processor. A root of less than 128 MiB is checked in this process.
-        * progress: called with the bytes of segments that were checked so far, and of all of them.
+        Args:
+            topics: The names of the topics to check; by default all.
+            quick: Whether only metadata and lengths of files are checked. By default every record is decoded.
+            jobs: The number of processes, 1 or more; by default one for each processor. A root of less than 128 MiB takes one.
+            progress: A function that is called with two numbers of bytes of segments: the checked ones so far, and all.
 
-        CallError PARTLOG_TOPIC_NOT_FOUND for a name that has no folder. Damage is never an error here: it is in `Report.findings`.
+        Returns:
+            A report with the faults: the kind of each, the place, its cost and its remedy. Damage is in `Report.findings`, and is no error.
+
+        Raises:
+            CallError: TOPIC_NOT_FOUND if a name has no folder.
+
+        Example:
+            >>> report = log.verify(["orders"], quick=True)
+            >>> report.findings
+            []
         """
         from sparklog.verify import verify
 
         return verify(self._logs.root, topics, quick=quick, jobs=jobs, progress=progress)
 
     def summaries(self) -> Iterator[Summary]:
-        """The topics in short, sorted by name. A topic that cannot be read has an `error`, and the others are still there."""
+        """Describes each topic in short.
+
+        Returns:
+            An iterator over the topics, sorted by name. A topic that cannot be read has an `error`.
+
+        Raises:
+            RetryError: IO if the root cannot be listed.
+
+        Example:
+            >>> [(each.topic, each.partitions, each.offsets) for each in log.summaries()]
+            [('orders', 2, 20)]
+        """
         return (Summary.of(self._logs.log(name)) for name in self.topics())
 
     def __getitem__(self, name: str) -> Topic:

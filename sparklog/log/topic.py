@@ -36,15 +36,35 @@ _SHOWN_COLUMNS = ["partition", "offset", "timestamp", "key", "value", "headers"]
 
 
 class Topic(Displayed):
-    """A topic of a log, as `Log.topic` returns it. Every call sees what is committed at that moment.
+    """A topic of a log, as `Log.topic` returns it. Every call sees the newest commit.
 
     It is an Arrow stream of all its records: `pa.table(topic)`, `pl.DataFrame(topic)`, DuckDB's `FROM topic`.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> topic = sparklog.Log("events")["orders"]
+        >>> pa.table(topic).num_rows
+        20
     """
 
     name: str
 
     def __init__(self, root: str | os.PathLike[str] | Root | TopicLogs, name: str, *, filesystem: FileSystem | None = None) -> None:
-        """Opens a topic. The root, and `filesystem`, are those of `Log`."""
+        """Opens a topic.
+
+        Args:
+            root: The root, as in `Log`.
+            name: The name of the topic.
+            filesystem: The file system of a bucket, as in `Log`; by default the one that the environment gives.
+
+        Raises:
+            CallError: ROOT_NOT_FOUND, TOPIC_NOT_FOUND or TOPIC_NAME_ILLEGAL.
+            DataError: VERSION_CORRUPT or VERSION_MISSING if the newest state cannot be read.
+
+        Example:
+            >>> sparklog.Topic("events", "orders").partitions
+            2
+        """
         self.name = arguments.topic(name)
         self._log = arguments.topic_logs(root, filesystem).log(self.name)
         try:
@@ -69,27 +89,66 @@ class Topic(Displayed):
         return dict(self._log.newest().config)
 
     def partition_for(self, key: bytes | bytearray | memoryview | str) -> int:
-        """The partition that the topic chooses for this key; a string is encoded as UTF-8.
+        """Finds the partition to which the topic sends a key now.
 
         A record that was written to an explicit partition, or before partitions changed, can be in another one: see `partitions_for`.
-        TypeError if the key is None.
+
+        Args:
+            key: The key; a string is encoded as UTF-8.
+
+        Returns:
+            The number of the partition, from 0.
+
+        Raises:
+            TypeError: If the key is None, or of another type.
+
+        Example:
+            >>> topic.partition_for("customer-1"), topic.partition_for(b"customer-2")
+            (0, 1)
         """
         return Key.of(self._log.newest(), key).home
 
     def partitions_for(self, key: bytes | bytearray | memoryview | str) -> list[int]:
-        """All partitions that may hold records of this key, in order; a string is encoded as UTF-8. TypeError if the key is None.
+        """Finds all partitions that may hold records of a key.
 
-        They are the one that the topic chooses now, those that it chose before its partitions changed and that have records of that time,
-        and those that have records whose partition a caller chose.
+        They are:
+
+        * the partition to which the topic sends the key now;
+        * partitions to which it sent the key before its partitions changed, if they have records of that time;
+        * partitions with records for which a writer named the partition.
+
+        Args:
+            key: The key; a string is encoded as UTF-8.
+
+        Returns:
+            The numbers of the partitions, in order.
+
+        Raises:
+            TypeError: If the key is None, or of another type.
+
+        Example:
+            >>> topic.partitions_for("customer-1")
+            [0]
         """
         state = self._log.newest()
         return Key.of(state, key).partitions(self._log, state)
 
     def key_table(self, n: int = 10_000) -> pa.Table:
-        """The keys of the last n records of each partition, and the partition to which the topic sends each of them now.
+        """Lists the keys of the newest records of each partition, and the partition to which the topic sends each key now.
 
-        A row for each key, by partition, then by key: `key`, `partition`, `records` (how many of those that were read have it), and the
-        newest `timestamp` among these. Records without a key are left out. A key is listed once, also where its partition has changed.
+        Args:
+            n: The number of records of each partition that are read; default 10,000.
+
+        Returns:
+            A row for each key, by partition, then by key: `key`, `partition`, `records` (the number of these records with the key), and
+            their newest `timestamp`. Records without a key are left out.
+
+        Raises:
+            DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a record cannot be read.
+
+        Example:
+            >>> topic.key_table().select(["key", "partition", "records"]).to_pylist()[0]
+            {'key': b'customer-1', 'partition': 0, 'records': 5}
         """
         state, columns = self._log.newest(), ["key", "timestamp"]
         n = arguments.count("n", n)
@@ -97,26 +156,40 @@ class Topic(Displayed):
         return key_table(state, pa.concat_tables(tails))
 
     def hot_slots(self, n: int = 3, records: int = 1_000) -> HotSlots:
-        """The n busiest slots of each partition, by a sample of its newest records. Without slots yet, those that it would have.
+        """Finds the busiest slots of each partition, by a sample of its newest records.
 
-        The sample has about `records` of the newest records of a partition since a re-route last cut it, and of these about 1 MiB of
-        stored batches; of at most 32 partitions, those with the most records since then. Records without a key, and those that a caller put
-        into another partition, do not count. `suggest_moves` says which slots to move, and `CALL partlog.move_slots` moves them.
+        The sample has at most about 1 MiB of stored batches of a partition, since a re-route last cut it. It has at most 32 partitions: the
+        busiest since then. Records without a key, and records for which a writer named another partition, do not count. A topic without
+        slots shows the slots that it would have. `suggest_moves` says which slots to move.
+
+        Args:
+            n: The number of slots of each partition; default 3.
+            records: About the number of records of each partition in the sample; default 1,000.
+
+        Returns:
+            The slots, each with its partition, its records in the sample, and its busiest keys.
+
+        Raises:
+            DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a record of the sample cannot be read.
+
+        Example:
+            >>> [(each.partition, each.records) for each in topic.hot_slots(1)]
+            [(0, 5), (1, 5)]
         """
         from sparklog.log.hot_slots import HotSlots
 
         return HotSlots.of(self._log, self._log.newest(), arguments.count("n", n), arguments.count("records", records))
 
     def suggest_moves(self, max_moves: int = 100) -> SlotMoves:
-        """Chooses slots to exchange, so that partitions have more equal loads.
+        """Chooses slots to exchange, so that partitions have more equal loads. The topic is not changed.
 
         About 32 MiB of the newest record batches of each partition are read, and the records of each slot are counted. Busy slots of the
         busiest partition are exchanged for the smallest slots of the idlest one, the largest first. So each partition keeps its number of
-        slots. No slot moves if the greatest load, by weight, would fall by less than 5 %, such as where one key is busy alone. The topic is
-        not changed: `CALL partlog.move_slots` makes the moves. Then writes that were planned before are refused.
+        slots. No slot moves if the greatest load, by weight, would fall by less than 5 %, such as where one key is busy alone. `CALL
+        partlog.move_slots` makes the moves. Then writes that were planned before are refused.
 
         Args:
-            max_moves: How many slots may move, from 0 to 65,536.
+            max_moves: The most slots that may move, from 0 to 65,536; default 100.
 
         Returns:
             The partition by slot. `loads` has the load of each partition before and after. `sql` is the argument for `move_slots`.
@@ -126,26 +199,60 @@ class Topic(Displayed):
             DataError: SEGMENT_CORRUPT or BATCH_CORRUPT if a record of the sample cannot be read.
 
         Example:
-            >>> if moves := topic.suggest_moves():
-            ...     spark.sql(f"CALL partlog.move_slots('{topic.root}', '{topic.name}', {moves.sql})")
+            >>> moves = topic.suggest_moves()
+            >>> [(each.partition, each.records_before, each.records_after) for each in moves.loads]
+            [(0, 5, 10), (1, 15, 10)]
         """
         from sparklog.log.slot_moves import MOVES_MAX, SlotMoves
 
         return SlotMoves.of(self._log, self._log.newest(), arguments.count("max_moves", max_moves, MOVES_MAX))
 
     def start_offsets(self) -> dict[int, int]:
-        """The log start offset of each partition: the first offset that can still be read."""
+        """Returns the log start offsets: the first offset of each partition that can be read.
+
+        Returns:
+            The offsets by partition.
+
+        Raises:
+            CallError: TOPIC_NOT_FOUND if the topic was deleted.
+
+        Example:
+            >>> topic.start_offsets()
+            {0: 0, 1: 0}
+        """
         return dict(enumerate(self._log.newest().starts))
 
     def end_offsets(self) -> dict[int, int]:
-        """The end offset of each partition: the offset that its next record will get."""
+        """Returns the end offsets: the offset that the next record of each partition will get.
+
+        Returns:
+            The offsets by partition.
+
+        Raises:
+            CallError: TOPIC_NOT_FOUND if the topic was deleted.
+
+        Example:
+            >>> topic.end_offsets()
+            {0: 5, 1: 15}
+        """
         return dict(enumerate(self._log.newest().ends))
 
     def offsets_for_time(self, time: int | datetime.datetime | str) -> dict[int, int]:
-        """For each partition, the offset of its first record at or after this time, or its end offset if there is no such record.
+        """Finds the first record of each partition at or after a time.
 
-        A time is an integer (milliseconds since 1970-01-01 UTC), a datetime with a time zone, or a text: such an integer, or ISO 8601 in
-        UTC if it has no zone, as `2024-05-01`, `2024-05-01T12:00Z` or `2024-05-01 12:00:30.5+02:00`.
+        Args:
+            time: An integer of milliseconds since 1970-01-01 UTC; a datetime with a time zone; or a text: such an integer, or ISO 8601, in
+                UTC without a zone, such as `2024-05-01`, `2024-05-01T12:00Z` or `2024-05-01 12:00:30.5+02:00`.
+
+        Returns:
+            The offsets by partition; the end offset where no record is at or after the time.
+
+        Raises:
+            CallError: OPTION_VALUE if the time cannot be read.
+
+        Example:
+            >>> topic.offsets_for_time("2023-11-14T22:13:30Z")
+            {0: 3, 1: 7}
         """
         state = self._log.newest()
         millis = arguments.millis(time)
@@ -160,10 +267,26 @@ class Topic(Displayed):
         last: bool = False,
         truncate: int | None = 60,
     ) -> None:
-        """Prints the records of `head`, or with `last` those of `tail`, as text; in a notebook, as a table.
+        """Prints the records of `head`, or with `last` of `tail`, as text; in a notebook, as a table. Times are in UTC.
 
-        Keys, values and headers are shown as UTF-8, at most `truncate` characters of each (None: all of them). Bytes that are not UTF-8
-        become escapes (\\x00). Times are UTC.
+        Args:
+            n: The number of records; default 10.
+            partition: A partition, or several; by default all.
+            key: Only records with this key; a string is encoded as UTF-8.
+            last: Whether the last records are shown, in place of the first; default False.
+            truncate: The most characters of a key, a value or a header that are shown; default 60, None for all. Bytes that are not UTF-8
+                become escapes.
+
+        Raises:
+            CallError: OPTION_VALUE if an argument is out of its range; PARTITION_NOT_FOUND.
+            DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a record cannot be read.
+
+        Example:
+            >>> topic.show(1, partition=0)
+            Topic orders, first 1 record
+            <BLANKLINE>
+            partition  offset  timestamp (UTC)      key         value
+                    0       0  2023-11-14 22:13:21  customer-1  {"cents": 100}
         """
         longest = None if truncate is None else arguments.count("truncate", truncate)
         table = (self.tail if arguments.boolean("last", last) else self.head)(n, partition, key=key, columns=_SHOWN_COLUMNS)
@@ -183,7 +306,25 @@ class Topic(Displayed):
         key: bytes | str | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """The first n records, partition by partition, in order of offsets. `key` and `columns` are as in `scan`."""
+        """Reads the first records, partition by partition, in the order of offsets.
+
+        Args:
+            n: The number of records; default 10.
+            partition: A partition, or several; by default all.
+            key: Only records with this key, as in `scan`.
+            columns: The names of the columns to return, in this order; by default all.
+
+        Returns:
+            The records as a table.
+
+        Raises:
+            CallError: OPTION_VALUE if an argument is out of its range; PARTITION_NOT_FOUND.
+            DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a record cannot be read.
+
+        Example:
+            >>> topic.head(2, partition=0, columns=["offset", "key"]).to_pylist()
+            [{'offset': 0, 'key': b'customer-1'}, {'offset': 1, 'key': b'customer-1'}]
+        """
         return self.read(partition, limit=arguments.count("n", n), key=key, columns=columns)
 
     def tail(
@@ -194,9 +335,24 @@ class Topic(Displayed):
         key: bytes | str | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """The last n records. Several partitions are merged by timestamp, and each keeps the order of its offsets.
+        """Reads the last records. Several partitions are merged by timestamp, and each keeps the order of its offsets.
 
-        `key` and `columns` are as in `scan`.
+        Args:
+            n: The number of records; default 10.
+            partition: A partition, or several; by default all.
+            key: Only records with this key, as in `scan`.
+            columns: The names of the columns to return, in this order; by default all.
+
+        Returns:
+            The records as a table, the oldest first.
+
+        Raises:
+            CallError: OPTION_VALUE if an argument is out of its range; PARTITION_NOT_FOUND.
+            DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a record cannot be read.
+
+        Example:
+            >>> topic.tail(2, columns=["partition", "offset"]).to_pylist()
+            [{'partition': 1, 'offset': 13}, {'partition': 1, 'offset': 14}]
         """
         state = self._log.newest()
         n = arguments.count("n", n)
@@ -230,7 +386,31 @@ class Topic(Displayed):
         until: int | datetime.datetime | str | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Records as a table, in order of partitions and offsets. The arguments are those of `scan`."""
+        """Reads records as a table, in the order of partitions and offsets. `scan` does the same part by part.
+
+        Args:
+            partition: A partition, or several; by default all.
+            start: The first offset, for all partitions or as a dict by partition; by default the log start offset.
+            end: The offset to stop before, for all partitions or as a dict by partition; by default the end offset.
+            limit: The most records to return, over all partitions; by default all.
+            key: Only records with this key, from all partitions that may hold it; a string is encoded as UTF-8.
+            since: Only records at or after this time, as in `offsets_for_time`.
+            until: Only records before this time, which must not be before `since`.
+            columns: The names of the columns to return, in this order; by default all.
+
+        Returns:
+            The records as a table.
+
+        Raises:
+            CallError: OFFSETS_OUT_OF_RANGE, OFFSETS_BACKWARDS, PARTITION_NOT_FOUND, or OPTION_VALUE.
+            DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a record cannot be read.
+
+        Example:
+            >>> topic.read(key="customer-2").num_rows
+            5
+            >>> topic.read(1, start=5, end=8)["offset"].to_pylist()
+            [5, 6, 7]
+        """
         return self.scan(partition, start, end, limit, key=key, since=since, until=until, columns=columns).read_all()
 
     def scan(
@@ -245,20 +425,32 @@ class Topic(Displayed):
         until: int | datetime.datetime | str | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.RecordBatchReader:
-        """Records in parts of some megabytes, in order of partitions and offsets, as they are committed at the time of the call.
+        """Reads records in parts of some megabytes, in the order of partitions and offsets, as they are committed at the time of the call.
 
-        The result is an iterator of Arrow record batches. DuckDB, Polars and PyArrow accept it as a stream.
+        DuckDB, Polars and PyArrow accept the result as a stream.
 
-        * partition: only this partition, or only those of a list; by default, all of them.
-        * start, end: the first offset, and the offset to stop before, for all partitions or as a dict by partition. The defaults are
-          the log start offset and the end offset. Offsets outside these are an error (PARTLOG_OFFSETS_OUT_OF_RANGE), and so is an end
-          before its start (PARTLOG_OFFSETS_BACKWARDS).
-        * limit: the most records to return, over all partitions.
-        * key: only records with this key (a string is encoded as UTF-8), from all partitions that may hold it (`partitions_for`). Segments
-          in which its partition shows that they cannot are not read.
-        * since, until: only records with timestamps from `since` to before `until`, as times in `offsets_for_time`; `until` must not be
-          before `since`. Segments without such a record are not read.
-        * columns: the names of the columns to return, in this order; by default, all of them.
+        Args:
+            partition: A partition, or several; by default all.
+            start: The first offset, for all partitions or as a dict by partition; by default the log start offset.
+            end: The offset to stop before, for all partitions or as a dict by partition; by default the end offset.
+            limit: The most records to return, over all partitions; by default all.
+            key: Only records with this key, from all partitions that may hold it (`partitions_for`); a string is encoded as UTF-8. Segments
+                that cannot hold the key are not read.
+            since: Only records at or after this time, as in `offsets_for_time`. Segments without such a record are not read.
+            until: Only records before this time, which must not be before `since`.
+            columns: The names of the columns to return, in this order; by default all.
+
+        Returns:
+            An iterator of Arrow record batches.
+
+        Raises:
+            CallError: OFFSETS_OUT_OF_RANGE if an offset is outside of the log; OFFSETS_BACKWARDS if an end is before its start;
+                PARTITION_NOT_FOUND; OPTION_VALUE.
+            DataError: BATCH_CORRUPT or SEGMENT_CORRUPT, from the iterator, if a record cannot be read.
+
+        Example:
+            >>> sum(batch.num_rows for batch in topic.scan(since="2023-11-14T22:13:30Z"))
+            10
         """
         state = self._log.newest()
         partitions, wanted = self._asked(state, partition, key)
@@ -299,26 +491,68 @@ class Topic(Displayed):
         return table.slice(max(0, table.num_rows - n))
 
     def batches(self, partition: int) -> Batches:
-        """The record batches of a partition, from their headers. After a rebatch, the next one may begin below where this stands."""
+        """Reads the headers of the record batches of a partition.
+
+        After a merge with `rebatch`, the next batch may overlap the last one.
+
+        Args:
+            partition: The number of the partition.
+
+        Returns:
+            An iterator of batches: position, codec, times, producer, checksum.
+
+        Raises:
+            CallError: PARTITION_NOT_FOUND.
+            DataError: BATCH_CORRUPT or SEGMENT_CORRUPT, from the iterator.
+
+        Example:
+            >>> [(each.base_offset, each.records, each.codec) for each in topic.batches(0)]
+            [(0, 5, 'none')]
+        """
         state = self._log.newest()
         arguments.integer("partition", partition)
         (partition,) = arguments.partitions(state, self._log.root, partition)
         return Batches(PartitionReader(self._log, state, partition), partition)
 
     def segments(self, partition: int | Collection[int] | None = None) -> Segments:
-        """The live segments of a partition, or of all, in order of offsets: where each is stored, and what it holds.
+        """Lists the live segments, in the order of offsets. Section 4 of docs/FORMAT.md has their fields.
 
-        Offsets are [base, end). `file` is relative to `_partlog/<topic>/`, `position` a byte of it. Times are milliseconds since 1970-01-01
-        UTC, or −1. FORMAT.md section 4.
+        Args:
+            partition: A partition, or several; by default all.
+
+        Returns:
+            The segments. Offsets are [base, end). `file` is relative to `_partlog/<topic>/`, and `position` is a byte of the file. Times
+            are milliseconds since 1970-01-01 UTC, or −1.
+
+        Raises:
+            CallError: PARTITION_NOT_FOUND.
+
+        Example:
+            >>> [(each.partition, each.base, each.end) for each in topic.segments()]
+            [(0, 0, 5), (1, 0, 15)]
         """
         return Segments.of(self._log, partition)
 
     def stats(
         self, partition: int | Collection[int] | None = None, *, hot_keys: int = 10, progress: Callable[[int], object] = lambda _: None
     ) -> Stats:
-        """Statistics of the records of a partition, or of all: numbers, sizes, keys, the most frequent keys. All of them are read.
+        """Computes statistics of all records of partitions: numbers, sizes, keys, the most frequent keys. It reads every record.
 
-        `progress` is called with the number of records that were read since. CallError CLI_EXTRA if a library is missing.
+        Args:
+            partition: A partition, or several; by default all.
+            hot_keys: The number of the most frequent keys; default 10.
+            progress: A function that is called with the number of records read since the last call.
+
+        Returns:
+            The statistics of each partition, and the most frequent keys of all of them.
+
+        Raises:
+            CallError: CLI_EXTRA if `pip install 'sparklog[cli]'` is needed; PARTITION_NOT_FOUND.
+            DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a record cannot be read.
+
+        Example:
+            >>> topic.stats().records
+            20
         """
         from sparklog.log.stats import of_topic
 
@@ -334,21 +568,46 @@ class Topic(Displayed):
         return TopicPlots(self._log)
 
     def commits(self, limit: int | None = None) -> Commits:
-        """The commits, oldest first; with a limit, only that number of the newest. The files of very old commits may have been deleted."""
+        """Lists the commits, the oldest first. The files of very old commits are deleted in time.
+
+        Args:
+            limit: The number of the newest commits to return; by default all that have a file.
+
+        Returns:
+            The commits: version, time, operation, records.
+
+        Raises:
+            DataError: VERSION_CORRUPT if a version file is damaged.
+
+        Example:
+            >>> [(each.version, each.operation) for each in topic.commits(1)]
+            [(1, 'write')]
+        """
         return Commits.of(self._log, limit)
 
     def describe(self) -> dict[str, Any]:
-        """All facts about the topic, in types that JSON has. Times are milliseconds since 1970-01-01 UTC; None if no record has one.
+        """Describes the topic in types that JSON has. Times are milliseconds since 1970-01-01 UTC, or None.
 
-        `records`, `batches`, `bytes`, `segments`, `min_timestamp` and `max_timestamp` are of all partitions, and again of each.
-        `bytes` are those of the live segments, `view_bytes` those that the Kafka view takes beside them: copies and indexes.
-        `routing` is None until partitions were first changed with slots; then it has the routing `epoch`, the number of `slots`,
-        the `closed` partitions, and the `reroutes` that have records from before them, each with its version and its cut: by
-        partition, the end offset when the partition last gave or got slots. With `placement` = `on_first_write`, `unbound` is the number
-        of slots that have no partition yet, `shares` are the shares of partitions in them (or None), and `shares_until` is the time until
-        which these have effect. Each partition
-        then has its `slots` and its `weight`. `pending_weights` are those of a re-route that waits for the next write, or None.
-        `waiting` has the `files` that wait for their deletion, which `bytes` does not count, and their `bytes`; None if that is not known.
+        Returns:
+            A dict:
+
+            * `records`, `batches`, `bytes`, `segments`, `min_timestamp`, `max_timestamp`: of all partitions, and of each in `partitions`.
+              `bytes` counts the live segments.
+            * `view_bytes`: the bytes of copies and indexes in the Kafka view.
+            * `routing`: None before the first change of partitions with slots. Then it has the routing `epoch`, the number of `slots`, the
+              `closed` partitions, and the `reroutes` with their versions and cuts. A cut has, by partition, the end offset at which the
+              partition last gave or got slots. With `placement` = `on_first_write` it also has the number of `unbound` slots, their
+              `shares` (or None), and `shares_until`, the time at which these end. Each partition then has its `slots` and its `weight`.
+            * `pending_weights`: the weights of a re-route that waits for the next write, or None.
+            * `waiting`: the `files` that wait for their deletion, and their `bytes`; None if that is not known.
+
+        Raises:
+            DataError: VERSION_CORRUPT or VERSION_MISSING if the newest state cannot be read.
+
+        Example:
+            >>> about = topic.describe()
+            >>> about["records"], about["partitions"][0]["records"], about["config"]["partitioner"]
+            (20, 5, 'murmur3')
         """
         return {"root": self.root, **describe(self._log)}
 

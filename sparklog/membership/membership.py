@@ -20,14 +20,18 @@ _ROW_EVERY_S = 60  # a group without a new row for three minutes does not count 
 
 
 class Membership(Standing):
-    """The place of one consumer in a group, which it takes again under a new id if others expired it.
+    """The place of one consumer in a group, which it takes again under a new id if others expired it. `sparklog.Consumer` makes it.
 
-    One thread calls it; a thread of its own writes heartbeats, which others look for. Methods raise GenerationFenced if one owner took
-    the group alone, or another process the place of its instance; MEMBER_FENCED if it commits for a share that it lost.
+    One thread calls it; a thread of its own writes heartbeats, which others look for. Methods raise GenerationFenced if one owner took the
+    group alone, or another process the place of its instance; MEMBER_FENCED if it commits for a share that it lost.
     """
 
     def belongs_to(self, holder: object) -> None:
-        """Ends once this object was collected: the member leaves the group with its next heartbeat, and commits nothing."""
+        """Ends once an object was collected: the member leaves the group with its next heartbeat, and commits nothing.
+
+        Args:
+            holder: The object, such as the consumer.
+        """
         self._holder = weakref.ref(holder)
 
     # ---- what the caller does in turns
@@ -36,7 +40,19 @@ class Membership(Standing):
         self, topics: Iterable[str], pattern: str | None = None, given: Iterable[Partition] = (), offsets: Offsets | None = None,
         ids: Ids | None = None, held: Mapping[Partition, Held] | None = None,
     ) -> None:  # fmt: skip
-        """Names the topics that it reads, and gives up shares of others at these offsets, in one commit. A later `look` joins."""
+        """Names the topics that it reads, and gives up shares of others, in one commit. A later `look` joins.
+
+        Args:
+            topics: The names of the topics.
+            pattern: A regular expression for more topics.
+            given: The shares to give up.
+            offsets: The offsets of the next records of these shares, by topic and partition.
+            ids: The ids of these topics, by name.
+            held: The shares as it held them.
+
+        Raises:
+            GenerationFenced: If one owner took the group alone.
+        """
         with self._lock:
             self._reads = (tuple(sorted(topics)), pattern)
             if self.id is not None:
@@ -48,7 +64,14 @@ class Membership(Standing):
                 self._change("subscribes", step, self._placed(offsets or {}, ids or {}, held or {}))
 
     def look(self) -> bool:
-        """Joins if it is not a member, and learns what others changed. False, without a wait for other threads, if nothing did."""
+        """Joins if it is not a member, and learns what others changed.
+
+        Returns:
+            False, without a wait for other threads, if nothing changed.
+
+        Raises:
+            GenerationFenced: If one owner took the group alone, or another process the place of its instance.
+        """
         self._polled = now = self._clock()
         is_due = now - self._refreshed >= self._settings.heartbeat_s
         if (me := self.id) is not None and self._heartbeater.is_called(me):
@@ -68,12 +91,26 @@ class Membership(Standing):
         return True
 
     def to_release(self) -> list[Partition]:
-        """The shares that another member waits for."""
+        """Returns the shares that another member waits for.
+
+        Returns:
+            The partitions.
+        """
         with self._lock:
             return [each for each in self._state.to_release(self.id or "") if each in self._mine]
 
     def release(self, shares: Iterable[Partition], offsets: Offsets, ids: Ids, held: Mapping[Partition, Held]) -> None:
-        """Gives up shares, and commits these offsets of those that it has as it held them, in one commit."""
+        """Gives up shares, and commits offsets of those that it has as it held them, in one commit.
+
+        Args:
+            shares: The partitions to give up.
+            offsets: The offsets of the next records, by topic and partition.
+            ids: The ids of these topics, by name.
+            held: The shares as it held them.
+
+        Raises:
+            GenerationFenced: If one owner took the group alone.
+        """
         with self._lock:
             self._waits_for_operator()
             given = [each for each in shares if each in self._mine]
@@ -98,11 +135,19 @@ class Membership(Standing):
             self._turned = self._state
 
     def held(self) -> dict[Partition, Held]:
-        """The shares that the caller may read. It waits for no other thread: a dict is copied in one step."""
+        """Returns the shares that the caller may read. It waits for no other thread: a dict is copied in one step.
+
+        Returns:
+            The shares, by partition.
+        """
         return dict(self._mine)
 
     def topics(self) -> dict[str, str]:
-        """The topics that the group reads, each with its id."""
+        """Returns the topics that the group reads.
+
+        Returns:
+            The ids of the topics, by name.
+        """
         return {name: topic.id for name, topic in self._state.topics.items()}
 
     @property
@@ -111,22 +156,40 @@ class Membership(Standing):
         return self._heartbeater.is_live
 
     def liveness(self) -> Callable[[], bool]:
-        """A function that answers `is_live`."""
+        """Returns a function that answers `is_live`.
+
+        Returns:
+            The function.
+        """
         return self._heartbeater.liveness()
 
     # ---- as the owner of a group does
 
     def known(self) -> list[Position]:
-        """The positions of its shares, which no other member can change: they were read when the shares were taken."""
+        """Returns the positions of its shares, which no other member can change: they were read when the shares were taken.
+
+        Returns:
+            The positions.
+        """
         return self._committed.all()
 
     def commit(
         self, offsets: Offsets, ids: Ids, *, held: Mapping[Partition, Held] | None = None,
         metadata: Mapping[Partition, str | None] | None = None,
     ) -> dict[Partition, SparklogError]:  # fmt: skip
-        """Commits offsets of its shares, by topic and partition, in topics of these ids, as it held them. Only fencing conflicts.
+        """Commits offsets of its shares, as it held them. Only fencing conflicts.
 
-        Returns those that it does not own so any more, each with its error: they were not committed.
+        Args:
+            offsets: The offsets of the next records, by topic and partition.
+            ids: The ids of these topics, by name.
+            held: The shares as it held them.
+            metadata: Texts that are kept with the rows, by topic and partition.
+
+        Returns:
+            The partitions that it does not own so any more, each with its error. They were not committed.
+
+        Raises:
+            GenerationFenced: If one owner took the group alone.
         """
         with self._lock:
             while True:

@@ -93,7 +93,13 @@ _FIELDS = {each.name for each in dataclasses.fields(Registered)}
 
 @dataclass(frozen=True)
 class MemberSettings:
-    """How a consumer is a member; times in seconds. `sparklog.Consumer` explains them."""
+    """How a consumer is a member of a group; times are in seconds. `sparklog.Consumer` explains the settings.
+
+    Example:
+        >>> from sparklog.offsets import MemberSettings
+        >>> MemberSettings("roundrobin", session_s=10).shared_by
+        'roundrobin'
+    """
 
     assignor: str = "sticky"
     session_s: float = 45
@@ -117,7 +123,25 @@ class MemberSettings:
         return _WEIGHED[self.weight]
 
     def registered(self, id: str, topics: tuple[str, ...], pattern: str | None, root: str | None) -> Registered:
-        """The member of this id, on this machine, which reads these topics of a root."""
+        """Makes the member of an id, on this machine.
+
+        Args:
+            id: The id of the member.
+            topics: The topics that it reads.
+            pattern: A regular expression for more topics, or None.
+            root: The root of the topics, or None.
+
+        Returns:
+            The member, as the state of the group has it.
+
+        Raises:
+            CallError: OPTION_VALUE if a setting is out of its range.
+
+        Example:
+            >>> from sparklog.offsets import MemberSettings
+            >>> MemberSettings().registered("ann", ("orders",), None, None).topics
+            ('orders',)
+        """
         session_ms, host = round(self.session_s * 1000), socket.gethostname()
         return Registered(id, topics, pattern, self.capacity, session_ms, self.instance, self.rack, host, root)
 

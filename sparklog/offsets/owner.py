@@ -27,7 +27,14 @@ def is_behind(offsets: Offsets, ids: Ids, positions: Iterable[Position]) -> bool
 
 
 class Owner:
-    """A generation of a group. It begins when this is made, with the positions of the one before, which it ends."""
+    """A generation of a group. It begins when this is made, with the positions of the generation before it, which it ends.
+
+    Example:
+        >>> from sparklog.offsets import Owner
+        >>> owner = Owner(table, "billing")
+        >>> [each.offset for each in owner.positions()]
+        [3, 10]
+    """
 
     group: str
     """The name of the group."""
@@ -39,7 +46,18 @@ class Owner:
         self._wrote = time.monotonic()
 
     def positions(self) -> list[Position]:
-        """The positions of the group, as the table has them now."""
+        """Returns the positions of the group, as the table has them now.
+
+        Returns:
+            The positions.
+
+        Raises:
+            RetryError: OFFSETS_TABLE if the table cannot be read.
+
+        Example:
+            >>> [each.offset for each in owner.positions()]
+            [3, 10]
+        """
         return self._generations.existing(self.group).positions
 
     def commit(
@@ -51,10 +69,26 @@ class Owner:
         epoch: int | None = None,
         metadata: Mapping[tuple[str, int], str | None] | None = None,
     ) -> None:
-        """Moves the group to these offsets, by topic and partition, in topics of these ids. GenerationFenced if another owner took it.
+        """Moves the group to offsets.
 
-        `metadata` are texts by topic and partition. In a generation, offsets only rise. So to go back, it takes the next one, if its own is
-        still the newest.
+        In a generation offsets only rise. To go back, it takes the next generation, if its own is still the newest.
+
+        Args:
+            offsets: The offsets of the next records, by topic and partition.
+            ids: The ids of these topics, by name.
+            query_id: The id of the streaming query that read the records.
+            epoch: The micro-batch of that query.
+            metadata: Texts that are kept with the rows, by topic and partition.
+
+        Raises:
+            GenerationFenced: If another owner took the group. Nothing was moved.
+            RetryError: TOPIC_RECREATED if a topic has another id now; OFFSETS_TABLE.
+
+        Example:
+            >>> ids = {"orders": owner.positions()[0].topic_id}
+            >>> owner.commit({"orders": {0: 5}}, ids)
+            >>> [each.offset for each in owner.positions()]
+            [5, 10]
         """
         texts = metadata or {}
         if is_behind(offsets, ids, self._remembered().values()):
@@ -80,22 +114,57 @@ class Owner:
         self._wrote = time.monotonic()
 
     def require(self) -> None:
-        """GenerationFenced if another owner took the group."""
+        """Checks that the generation is still the newest.
+
+        Raises:
+            GenerationFenced: If another owner took the group.
+
+        Example:
+            >>> owner.require()
+        """
         self._generations.require_newest(self.group, self._generation)
 
     def beat(self) -> None:
-        """Says once a minute that the group is running. GenerationFenced as in `commit`."""
+        """Says once a minute that the group is running.
+
+        Raises:
+            GenerationFenced: If another owner took the group.
+
+        Example:
+            >>> owner.beat()
+        """
         now = time.monotonic()
         if now - self._wrote >= _HEARTBEAT_S:
             self._wrote = now
             self._generations.add(self.group, self._generation, self._heartbeat)
 
     def end(self) -> None:
-        """Says that the group is not running any more. GenerationFenced as in `commit`."""
+        """Says that the group is not running any more.
+
+        Raises:
+            GenerationFenced: If another owner took the group.
+
+        Example:
+            >>> owner.end()
+        """
         self._generations.end(self.group, self._generation)
 
     def is_committed(self, topic: str, id: str, partition: int, offset: int) -> bool:
-        """Whether the group is at this offset of a topic with this id, as far as this object knows."""
+        """Returns whether the group is at an offset, as far as this object knows.
+
+        Args:
+            topic: The name of the topic.
+            id: The id of the topic.
+            partition: The number of the partition.
+            offset: The offset.
+
+        Returns:
+            True if the group is there.
+
+        Example:
+            >>> owner.is_committed("orders", owner.positions()[0].topic_id, 0, 5)
+            False
+        """
         known = self._remembered().get((topic, partition))
         return known is not None and (known.topic_id, known.offset) == (id, offset)
 

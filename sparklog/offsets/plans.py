@@ -35,7 +35,13 @@ class PlannedPartition:
 
 
 class GroupPlan(Displayed):
-    """The answer of an assignor for a group. In a terminal and in a notebook it shows itself as a table of the members."""
+    """The answer of an assignor for a group. In a terminal and in a notebook it shows itself as a table of the members.
+
+    Example:
+        >>> plan = table.plan("billing", 2)
+        >>> plan.after
+        {'consumer-1': [('orders', 0)], 'consumer-2': [('orders', 1)]}
+    """
 
     def __init__(self, group: str, assignor: str, weight: str, before: Assignment, after: Assignment, lags: Mapping[Partition, int | None]):
         self.group = group
@@ -55,18 +61,54 @@ class GroupPlan(Displayed):
         return [each for each in self.partitions if each.was not in (None, each.consumer_id)]
 
     def by_topic(self, member: str) -> dict[str, list[int]]:
-        """The partitions that a member would get, by topic."""
+        """Returns the partitions that a member would get.
+
+        Args:
+            member: The id of the member.
+
+        Returns:
+            The numbers of the partitions, by topic.
+
+        Raises:
+            KeyError: If the plan does not have the member.
+
+        Example:
+            >>> plan.by_topic("consumer-1")
+            {'orders': [0]}
+        """
         return _by_topic(self.after[member])
 
     def lag(self, member: str) -> int:
-        """The lag of the partitions that a member would get, together."""
+        """Returns the lag of the partitions that a member would get, together.
+
+        Args:
+            member: The id of the member.
+
+        Returns:
+            The number of unread records. A partition without a position counts as 0.
+
+        Example:
+            >>> plan.lag("consumer-1")
+            2
+        """
         return sum(each.lag or 0 for each in self.partitions if each.consumer_id == member)
 
     def _display(self) -> Display:
         return self.display()
 
     def display(self, most: int | None = SHOWN) -> Display:
-        """The table of the first members, at most that many."""
+        """Makes the table of the first members.
+
+        Args:
+            most: The most members to show; None for all.
+
+        Returns:
+            The table, which a terminal and a notebook show.
+
+        Example:
+            >>> print(plan.display(1).text())
+            Group billing...
+        """
         columns = ["consumer-id", "#partitions", "lag", "assignment"]
         cells: list[list[object]] = [
             [readable(id, _SHOWN_OF_TEXTS), len(given), self.lag(id), named(given)] for id, given in list(self.after.items())[:most]
@@ -112,16 +154,31 @@ def plan(
     positions: Iterable[Position] = (),
     owners: Mapping[Partition, str] | None = None,
 ) -> GroupPlan:
-    """Plans a group: says what an assignor would do with these members.
+    """Plans a group: it shows the partitions that an assignor would give to members. Nothing is changed.
 
-    * members: how many, which are then called consumer-1, consumer-2 and so on; or their ids, each of which reads all topics; or Members.
-    * topics: those that the group reads; by default those that it has positions in, or that members name.
-    * joining, leaving: members that come and go. The assignor without that says what each has before.
-    * assignor: one of ASSIGNORS. weight: for `sticky`, `count`, `lag` or `rate`, as for a `Consumer`.
-    * owners: by partition, the member that has it now; by default the assignor says which member has what before.
-    * positions: those of the group, for its topics and its lag. Without a position, all records of a partition are its weight by lag.
+    Args:
+        root: The root that holds the topics, as in `Log`.
+        group: The name of the group.
+        members: The number of members, which are then called consumer-1, consumer-2 and so on; or their ids, each of which reads all
+            topics; or `Member` objects.
+        topics: The topics that the group reads; by default those of `positions`, or those that members name.
+        joining: Members that come. The assignor's answer without them says which partitions each member has before.
+        leaving: The ids of members that go.
+        assignor: One of `sparklog.assignors.ASSIGNORS`; default `sticky`.
+        weight: For `sticky`, the measure by which it evens out: `count` (default), `lag` or `rate`.
+        positions: The positions of the group, for its topics and its lag. Without a position, all records of a partition are its lag.
+        owners: By partition, the id of the member that has it now; by default the assignor says which member has which before.
 
-    CallError if there are no topics, one does not exist, or members cannot be told apart.
+    Returns:
+        The plan: the partitions of each member before and after.
+
+    Raises:
+        CallError: OPTION_VALUE if there are no topics, or members cannot be told apart; TOPIC_NOT_FOUND.
+
+    Example:
+        >>> from sparklog.offsets import plan
+        >>> plan("events", "new", ["ann", "bob"], "orders").after
+        {'ann': [('orders', 0)], 'bob': [('orders', 1)]}
     """
     require_group(group)
     arguments.choice("weight", weight, WEIGHTS)

@@ -58,6 +58,11 @@ class Position:
     """A row of the table: the group has read the partition up to `offset`, which it reads next.
 
     `generation` counts the owners of the group. `note` says, if it is not None, why the position does not fit the root.
+
+    Example:
+        >>> position = table.positions("billing")[0]
+        >>> position.topic, position.partition, position.offset, position.generation, position.note
+        ('orders', 0, 3, 1, None)
     """
 
     group: str

@@ -43,7 +43,13 @@ class OffsetTable:
     greatest generation; no clock decides. Each generation begins with the positions of the generation before.
 
     Every read and write goes through deltalake, which needs no JVM. The methods raise SparklogErrors: CallError if the call is wrong, and
-    RetryError if the table cannot be read or written.
+    RetryError if the table cannot be read or written. Threads may share a table.
+
+    Example:
+        >>> from sparklog.offsets import OffsetTable
+        >>> table = OffsetTable("offsets", "events")
+        >>> table.groups(), table.lag("billing")["records"].to_pylist()
+        (['billing'], [2, 5])
     """
 
     topics: Topics
@@ -60,17 +66,24 @@ class OffsetTable:
         storage_options: Mapping[str, str] | None = None,
         filesystem: FileSystem | None = None,
     ) -> None:
-        """Opens a table at a path or URL. `root` is the root that holds the topics; what does not look at topics works without one.
+        """Opens a table, which need not exist yet.
 
-        `filesystem` is that of `Log`: a bucket is read through it. A table in a bucket is reached with the same settings, unless
-        `storage_options` are given.
+        Args:
+            path: The path or the URL of the table. Nothing in a path is decoded or expanded.
+            root: The root that holds the topics. Calls that do not look at topics work without it.
+            spark: A session with which `lag` and `lag_history` return DataFrames. It does not read or write the table.
+            storage_options: The options with which deltalake reaches a URL; by default the settings of the root. Settings of a session do
+                not count.
+            filesystem: The file system of a bucket with the root, as in `Log`.
 
-        With a Spark session, `lag` and `lag_history` return DataFrames of it. It does not read or write the table: `storage_options`, which
-        are deltalake's, say how a store is reached, and settings of the session do not.
+        Raises:
+            CallError: OFFSETS_EXTRA if deltalake is not installed; OPTION_VALUE if the path has characters that deltalake decodes or
+                expands, such as "%41", a backslash, [, ], ^, | or a control character; TABLE_IN_ROOT.
 
-        A path is taken as that of a root: nothing in it is decoded or expanded. CallError if deltalake is not installed, or if the path has
-        what deltalake takes for something else: "%41" and the like, a backslash, [, ], ^, |, a control.
-        Threads may share a table. A process that was forked from one that used a table cannot use any: OFFSETS_FORKED.
+        Example:
+            >>> from sparklog.offsets import OffsetTable
+            >>> OffsetTable("offsets", "events").exists()
+            True
         """
         self.path = places.named(path)
         self.topics = Topics(root, self.path, filesystem)
@@ -86,15 +99,37 @@ class OffsetTable:
     # ---- reading
 
     def groups(self) -> list[str]:
-        """The names of the groups, sorted. CallError OFFSETS_TABLE_NOT_FOUND if there is no table yet; `exists` says that."""
+        """Lists the groups.
+
+        Returns:
+            The names, sorted.
+
+        Raises:
+            CallError: OFFSETS_TABLE_NOT_FOUND if there is no table yet; `exists` asks for that.
+
+        Example:
+            >>> table.groups()
+            ['billing']
+        """
         return list(self.generations.all())
 
     def exists(self) -> bool:
-        """Whether there is a Delta table at the path; the first write creates it."""
+        """Returns whether there is a Delta table at the path; the first write creates it.
+
+        Returns:
+            True if there is one.
+
+        Raises:
+            RetryError: OFFSETS_TABLE if the table cannot be read.
+
+        Example:
+            >>> table.exists()
+            True
+        """
         return self._lake.exists()
 
     def group(self, group: str) -> GroupSnapshot:
-        """A group at one moment: its positions, lag, members and shares, which agree with each other.
+        """Returns a group at one moment: its positions, lag, members and shares, which agree with each other.
 
         Args:
             group: The name of the group.
@@ -107,44 +142,138 @@ class OffsetTable:
             RetryError: OFFSETS_TABLE if the table cannot be read.
 
         Example:
-            billing = table.group("billing")
-            print(billing.summary.lag, billing.positions(), billing.members())
+            >>> billing = table.group("billing")
+            >>> billing.summary.lag, [each.offset for each in billing.positions()], len(billing.members())
+            (7, [3, 10], 0)
         """
         return GroupSnapshot(self.generations.existing(group), self.topics.pinned(), self.path)
 
     def snapshots(self, groups: Sequence[str] | str | None = None) -> list[GroupSnapshot]:
-        """These groups, or all sorted by name, each as `group` returns it. One query reads all groups. CallError as `group`."""
+        """Returns groups at one moment each, as `group` does. One query reads all groups.
+
+        Args:
+            groups: The names of the groups; by default all, sorted by name.
+
+        Returns:
+            The groups.
+
+        Raises:
+            CallError: OFFSETS_TABLE_NOT_FOUND or GROUP_NOT_FOUND.
+
+        Example:
+            >>> [each.summary.lag for each in table.snapshots()]
+            [7]
+        """
         topics = self.topics.pinned()
         return [GroupSnapshot(each, topics, self.path) for each in self.generations.some(groups)]
 
     def summaries(self, groups: Sequence[str] | str | None = None) -> GroupSummaries:
-        """These groups, or all sorted by name, in short: topics, lag, last commit. A group whose lag cannot be told has an `error`.
+        """Describes groups in short: topics, lag, last commit.
 
-        CallError as `groups`, and GROUP_NOT_FOUND.
+        Args:
+            groups: The names of the groups; by default all, sorted by name.
+
+        Returns:
+            The summaries. A group whose lag is not known has an `error`.
+
+        Raises:
+            CallError: OFFSETS_TABLE_NOT_FOUND or GROUP_NOT_FOUND.
+
+        Example:
+            >>> [(each.group, each.lag) for each in table.summaries()]
+            [('billing', 7)]
         """
         return GroupSummaries([each.summary for each in self.snapshots(groups)], self.path)
 
     def positions(self, group: str, topic: str | None = None) -> Positions:
-        """The positions of a group, sorted by topic and partition; with `topic`, only those in that topic.
+        """Returns the positions of a group.
 
-        A position whose topic was created again or deleted has a `note`.
+        Args:
+            group: The name of the group.
+            topic: Only positions in this topic; by default all.
+
+        Returns:
+            The positions, sorted by topic and partition. A position whose topic was deleted or created again has a `note`.
+
+        Raises:
+            CallError: OFFSETS_TABLE_NOT_FOUND or GROUP_NOT_FOUND.
+
+        Example:
+            >>> [(each.topic, each.partition, each.offset) for each in table.positions("billing")]
+            [('orders', 0, 3), ('orders', 1, 10)]
         """
         return self.group(group).positions(topic)
 
     def history(self, group: str) -> list[Position]:
-        """All positions that a group ever committed, the oldest first; a heartbeat is a repeated one."""
+        """Returns all positions that a group ever committed; a heartbeat is a repeated position.
+
+        Args:
+            group: The name of the group.
+
+        Returns:
+            The positions, the oldest first.
+
+        Raises:
+            CallError: OFFSETS_TABLE_NOT_FOUND or GROUP_NOT_FOUND.
+
+        Example:
+            >>> [each.offset for each in table.history("billing")]
+            [3, 10]
+        """
         return [row for row in self._rows(group) if not rows.is_note(row)]
 
     def members(self, group: str) -> GroupMembers:
-        """The members of a group, sorted by id: what each owns and waits for; none if one owner runs it alone."""
+        """Returns the members of a group, with the partitions that each owns and waits for.
+
+        Args:
+            group: The name of the group.
+
+        Returns:
+            The members, sorted by id; empty if one owner runs the group alone.
+
+        Raises:
+            CallError: OFFSETS_TABLE_NOT_FOUND or GROUP_NOT_FOUND.
+
+        Example:
+            >>> table.members("billing")
+            Group billing: 0 members
+        """
         return self.group(group).members()
 
     def assignments(self, group: str) -> list[GroupShare]:
-        """The partitions that members share, sorted: the owner of each, and what it waits for."""
+        """Returns the partitions that members share.
+
+        Args:
+            group: The name of the group.
+
+        Returns:
+            The partitions, sorted: the owner of each, and the reason for which it waits.
+
+        Raises:
+            CallError: OFFSETS_TABLE_NOT_FOUND or GROUP_NOT_FOUND.
+
+        Example:
+            >>> table.assignments("billing")
+            []
+        """
         return self.group(group).assignments()
 
     def changes(self, group: str) -> GroupChanges:
-        """Every change of a group, the oldest first: why members came and went, and how many partitions moved."""
+        """Returns every change of a group: why members came and went, and how many partitions moved.
+
+        Args:
+            group: The name of the group.
+
+        Returns:
+            The changes, the oldest first.
+
+        Raises:
+            CallError: OFFSETS_TABLE_NOT_FOUND or GROUP_NOT_FOUND.
+
+        Example:
+            >>> [each.event for each in table.changes("billing")]
+            ['begin', 'end']
+        """
         return GroupChanges(group, views.changes(self._rows(group)))
 
     def doctor(self, group: str, *, watch_s: float = WATCH_S) -> GroupDiagnosis:
@@ -160,40 +289,65 @@ class OffsetTable:
 
         Args:
             group: The name of the group.
-            watch_s: The longest time for which the group is watched, in seconds, at least 0. A silent member is an error after a third
-                of its session; before, a warning.
+            watch_s: The longest time for which the group is watched, in seconds, at least 0; default 30. A silent member is an error after
+                a third of its session; before, a warning.
 
         Returns:
             The findings, errors first; an empty list for a group that is well. `is_stuck` says whether one is an error.
 
         Raises:
             CallError: OFFSETS_TABLE_NOT_FOUND or GROUP_NOT_FOUND; OFFSETS_ROOT if the table was opened without a root.
-            RetryError: OFFSETS_TABLE if the table cannot be read.
             DataError: GROUP_STATE if the state of the group is damaged.
+            RetryError: OFFSETS_TABLE if the table cannot be read.
 
         Example:
-            for finding in table.doctor("billing"):
-                print(finding.severity, finding.where, finding.text, finding.fix)
+            >>> for finding in table.doctor("billing"):
+            ...     print(finding.severity, finding.text)
+            error No program runs the group. Records that wait: 7.
         """
         watch_s = arguments.duration("watch_s", watch_s)
         return doctor.diagnose(group, self.generations, self.topics, self.path, self._lake.upkeep(), watch_s)
 
     def create_views(self, spark: SparkSession) -> None:
-        """Makes temporary views of a Spark session that has Delta: `group_members`, `group_assignments` and `group_history`.
+        """Makes temporary views of a Spark session that has Delta: `group_members`, `group_assignments` and `group_history`, of all groups.
 
-        They are of all groups, and of what the table has when they are asked. Delta's own connector reads the table then: a store needs the
-        settings of the session, and not `storage_options`.
+        The views read the table when they are asked. Delta's own connector reads it: a store needs the settings of the session, and
+        `storage_options` do not count.
+
+        Args:
+            spark: The session, such as that of `sparklog.session(delta=True)`.
+
+        Raises:
+            AnalysisException: If the session does not have Delta, or there is no table.
+
+        Example:
+            >>> spark = sparklog.session(delta=True)
+            >>> table.create_views(spark)
+            >>> spark.table("group_members").count()
+            0
         """
         for statement in sql.views(self.path).values():
             spark.sql(statement)
 
     def starting_offsets(self, group: str, topic: str | None = None, *, share: str | None = None) -> str:
-        """The option `startingOffsets` with which a batch read or a stream begins where the group is: JSON, by topic and partition.
+        """Makes the option `startingOffsets` with which a batch read or a stream begins where the group is.
 
-        With `topic`, only that topic, for a query that does not read the others; with `share`, as `2/5`, only the partitions that a query
-        with this option reads.
+        A partition without a position of the group begins at its first record.
 
-        A partition that the group has no position in begins at its first record. CallError if a topic was created again.
+        Args:
+            group: The name of the group.
+            topic: Only this topic, for a query that does not read the others; by default all topics of the group.
+            share: Only the partitions that a query with this option `share` reads, such as `2/5`.
+
+        Returns:
+            JSON, by topic and partition.
+
+        Raises:
+            CallError: GROUP_NOT_FOUND; OPTION_VALUE; GROUP_OF_OTHER_TOPIC if a topic was created again.
+
+        Example:
+            >>> table.starting_offsets("billing")
+            '{"orders": {"0": 3, "1": 10}}'
         """
         place, parts = (1, 1) if share is None else arguments.share(share)
         found: dict[str, dict[str, int]] = {}
@@ -210,18 +364,45 @@ class OffsetTable:
     # ---- for owners of a group
 
     def begin(self, group: str, offsets: Offsets | None = None, *, after: int | None = None, ids: Ids | None = None) -> int:
-        """Takes the next generation of a group, which need not exist yet, and returns it. It begins with the positions of the one before.
+        """Takes the next generation of a group, which need not exist yet. It begins with the positions of the generation before it.
 
-        With `offsets`, given by topic and partition, the group moves there, back too. Positions in a topic that was created again are
-        then forgotten, if the topic is named. From now on `append` refuses every earlier generation. With `after`, a generation of the
-        caller's, only if that is still the newest: GenerationFenced otherwise. `ids` is that of `append`.
+        From now on `append` refuses every earlier generation.
+
+        Args:
+            group: The name of the group.
+            offsets: Offsets by topic and partition to which the group moves, forward or back. Positions in a topic that is named, and was
+                created again, are forgotten.
+            after: A generation of the caller: the call is refused unless it is still the newest.
+            ids: The ids of the topics, as in `append`.
+
+        Returns:
+            The generation.
+
+        Raises:
+            CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, or OPTION_VALUE.
+            GenerationFenced: If `after` is not the newest generation any more.
+
+        Example:
+            >>> table.begin("mail", {"orders": {0: 0}})
+            1
         """
         after = None if after is None else arguments.integer("after", after)
         moved = self.topics.placed(rows.require_group(group), {} if offsets is None else offsets, ids)
         return self.generations.claim(group, rows.RUNNING, lambda _: moved, after=after)
 
     def require_generation(self, group: str, generation: int) -> None:
-        """GenerationFenced if the group has another generation by now."""
+        """Checks that a generation of a group is still the newest.
+
+        Args:
+            group: The name of the group.
+            generation: The generation.
+
+        Raises:
+            GenerationFenced: If the group has a later generation.
+
+        Example:
+            >>> table.require_generation("billing", table.begin("billing"))
+        """
         self.generations.require_newest(rows.require_group(group), arguments.integer("generation", generation))
 
     def append(
@@ -235,11 +416,31 @@ class OffsetTable:
         metadata: str | None = None,
         ids: Ids | None = None,
     ) -> int:
-        """Commits positions, given by topic and partition, as one commit of the table. Returns the number of rows.
+        """Commits positions as one commit of the table.
 
-        The current positions given again are a heartbeat; so is an empty dict, for a group without positions. GenerationFenced if the group
-        has another generation by now: then nothing was moved. CallError if a topic or partition does not exist or was created again, or an
-        offset is not between 0 and the end offset. With `ids`, those of the topics that were read, RetryError if one has another id by now.
+        The current positions given again are a heartbeat. So is an empty dict, for a group without positions.
+
+        Args:
+            group: The name of the group.
+            generation: The generation of the caller, from `begin`.
+            offsets: The offsets of the next records, by topic and partition, from 0 to the end offset.
+            query_id: The id of the streaming query that read the records.
+            epoch: The micro-batch of that query.
+            metadata: A text that is kept with the rows.
+            ids: The ids of the topics that were read, by name. By default the topics that are there now count.
+
+        Returns:
+            The number of rows.
+
+        Raises:
+            CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE; GROUP_OF_OTHER_TOPIC if a topic was created again.
+            GenerationFenced: If the group has a later generation. Nothing was moved.
+            RetryError: TOPIC_RECREATED if a topic has another id than in `ids`; OFFSETS_TABLE.
+
+        Example:
+            >>> mine = table.begin("billing")
+            >>> table.append("billing", mine, {"orders": {0: 5}})
+            1
         """
         query_id = None if query_id is None else arguments.text("query_id", query_id)
         metadata = None if metadata is None else arguments.text("metadata", metadata)
@@ -253,14 +454,38 @@ class OffsetTable:
         return self.generations.add(rows.require_group(group), arguments.integer("generation", generation), made)
 
     def follow(self, group: str, offsets: Offsets, ids: Ids | None = None) -> None:
-        """Takes offsets that a group has committed in another table, as an operator's `load` would: those that changed, in one commit.
+        """Takes offsets that a group has committed in another table, as an operator's `load` does, in one commit.
 
-        It ends what runs the group in this table, unless that is members, which go on there.
+        It ends the owner of the group in this table. Members go on there.
+
+        Args:
+            group: The name of the group.
+            offsets: The offsets, by topic and partition. Only changed offsets are written.
+            ids: The ids of the topics, as in `append`.
+
+        Raises:
+            CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND or OFFSETS_OUT_OF_RANGE.
+
+        Example:
+            >>> table.follow("billing", {"orders": {0: 5, 1: 10}})
+            >>> [each.offset for each in table.positions("billing")]
+            [5, 10]
         """
         self.generations.follow(group, self.topics.placed(rows.require_group(group), offsets, ids))
 
     def end(self, group: str, generation: int) -> None:
-        """Says that the owner of this generation ends, so that the group is not running. GenerationFenced as in `append`."""
+        """Says that the owner of a generation ends, so that the group does not count as running.
+
+        Args:
+            group: The name of the group.
+            generation: The generation of the owner.
+
+        Raises:
+            GenerationFenced: If the group has a later generation.
+
+        Example:
+            >>> table.end("billing", table.begin("billing"))
+        """
         self.generations.end(rows.require_group(group), arguments.integer("generation", generation))
 
     # ---- for operators
@@ -274,16 +499,39 @@ class OffsetTable:
         dry_run: bool = True,
         force: bool = False,
     ) -> list[Move]:
-        """Moves a group, and returns where its partitions go. By default it only says so: `dry_run=False` moves it.
+        """Moves a group. By default it only shows the moves: `dry_run=False` makes them.
 
-        * to: `"earliest"` or `"latest"`; a time (a datetime with a time zone, or a text as `Topic.offsets_for_time` takes it): the first
-          record at or after it, or else the end offset; a timedelta: that time before now; a dict of offsets by topic and partition; or an
-          integer, by which the positions are shifted, within the log.
-        * topics: only these, or in a dict only these partitions of them; by default, those of the group, or those that `to` names.
+        All partitions of a topic move; with a dict the partitions that it names; with a shift the partitions with a position. The others
+        stay. A topic that was created again is forgotten, but for the partitions that are reset.
 
-        All partitions of a topic go, with a dict those that it names, with a shift those with a position. The others stay. A topic that was
-        created again is forgotten but for what is reset. CallError if the group does not exist, or is running, unless `force` is given:
-        then its owner gets GenerationFenced at its next commit; also if an offset is not in the log, or a time is after all records.
+        Args:
+            group: The name of the group.
+            to: One of these:
+
+                * `"earliest"` or `"latest"`;
+                * a time, as in `Topic.offsets_for_time`: the first record at or after it, or else the end offset;
+                * a timedelta: that time before now;
+                * a dict of offsets by topic and partition;
+                * an integer, by which the positions are shifted, within the log.
+            topics: Only these topics, or in a dict only these partitions of them; by default the topics of the group, or those that `to`
+                names.
+            dry_run: Whether nothing is moved; default True.
+            force: Whether a group that runs is moved too; default False. Its owner gets GenerationFenced at its next commit; its members go
+                on from the new positions.
+
+        Returns:
+            The moves: topic, partition, position before and after.
+
+        Raises:
+            CallError: GROUP_NOT_FOUND; GROUP_RUNNING without `force`; OFFSETS_OUT_OF_RANGE; TIMESTAMP_NOT_FOUND if a time is after all
+                records; OPTION_VALUE.
+
+        Example:
+            >>> [(each.partition, each.was, each.now) for each in table.reset("billing", "earliest")]
+            [(0, 3, 0), (1, 10, 0)]
+            >>> moves = table.reset("billing", "earliest", dry_run=False)
+            >>> [each.offset for each in table.positions("billing")]
+            [0, 0]
         """
         given, to = to, reset.target(to)
         if topics is not None and isinstance(to, Mapping):
@@ -299,12 +547,27 @@ class OffsetTable:
         return self._move(group, "reset", plan, dry_run=dry_run, force=force)
 
     def load(self, group: str, text: str, format: str = "json", *, dry_run: bool = False, force: bool = False) -> list[Move]:
-        """Moves a group, which need not exist yet, to the offsets in a file of Kafka's tools, and returns where its partitions go.
+        """Moves a group, which need not exist yet, to the offsets in a file of Kafka's tools.
 
-        * json: what kafka-delete-records.sh takes: `{"partitions": [{"topic": …, "partition": …, "offset": …}, …], "version": 1}`.
-        * csv: lines `topic,partition,offset`, or `group,topic,partition,offset`, of which only those of this group count.
+        Args:
+            group: The name of the group.
+            text: The contents of the file.
+            format: `json`, as kafka-delete-records.sh takes it: `{"partitions": [{"topic": …, "partition": …, "offset": …}, …], "version":
+                1}`; or `csv`: lines `topic,partition,offset`, or `group,topic,partition,offset`, where only lines of this group count.
+                Default `json`.
+            dry_run: Whether nothing is moved; default False.
+            force: Whether a group that runs is moved too; default False.
 
-        CallError as `reset`, or if the text cannot be read: nothing is moved then.
+        Returns:
+            The moves: topic, partition, position before and after.
+
+        Raises:
+            CallError: As `reset`; OFFSETS_FILE if the text cannot be read. Nothing is moved then.
+
+        Example:
+            >>> moves = table.load("mail", "orders,0,2", format="csv")
+            >>> [(each.partition, each.was, each.now) for each in moves]
+            [(0, None, 2)]
         """
         to = kafka_files.read(text, format, rows.require_group(group))
 
@@ -314,11 +577,45 @@ class OffsetTable:
         return self._move(group, "load", plan, dry_run=dry_run, force=force)
 
     def export(self, group: str, format: str = "json") -> str:
-        """The positions of a group in a format that `load` and Kafka's tools take: json or csv."""
+        """Returns the positions of a group in a format that `load` and Kafka's tools take.
+
+        Args:
+            group: The name of the group.
+            format: `json` or `csv`; default `json`.
+
+        Returns:
+            The text.
+
+        Raises:
+            CallError: GROUP_NOT_FOUND; OPTION_VALUE if the format is unknown.
+
+        Example:
+            >>> print(table.export("billing", format="csv"))
+            orders,0,3
+            orders,1,10
+            <BLANKLINE>
+        """
         return kafka_files.written(self.generations.existing(group).positions, format)
 
     def copy(self, group: str, to: str) -> int:
-        """Makes a new group with the positions of another one. Returns its generation. CallError if it exists."""
+        """Makes a new group with the positions of another group.
+
+        Args:
+            group: The name of the group.
+            to: The name of the new group.
+
+        Returns:
+            The generation of the new group.
+
+        Raises:
+            CallError: GROUP_NOT_FOUND; OPTION_VALUE if the new group exists.
+
+        Example:
+            >>> table.copy("billing", "billing-test")
+            1
+            >>> table.groups()
+            ['billing', 'billing-test']
+        """
         source = self.generations.existing(group).positions
 
         def moved(found: Group) -> list[Position]:
@@ -329,11 +626,31 @@ class OffsetTable:
         return self.generations.claim(to, "copy", moved, carry=False)
 
     def carry(self, group: str, topic: str, to: str, *, dry_run: bool = True, force: bool = False) -> list[Move]:
-        """Carries a group over from a topic to one that was rebuilt from it, and returns its positions there. `dry_run=False` does it.
+        """Carries a group over to a topic that was rebuilt from its topic. By default it only shows the moves: `dry_run=False` makes them.
 
-        The group goes to the last frontier that it has passed in each partition (docs/FORMAT.md section 5): it misses no record, and reads
-        those again that it had read beyond. Its positions in `topic` stay until `delete(group, topics=topic)`. CallError as `reset`; also
-        if `to` was not rebuilt from `topic`, or the version that says so was cleaned up, or the group has no positions in `topic`.
+        The group goes to the last frontier that it has passed in each partition (docs/FORMAT.md section 5.6). It misses no record, and
+        reads records beyond the frontier again. Its positions in `topic` stay until `delete(group, topics=topic)`.
+
+        Args:
+            group: The name of the group.
+            topic: The topic that the group has read.
+            to: The topic that `CALL partlog.rebuild` made from it.
+            dry_run: Whether nothing is moved; default True.
+            force: Whether a group that runs is moved too; default False.
+
+        Returns:
+            The moves in `to`: topic, partition, position before and after.
+
+        Raises:
+            CallError: As `reset`; also if `to` was not rebuilt from `topic`, if the version that says so was cleaned up, or if the group
+                has no positions in `topic`.
+
+        Example:
+            >>> try:
+            ...     table.carry("billing", "orders", "orders")
+            ... except sparklog.CallError as error:
+            ...     print(error.condition)
+            PARTLOG_OPTION_VALUE
         """
         origin, made = arguments.topic(topic), self.topics.log(to)
 
@@ -346,7 +663,19 @@ class OffsetTable:
     def delete(self, group: str, *, topics: Sequence[str] | str | None = None, force: bool = False) -> None:
         """Deletes a group, or with `topics` its positions in these. Rows stay in the table, and do not count.
 
-        CallError if the group is running, unless `force`. Members that read such a topic then begin it as if it was new.
+        Args:
+            group: The name of the group.
+            topics: The topics whose positions are deleted; by default the whole group is. Members that read such a topic begin it as a new
+                one.
+            force: Whether a group that runs is deleted too; default False.
+
+        Raises:
+            CallError: GROUP_NOT_FOUND; GROUP_RUNNING without `force`.
+
+        Example:
+            >>> table.delete("billing")
+            >>> table.groups()
+            []
         """
         force = arguments.boolean("force", force)
 
@@ -371,9 +700,28 @@ class OffsetTable:
         assignor: str = "sticky",
         weight: str = "count",
     ) -> GroupPlan:
-        """Plans a group, which need not exist: what an assignor would give to members; `sparklog.offsets.plan` has the arguments.
+        """Plans a group, which need not exist: it shows the partitions that an assignor would give to members. Nothing is changed.
 
-        Without `members` they are those that the group has, and what they own.
+        Args:
+            group: The name of the group.
+            members: The number of members, which are then called consumer-1, consumer-2 and so on; or their ids, each of which reads all
+                topics; or `Member` objects. By default the members of the group, with the partitions that they own.
+            topics: The topics that the group reads; by default those with positions, or those that members name.
+            joining: Members that come.
+            leaving: The ids of members that go.
+            assignor: One of `sparklog.assignors.ASSIGNORS`; default `sticky`.
+            weight: For `sticky`, the measure by which it evens out: `count` (default), `lag` or `rate`.
+
+        Returns:
+            The plan: the partitions of each member before and after.
+
+        Raises:
+            CallError: OPTION_VALUE if there are no topics, or members cannot be told apart; TOPIC_NOT_FOUND.
+
+        Example:
+            >>> plan = table.plan("billing", 1, joining="consumer-2")
+            >>> [(each.partition, each.was, each.consumer_id) for each in plan.moved]
+            [(1, 'consumer-1', 'consumer-2')]
         """
         found = self.generations.group(group)
         owners = None
@@ -395,27 +743,64 @@ class OffsetTable:
         )
 
     def lag(self, group: str, topic: str | None = None) -> Any:
-        """How far a group is behind, with a row for each partition of its topics: an Arrow table, or with Spark a DataFrame.
+        """Measures how far a group is behind, with a row for each partition of its topics.
 
-        * offset: its position, None if it has none; start, end: the log start offset and the end offset.
-        * records: the offsets from the position to the end that have not expired: end − offset, or end − start if that is less.
-          bytes: the stored bytes of these records, interpolated within a segment.
-        * seconds: from the time of the first unread record to the greatest one of all unread records; 0 if all is read. None if the first
-          unread record does not have a time, or was deleted meanwhile.
+        Args:
+            group: The name of the group.
+            topic: Only this topic; by default all topics of the group.
+
+        Returns:
+            An Arrow table, or with Spark a DataFrame, with these columns:
+
+            * `offset`: the position, None without one; `start`, `end`: the log start offset and the end offset.
+            * `records`: the offsets from the position to the end that have not expired: end − offset, or end − start if that is less.
+            * `bytes`: the stored bytes of these records, interpolated within a segment.
+            * `seconds`: from the time of the first unread record to the greatest time of all unread records; 0 if all is read. None if the
+              first unread record does not have a time, or was deleted meanwhile.
+
+        Raises:
+            CallError: GROUP_NOT_FOUND; GROUP_OF_OTHER_TOPIC if a topic was created again; TOPIC_NOT_FOUND.
+
+        Example:
+            >>> table.lag("billing").select(["partition", "offset", "end", "records", "seconds"]).to_pylist()
+            [{'partition': 0, 'offset': 3, 'end': 5, 'records': 2, 'seconds': 4.0},
+             {'partition': 1, 'offset': 10, 'end': 15, 'records': 5, 'seconds': 5.0}]
         """
         table = self.group(group).lag(topic)
         return table if self._spark is None else self._spark.createDataFrame(table)
 
     def show(self, group: str) -> None:
-        """Prints the lag of a group as text; in a notebook, as a table."""
+        """Prints the lag of a group as text; in a notebook, as a table.
+
+        Args:
+            group: The name of the group.
+
+        Raises:
+            CallError: As `lag`.
+
+        Example:
+            >>> table.show("billing")
+            Group billing...
+        """
         self.group(group).show()
 
     def lag_history(self, group: str) -> Any:
-        """The lag of a group at each of its commits, with a row for each position that it committed, the oldest first.
+        """Measures the lag of a group at each of its commits, with a row for each position that it committed.
 
-        `end` is the end offset at that time, and `records` what was unread of the log as it was then, counted as by `lag`. They are None
-        if the log's version files of that time were deleted, or if the topic was created again since. An Arrow table, or with Spark a
-        DataFrame.
+        Args:
+            group: The name of the group.
+
+        Returns:
+            An Arrow table, or with Spark a DataFrame, the oldest commit first. `end` is the end offset at that time, and `records` the
+            unread records of the log as it was then, counted as by `lag`. Both are None if the log's version files of that time were
+            deleted, or if the topic was created again since.
+
+        Raises:
+            CallError: GROUP_NOT_FOUND.
+
+        Example:
+            >>> table.lag_history("billing")["records"].to_pylist()
+            [2, 5]
         """
         history = self.history(group)
         found = {each.topic for each in history}
@@ -431,9 +816,22 @@ class OffsetTable:
         return GroupPlots(self.lag_history)
 
     def retain_from(self, groups: Sequence[str] | str | None = None) -> dict[str, dict[int, int]]:
-        """The lowest offset that any of these groups, or any group at all, still needs, by topic and partition.
+        """Finds the lowest offset that any of these groups still needs, for the argument `keep` of `CALL partlog.expire`.
 
-        A group needs all of a partition of its topics in which it has no position. Topics created again or deleted since are left out.
+        A group needs all of a partition of its topics in which it has no position. Topics that were deleted or created again are left out.
+
+        Args:
+            groups: The names of the groups; by default all.
+
+        Returns:
+            The offsets, by topic and partition.
+
+        Raises:
+            CallError: OFFSETS_TABLE_NOT_FOUND or GROUP_NOT_FOUND.
+
+        Example:
+            >>> table.retain_from()
+            {'orders': {0: 3, 1: 10}}
         """
         found: dict[str, dict[int, int]] = {}
         for group in self.generations.some(groups):
@@ -450,7 +848,18 @@ class OffsetTable:
     def maintain(self) -> dict[str, int]:
         """Makes the table quick to read: joins small files, writes a checkpoint, and deletes files that were replaced an hour ago.
 
-        Returns how many files were joined and deleted. No position is lost. `append` does this after every 50 commits.
+        `append` does this after every 50 commits. No position is lost.
+
+        Returns:
+            The numbers of files that were joined and deleted.
+
+        Raises:
+            CallError: OFFSETS_TABLE_NOT_FOUND.
+            RetryError: OFFSETS_TABLE if the table cannot be written.
+
+        Example:
+            >>> sorted(table.maintain())
+            ['deleted', 'joined']
         """
         return self._lake.maintain()
 

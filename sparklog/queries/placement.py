@@ -17,6 +17,7 @@ from sparklog.log.topic import Topic
 from sparklog.offsets.table import OffsetTable
 from sparklog.ondisk.routing import UNBOUND, Routing
 from sparklog.ondisk.state import State
+from sparklog.spark.literals import literal
 
 if TYPE_CHECKING:
     import os
@@ -74,8 +75,17 @@ class _TopicLook(NamedTuple):
 class Placement:
     """Finds the shares of a topic's partitions in new keys from time to time, and commits them, so that writers place new keys by them.
 
-    One program for a topic is enough, as the driver of a stream that writes it. Where it ends, its last shares end soon after, and the
-    weights of partitions decide.
+    One program for a topic is enough, such as the driver of a stream that writes it. Where it ends, its last shares end soon after, and the
+    weights of partitions decide. In a `with` statement, its end is `stop()`.
+
+    Example:
+        >>> spark = sparklog.session()
+        >>> rows = spark.createDataFrame([(f"device-{n}", "on") for n in range(10)], "key STRING, value STRING")
+        >>> options = {"topic": "devices", "placement": "on_first_write", "partitions": 2}
+        >>> rows.write.format("partlog").options(**options).mode("append").save("events")
+        >>> with sparklog.Placement("events", "devices", refresh_s=10) as placement:
+        ...     print(placement.look())
+        {0: 1, 1: 1}
     """
 
     def __init__(
@@ -88,15 +98,29 @@ class Placement:
         refresh_s: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Takes the lag of a group, or of several, from an offset table; of several, that counts in a partition which needs longest.
+        """Opens the topic, and the offset table if there are groups.
 
-        The shares level load and lag, as the function `shares_of` says. Simulated with eight partitions at 80 % load, records wait for
-        0.1 s on average, and for 1.5 s where keys are hashed.
+        The shares level load and lag. In a simulation with eight partitions at 80 % load, records wait for 0.1 s on average, and for 1.5 s
+        where keys are hashed.
 
-        * refresh_s: how often, 1 second at least. `look` is about the time since it was called last.
+        Args:
+            root: The root that holds the topic.
+            topic: The name of the topic, whose `placement` is `on_first_write`.
+            group: The group whose lag counts, or several groups; of several, the group that needs longest counts in each partition.
+            table: The path of the offset table that has the positions of the groups.
+            refresh_s: Seconds between two commits of `start`, at least 1; default 10.
+            clock: The function that gives the time in seconds, for tests.
 
-        ValueError if `refresh_s` is less than 1, or groups are given without a table. SparklogError if the topic does not exist, and
-        CallError OPTION_VALUE if its placement is not `on_first_write`.
+        Raises:
+            ValueError: If `refresh_s` is less than 1, or groups are given without a table.
+            CallError: TOPIC_NOT_FOUND; OPTION_VALUE if the topic has another placement.
+
+        Example:
+            >>> try:
+            ...     sparklog.Placement("events", "orders")
+            ... except sparklog.CallError as error:
+            ...     print(error.condition)
+            PARTLOG_OPTION_VALUE
         """
         if not arguments.duration("refresh_s", refresh_s) >= 1:
             raise ValueError(f"`refresh_s` must be at least 1 second, not {refresh_s!r}")
@@ -125,7 +149,24 @@ class Placement:
         return state, state.routing
 
     def look(self) -> dict[int, int]:
-        """The share of each open partition now. A first look, and one after a re-route, compares with nothing, and gives the weights."""
+        """Computes the share of each open partition now.
+
+        The first look, and one after a re-route, has nothing to compare with, and gives the weights of partitions.
+
+        Returns:
+            The shares, by partition.
+
+        Raises:
+            CallError: OPTION_VALUE if another topic with the name has another placement.
+
+        Example:
+            >>> spark = sparklog.session()
+            >>> rows = spark.createDataFrame([("device-1", "on")], "key STRING, value STRING")
+            >>> options = {"topic": "devices", "placement": "on_first_write", "partitions": 2}
+            >>> rows.write.format("partlog").options(**options).mode("append").save("events")
+            >>> sparklog.Placement("events", "devices").look()
+            {0: 1, 1: 1}
+        """
         state, routing = self._newest()
         now = _TopicLook(self._clock(), state, routing, {group: self._positions(group, state) for group in self.groups})
         last, self._last = self._last, now
@@ -186,21 +227,57 @@ class Placement:
         return found * sum(rates.values()) / of if of else 0.0
 
     def commit(self, spark: SparkSession) -> dict[int, int]:
-        """Looks, and sets the shares for three intervals by `CALL partlog.set_config`, whose errors it raises. It returns the shares.
+        """Computes the shares, and sets them for three intervals by `CALL partlog.set_config`, whose errors it raises.
 
-        CallError OPTION_VALUE if the topic is re-routed in the meantime: these shares would have no effect.
+        Args:
+            spark: The session that makes the call.
+
+        Returns:
+            The shares, by partition.
+
+        Raises:
+            CallError: OPTION_VALUE if the topic is re-routed in the meantime: these shares would have no effect.
+
+        Example:
+            >>> spark = sparklog.session()
+            >>> rows = spark.createDataFrame([("device-1", "on")], "key STRING, value STRING")
+            >>> options = {"topic": "devices", "placement": "on_first_write", "partitions": 2}
+            >>> rows.write.format("partlog").options(**options).mode("append").save("events")
+            >>> sparklog.Placement("events", "devices").commit(spark)
+            {0: 1, 1: 1}
         """
         shares = self.look()
         last = self._last
         assert last
         until = round(1000 * (time.time() + max(1.0, 3 * self.refresh_s)))
         listed = ",".join(str(shares.get(number, 0)) for number in range(last.state.partitions))
-        given = {"root": self.topic.root, "topic": self.topic.name, "value": f"{last.routing.epoch}:{until}:{listed}"}
-        spark.sql("CALL partlog.set_config(:root, :topic, map('placement.shares', :value))", args=given).collect()
+        value = f"{last.routing.epoch}:{until}:{listed}"
+        given = ", ".join(map(literal, (self.topic.root, self.topic.name)))
+        spark.sql(f"CALL partlog.set_config({given}, map('placement.shares', {literal(value)}))").collect()
         return shares
 
     def start(self, spark: SparkSession) -> Placement:
-        """Commits at once and then every `refresh_s` seconds in a thread, until `stop`. An error is logged, and the next commit tried."""
+        """Commits at once and then every `refresh_s` seconds in a thread, until `stop`. An error is logged, and the next commit is tried.
+
+        Args:
+            spark: The session that makes the calls.
+
+        Returns:
+            The object itself, for a `with` statement.
+
+        Raises:
+            RuntimeError: If it was started already.
+
+        Example:
+            >>> spark = sparklog.session()
+            >>> rows = spark.createDataFrame([("device-1", "on")], "key STRING, value STRING")
+            >>> options = {"topic": "devices", "placement": "on_first_write", "partitions": 2}
+            >>> rows.write.format("partlog").options(**options).mode("append").save("events")
+            >>> placement = sparklog.Placement("events", "devices").start(spark)
+            >>> placement.stop()
+            >>> sparklog.Log("events")["devices"].describe()["routing"]["shares"]
+            [1, 1]
+        """
         if self._thread:
             raise RuntimeError("it has been started already")
         self._thread = threading.Thread(target=self._run, args=(spark,), name=f"placement of {self.topic.name}", daemon=True)
@@ -217,7 +294,15 @@ class Placement:
                 return
 
     def stop(self) -> None:
-        """Ends the thread, after the commit that it may be making."""
+        """Ends the thread, after the commit that it may be making.
+
+        Example:
+            >>> spark = sparklog.session()
+            >>> rows = spark.createDataFrame([("device-1", "on")], "key STRING, value STRING")
+            >>> options = {"topic": "devices", "placement": "on_first_write", "partitions": 2}
+            >>> rows.write.format("partlog").options(**options).mode("append").save("events")
+            >>> sparklog.Placement("events", "devices").stop()
+        """
         self._ended.set()
         if self._thread:
             self._thread.join()

@@ -42,17 +42,33 @@ def track(
 ) -> Tracker:
     """Commits the micro-batches that a streaming query has finished to a group, until the query ends; classic and Connect.
 
-    * root: the root whose topics count. If several sources of the query read them, all count; where several read one partition, the
-      position is what all have read. Other sources do not count.
-    * table: the offset commit table, as a path or an OffsetTable. A path is written without Spark.
-    * interval_s: a commit is written at most this often, in seconds. The last micro-batch of a run is committed when the query ends.
-
     The tracker takes the next generation of the group at once, so that an earlier tracker stops. From its first commit on the group is
-    where the query is: if the query began further back, the group goes back too. For a query that has ended, as one with the trigger
-    availableNow may have, its last micro-batch is committed before the call returns.
+    where the query is: if the query began further back, the group goes back too. For a query that has ended, such as one with the trigger
+    availableNow, its last micro-batch is committed before the call returns.
 
-    CallError if the table is not one of offsets, if the query does not read this root (if that shows later, the tracker stops, and its
-    `failure` says so), or if the query has ended and the group is further than it.
+    Args:
+        query: The streaming query, as `start()` returns it.
+        group: The name of the group.
+        root: The root whose topics count. If several sources of the query read it, all count; where several read one partition, the
+            position is the lowest of their offsets.
+        table: The offset table, as a path or an `OffsetTable`.
+        interval_s: Seconds between two commits, above 0; default 10. The last micro-batch of a run is committed when the query ends.
+
+    Returns:
+        The tracker.
+
+    Raises:
+        CallError: OFFSETS_SCHEMA if the table is not an offset table; QUERY_NOT_OF_ROOT if the query does not read this root (if that shows
+            later, the tracker stops, and its `failure` says so); QUERY_ENDED if the query has ended and the group is further than it.
+
+    Example:
+        >>> from sparklog.offsets import track
+        >>> orders = sparklog.session().readStream.format("partlog").option("startingOffsets", "earliest").load("events")
+        >>> query = orders.writeStream.format("noop").option("checkpointLocation", "checkpoint").trigger(availableNow=True).start()
+        >>> query.awaitTermination()
+        >>> tracker = track(query, "stream", "events", "offsets")
+        >>> [each.offset for each in table.positions("stream")]
+        [5, 15]
     """
     require_query(query)
     if isinstance(interval_s, bool) or not isinstance(interval_s, int | float) or not interval_s > 0:
@@ -63,9 +79,19 @@ def track(
 class Tracker:
     """Commits for one query, as `track` begins it. In a `with` statement, its end is `stop()`.
 
-    It works on a thread of its own, and looks only at what Spark keeps of the query anyway, so it does not slow the query and cannot fail
+    It works on a thread of its own. It looks only at what Spark keeps of the query anyway, so it does not slow the query and cannot fail
     it. A commit that failed is tried again, later each time, up to a minute. If another owner took the group, or another table is in the
     place of the offset table, the tracker stops.
+
+    Example:
+        >>> from sparklog.offsets import track
+        >>> orders = sparklog.session().readStream.format("partlog").option("startingOffsets", "earliest").load("events")
+        >>> query = orders.writeStream.format("noop").option("checkpointLocation", "checkpoint").start()
+        >>> with track(query, "stream", "events", "offsets") as tracker:
+        ...     query.processAllAvailable()
+        >>> query.stop()
+        >>> [each.offset for each in table.positions("stream")]
+        [5, 15]
     """
 
     group: str
@@ -112,7 +138,23 @@ class Tracker:
             self._thread.start()
 
     def flush(self) -> None:
-        """Commits now what the query has finished. Raises what prevents it: GenerationFenced, RetryError and other SparklogErrors."""
+        """Commits now what the query has finished.
+
+        Raises:
+            GenerationFenced: If another owner took the group.
+            RetryError: If the table cannot be written.
+
+        Example:
+            >>> from sparklog.offsets import track
+            >>> orders = sparklog.session().readStream.format("partlog").option("startingOffsets", "earliest").load("events")
+            >>> query = orders.writeStream.format("noop").option("checkpointLocation", "checkpoint").start()
+            >>> with track(query, "stream", "events", "offsets") as tracker:
+            ...     query.processAllAvailable()
+            ...     tracker.flush()
+            ...     print(table.positions("stream")[0].offset)
+            5
+            >>> query.stop()
+        """
         with self._lock:
             if self._over:
                 if self.failure is not None:
@@ -126,9 +168,23 @@ class Tracker:
             self._succeeded()
 
     def stop(self) -> None:
-        """Commits what the query has finished, and ends: the group is not running any more. The query goes on.
+        """Commits what the query has finished, and ends: the group is not running any more.
 
-        Calling it again is harmless. Raises as `flush`.
+        The query goes on. A second call changes nothing.
+
+        Raises:
+            GenerationFenced: If another owner took the group.
+            RetryError: If the table cannot be written.
+
+        Example:
+            >>> from sparklog.offsets import track
+            >>> orders = sparklog.session().readStream.format("partlog").option("startingOffsets", "earliest").load("events")
+            >>> query = orders.writeStream.format("noop").option("checkpointLocation", "checkpoint").start()
+            >>> tracker = track(query, "stream", "events", "offsets")
+            >>> tracker.stop()
+            >>> query.isActive
+            True
+            >>> query.stop()
         """
         self._stopping.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():

@@ -27,21 +27,41 @@ def write_delta(
     checkpoint: str | os.PathLike[str],
     **options: Any,
 ) -> WriteDelta:
-    """A function for `foreachBatch` that appends each micro-batch to a Delta table, and then commits its end offsets to a group.
+    """Makes a function for `foreachBatch` that appends each micro-batch to a Delta table, and then commits its end offsets to a group.
 
-    * path: the Delta table of the output, which the first micro-batch creates: outside of every root, and named as an offset table may be.
-      `options` are those of Delta's writer.
-    * table, group, root: the offset commit table (a path), the group in it, and the root whose topics count, as in `track`.
-    * checkpoint: the query's own `checkpointLocation`, as a path that this process can read. It says what each micro-batch reads.
-
-    One commit of the Delta table holds a micro-batch, the query's id and its number (`txnAppId`, `txnVersion`). Delta skips a
-    micro-batch that it has. The offsets are a commit of their own after that. So a kill between the two leaves the group one micro-batch
-    behind the output, never ahead; when the query starts again, Spark repeats the micro-batch, Delta skips it, and the offsets follow.
-    After every restart each record is in the output once.
+    One commit of the Delta table holds a micro-batch, the query's id and its number (`txnAppId`, `txnVersion`). Delta skips a micro-batch
+    that it has. The offsets are a commit of their own after that. So a kill between the two leaves the group one micro-batch behind the
+    output, never ahead; when the query starts again, Spark repeats the micro-batch, Delta skips it, and the offsets follow. After every
+    restart each record is in the output once.
 
     The query fails if the offsets cannot be committed: with GenerationFenced if another owner took the group. It looks for that before it
-    writes a micro-batch too; what is taken while the micro-batch is being written shows after it. The group's generation begins before the
-    first micro-batch of a run is written. A new checkpoint is a new query: it writes again what it reads again.
+    writes a micro-batch too; another owner that comes while the micro-batch is written shows after it. The group's generation begins before
+    the first micro-batch of a run is written. A new checkpoint is a new query: it writes again what it reads again.
+
+    Args:
+        path: The Delta table of the output, which the first micro-batch creates: outside of every root, and named as an offset table may
+            be.
+        table: The path of the offset table.
+        group: The name of the group.
+        root: The root whose topics count, as in `track`.
+        checkpoint: The query's own `checkpointLocation`, as a path that this process can read.
+        **options: Options of Delta's writer.
+
+    Returns:
+        The function.
+
+    Raises:
+        CallError: TABLE_IN_ROOT; OPTION_VALUE if deltalake would take a path for another one; OFFSETS_EXTRA if deltalake is not installed.
+
+    Example:
+        >>> from sparklog.offsets import write_delta
+        >>> write = write_delta("output", table="offsets", group="archive", root="events", checkpoint="checkpoint")
+        >>> spark = sparklog.session(delta=True)
+        >>> orders = spark.readStream.format("partlog").option("startingOffsets", "earliest").load("events").select("partition", "value")
+        >>> query = orders.writeStream.foreachBatch(write).option("checkpointLocation", "checkpoint").trigger(availableNow=True).start()
+        >>> query.awaitTermination()
+        >>> spark.read.format("delta").load("output").count(), [each.offset for each in table.positions("archive")]
+        (20, [5, 15])
     """
     opened = OffsetTable(table, root)  # says at once what is wrong with them
     # Spark takes scheme:/path too.

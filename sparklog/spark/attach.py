@@ -18,13 +18,25 @@ CATALOG = "io.sparklog.catalog.PartlogCatalog"
 
 
 def attach(spark: SparkSession, name: str, root: str | os.PathLike[str]) -> None:
-    """Makes the topics of a root tables of this session: `attach(spark, "events", root)`, then `SELECT * FROM events.orders`.
+    """Makes the topics of a root tables of a session, by a catalog.
 
-    `root` is a path, or a URI that Spark can read; it need not exist yet. A relative path is taken from the folder of this process. The
-    session, classic or of Connect, may be running; another one, as of `newSession()`, does not know the name. To repeat it changes
-    nothing.
-    CallError if PySpark is not installed, or the name is another catalog, or one of another root: Spark keeps a catalog as it was at its
-    first use.
+    The session, classic or of Connect, may be running. Another session, such as that of `newSession()`, does not know the name. A second
+    call changes nothing.
+
+    Args:
+        spark: The session.
+        name: The name of the catalog: letters, digits and underscores.
+        root: A path, or a URI that Spark can read; it need not exist yet. A relative path is taken from the folder of this process.
+
+    Raises:
+        CallError: SPARK_EXTRA if PySpark is not installed; CATALOG_TAKEN if the name is another catalog, or a catalog of another root:
+            Spark keeps a catalog as it was at its first use.
+
+    Example:
+        >>> spark = sparklog.session()
+        >>> sparklog.attach(spark, "attached", "events")
+        >>> spark.sql("SELECT count(*) FROM attached.orders").first()[0]
+        20
     """
     require_pyspark()
     path = arguments.path("root", root)

@@ -17,16 +17,50 @@ _CATALOG_SEEN: weakref.WeakKeyDictionary[SparkSession, bool] = weakref.WeakKeyDi
 
 
 def murmur3_partition(column: Column | str, partitions: int) -> Column:
-    """The partitions (INT) of records with these keys, in a topic that routes by murmur3; null where the key is null.
+    """Computes the partition of each key of a column, in a topic that routes by murmur3.
 
-    `column` is a column of STRING or BINARY, or the name of one. In SQL this is `partlog.murmur3_partition(key, partitions)`. In a session
-    without that function, Python workers compute the same numbers.
+    In SQL this is `partlog.murmur3_partition(key, partitions)`. In a session without that function, Python workers compute the same
+    numbers.
+
+    Args:
+        column: A column of STRING or BINARY, or its name.
+        partitions: The number of partitions of the topic, 1 to 10,000.
+
+    Returns:
+        A column of INT; null where the key is null.
+
+    Raises:
+        CallError: SPARK_EXTRA if PySpark is not installed; OPTION_VALUE if no topic has that number of partitions.
+
+    Example:
+        >>> keys = sparklog.session().createDataFrame([("customer-1",)], "key STRING")
+        >>> keys.select(sparklog.murmur3_partition("key", 2)).first()[0]
+        0
     """
     return _column_of("murmur3", column, partitions)
 
 
 def murmur2_partition(column: Column | str, partitions: int) -> Column:
-    """The same as murmur3_partition, for a topic that routes by murmur2, as Kafka's Java clients do."""
+    """Computes the partition of each key of a column, in a topic that routes by murmur2, as Kafka's Java clients do.
+
+    In SQL this is `partlog.murmur2_partition(key, partitions)`. In a session without that function, Python workers compute the same
+    numbers.
+
+    Args:
+        column: A column of STRING or BINARY, or its name.
+        partitions: The number of partitions of the topic, 1 to 10,000.
+
+    Returns:
+        A column of INT; null where the key is null.
+
+    Raises:
+        CallError: SPARK_EXTRA if PySpark is not installed; OPTION_VALUE if no topic has that number of partitions.
+
+    Example:
+        >>> keys = sparklog.session().createDataFrame([("user-7",)], "key STRING")
+        >>> keys.select(sparklog.murmur2_partition("key", 8)).first()[0]
+        4
+    """
     return _column_of("murmur2", column, partitions)
 
 

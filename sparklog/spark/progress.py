@@ -22,11 +22,26 @@ _MESSAGE = 200
 
 
 def progress(query: StreamingQuery | ConnectQuery) -> Progress:
-    """The work of a streaming query in its last trigger, and how far it is behind its sources.
+    """Describes the work of a streaming query in its last trigger, and how far it is behind its sources.
 
-    It works for every query of Spark, classic and Connect, and asks Spark only for what it keeps anyway (`lastProgress`, `status`), so
+    It works for every query of Spark, classic and Connect. It asks Spark only for `lastProgress` and `status`, which Spark keeps anyway, so
     it does not slow the query. Numbers that a source does not report are left out: offsets of each partition come from sources with offsets
     like Kafka's, bytes and seconds behind from partlog.
+
+    Args:
+        query: The streaming query, as `start()` returns it.
+
+    Returns:
+        The progress. `str` and notebooks show it, and `watch()` keeps asking.
+
+    Raises:
+        TypeError: If `query` is not a streaming query.
+
+    Example:
+        >>> orders = sparklog.session().readStream.format("partlog").option("startingOffsets", "earliest").load("events")
+        >>> query = orders.writeStream.format("noop").option("checkpointLocation", "checkpoint").trigger(availableNow=True).start()
+        >>> sparklog.progress(query).watch().rows
+        20
     """
     require_query(query)
     last = query.lastProgress

@@ -45,13 +45,29 @@ _chosen_python: str | None = None
 
 
 def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str] = False, **conf: object) -> SparkSession:
-    """The running Spark session if there is one, otherwise a new one; either has the connector.
+    """Returns the running Spark session if there is one, otherwise a new one; either has the connector.
 
-    `conf` holds settings of Spark by their full names: `session(**{"spark.sql.shuffle.partitions": 8})`. Like
-    `SparkSession.builder`, it applies settings that can change at run time to a running session; it warns of others. Without
-    `spark.master`, a new session runs on all cores of this machine. With `delta`, it has Delta too, as in `configure`. CallError if PySpark
-    is not installed, or if Spark was started without the connector, or without Delta if that is asked for; UpgradeError if Java is
-    missing or too old, or PySpark has the wrong version.
+    Args:
+        app_name: The name of the application of a new session.
+        delta: Whether the session has Delta too; or the folder of Delta's jars, as in `configure`. Default False.
+        **conf: Settings of Spark by their full names, as in `session(**{"spark.sql.shuffle.partitions": 8})`. A running session takes those
+            that can change at run time, and a warning names the others. Without `spark.master`, a new session runs on all cores of this
+            machine.
+
+    Returns:
+        The session.
+
+    Raises:
+        CallError: SPARK_EXTRA if PySpark is not installed; CONNECTOR_MISSING or CONNECTOR_NOT_GIVEN if Spark was started without the
+            connector; DELTA_MISSING if it was started without Delta, and that is asked for; SESSION_SETTING.
+        UpgradeError: JAVA_NEEDED if Java is missing or too old; SPARK_VERSION if PySpark has another version.
+
+    Example:
+        >>> spark = sparklog.session()
+        >>> rows = spark.createDataFrame([("ann", "1")], "key STRING, value STRING")
+        >>> rows.write.format("partlog").option("topic", "visits").mode("append").save("my-log")
+        >>> spark.read.format("partlog").option("subscribe", "visits").load("my-log").count()
+        1
     """
     require_pyspark()
     from pyspark.errors import PySparkRuntimeError
@@ -93,19 +109,31 @@ def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str]
 
 
 def configure(builder: SparkSession.Builder, *, delta: bool | str | os.PathLike[str] = False) -> SparkSession.Builder:
-    """The builder, set up so that its session has the connector. Calling it again is harmless.
+    """Sets up a builder, so that its session has the connector. A second call changes nothing.
 
-    It adds `SETTINGS` that the user has not set, and adds the jar to the jars that are set in the builder, in
-    PYSPARK_SUBMIT_ARGS or in spark-defaults.conf. Python workers run this interpreter unless `spark.pyspark.python` or
-    PYSPARK_PYTHON names another. Where PySpark reads only PYSPARK_SUBMIT_ARGS or PYSPARK_PYTHON, it changes that variable
-    for this process. The JVM uses the archive of classes that `sparklog class-archive` made, if it fits.
-    If something else starts Spark (spark-submit, a Connect server), that provides jars and Python.
-    CallError if a session without the connector is running; UpgradeError if PySpark has the wrong version.
+    It makes the settings of `python -m sparklog conf` that the user has not made. It adds the jar to the jars in the builder, in
+    PYSPARK_SUBMIT_ARGS or in spark-defaults.conf. Python workers run this interpreter, unless `spark.pyspark.python` or PYSPARK_PYTHON
+    names another. Where PySpark reads only PYSPARK_SUBMIT_ARGS or PYSPARK_PYTHON, it changes that variable for this process. The JVM uses
+    the archive of classes that `sparklog class-archive` made, if it fits. If something else starts Spark (spark-submit, a Connect server),
+    that provides jars and Python.
 
-    With `delta`, the session has Delta too: the settings, and the jars. With True, Delta's jar may be given as Spark's other jars and
-    packages are. If it is not, Spark gets it from Maven Central, in the version of the installed wheel of delta-spark. A path is that of
-    a folder which has all jars of Delta: then nothing is downloaded. CallError if the wheel, the jar or the extension is missing;
-    UpgradeError if jar and wheel are of different versions.
+    Args:
+        builder: The builder, such as `SparkSession.builder`.
+        delta: Whether the session has Delta too. With True, Delta's jar may be given as Spark's other jars and packages are; if it is not,
+            Spark gets it from Maven Central, in the version of the installed wheel of delta-spark. A path is a folder that has all jars of
+            Delta: then nothing is downloaded. Default False.
+
+    Returns:
+        The builder.
+
+    Raises:
+        CallError: SPARK_EXTRA if PySpark is not installed; CONNECTOR_MISSING if a session without the connector is running; DELTA_MISSING or DELTA_JARS if the wheel, the jar or the
+            extension of Delta is missing.
+        UpgradeError: SPARK_VERSION if PySpark has another version; DELTA_VERSION if jar and wheel of Delta have different versions.
+
+    Example:
+        >>> from pyspark.sql import SparkSession
+        >>> spark = sparklog.configure(SparkSession.builder.appName("orders")).getOrCreate()
     """
     _require_spark_version()
     options = _options_of(builder)
@@ -134,10 +162,19 @@ def configure(builder: SparkSession.Builder, *, delta: bool | str | os.PathLike[
 
 
 def jar() -> str:
-    """The path of the connector's jar, for `--jars` and `spark.jars` of a Spark that something else starts.
+    """Returns the path of the connector's jar, for `--jars` and `spark.jars` of a Spark that something else starts.
 
-    `python -m sparklog jar` prints it. CallError if the jar does not exist: a wheel contains it, and in a checkout
-    `make jar` builds it.
+    `python -m sparklog jar` prints it.
+
+    Returns:
+        The absolute path.
+
+    Raises:
+        CallError: JAR_MISSING if the jar does not exist. A wheel contains it, and in a checkout `make jar` builds it.
+
+    Example:
+        >>> sparklog.jar().endswith("sparklog.jar")
+        True
     """
     if not _JAR.is_file():
         raise SparklogError("JAR_MISSING", jar=_JAR)

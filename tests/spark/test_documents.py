@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import docstrings
 import pytest
 
 HERE = Path(__file__).resolve().parents[2]
@@ -77,7 +78,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Pat
     def session(page: Path) -> Session:
         delta = page.name in NEED_DELTA
         if delta not in begun:
-            begun[delta] = Session(tmp_path_factory.mktemp("pages"), environment(page))
+            begun[delta] = Session(tmp_path_factory.mktemp("pages"), environment(page) | {"PYTHONPATH": str(HERE / "tests")})
         return begun[delta]
 
     yield session
@@ -94,6 +95,22 @@ def environment(page: Path) -> dict[str, str]:
 )
 def test_page(tmp_path: Path, page: Path, sessions: Callable[[Path], Session]) -> None:
     sessions(page).run(program(page, tmp_path))
+
+
+@pytest.mark.slow
+def test_examples_of_docstrings(tmp_path: Path, sessions: Callable[[Path], Session]) -> None:
+    """Those that use Spark, each in an empty folder. tests/test_docstrings.py runs the others."""
+    names = [name for name, given in docstrings.documented().items() if docstrings.needs_spark(given)]
+    assert len(names) > 15
+    session = sessions(HERE / "docs" / "guide" / "queries.md")  # some examples need Delta, which the first session of a process brings
+    for name in names:
+        lines = [
+            "import docstrings, sparklog",
+            "sparklog.session(delta=True)",
+            f"assert not (found := docstrings.failures({name!r})), found",
+        ]
+        (tmp_path / "example.py").write_text("\n".join(lines), encoding="utf-8")
+        session.run(tmp_path / "example.py")
 
 
 @pytest.mark.soak

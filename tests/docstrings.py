@@ -1,0 +1,73 @@
+"""The public names of sparklog with their docstrings, and the log, the offset table and the consumers that their examples use."""
+
+import doctest
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+from handmade import TIME, Record, Topic
+
+import sparklog
+from sparklog import assignors, consumer, offsets
+
+MODULES: tuple[ModuleType, ...] = (sparklog, consumer, offsets, assignors)
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def documented() -> dict[str, Any]:
+    """Functions, classes, and what a class itself has, by name: `Log`, `Log.topics`, `partition_for`."""
+    found: dict[str, Any] = {}
+    for module in MODULES:
+        for name in module.__all__:
+            given = getattr(module, name)
+            if inspect.isfunction(given) or (inspect.isclass(given) and given.__module__.startswith("sparklog.")):
+                found[name] = given
+            if inspect.isclass(given):
+                found |= {f"{name}.{each}": member for each, member in _members(given)}
+    return found
+
+
+def _members(given: type) -> Iterator[tuple[str, Any]]:
+    for name, member in vars(given).items():
+        public = not name.startswith("_") or (name == "__init__" and member.__doc__ is not None)
+        if public and isinstance(member, FunctionType | property):
+            yield name, member
+
+
+def needs_spark(given: Any) -> bool:
+    """Whether the examples of a docstring use a Spark session."""
+    return "spark" in (given.__doc__ or "").partition("Example:")[2].lower()
+
+
+def failures(name: str) -> list[str]:
+    """Runs the example of a name in the current folder, which must be empty. Returns the differences from its output."""
+    found: list[str] = []
+    text = inspect.getdoc(documented()[name]) or ""
+    test = doctest.DocTest(doctest.DocTestParser().get_examples(text), world(name), name, None, 0, text)
+    doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=found.append)
+    return found
+
+
+def world(name: str) -> dict[str, Any]:
+    """The names that examples use. `events` is a root with 20 records, and the group `billing` in `offsets` has read 13 of them."""
+    topic = Topic(Path("events"), "orders", partitions=2)
+    made = [Record(b'{"cents": %d}' % (100 * n), b"customer-%d" % (n % 4), TIME + 1000 * n) for n in range(20)]
+    for partition in range(2):
+        topic.append([each for each in made if sparklog.partition_for(each.key, 2) == partition], partition)
+    table = offsets.OffsetTable("offsets", "events")
+    table.end("billing", table.begin("billing", {"orders": {0: 3, 1: 10}}))
+    names: dict[str, Any] = {"sparklog": sparklog, "log": sparklog.Log("events"), "topic": sparklog.Topic("events", "orders")}
+    names |= {"table": table, "TopicPartition": sparklog.TopicPartition}
+    if name.startswith(("Consumer.", "DeltaOutput")):
+        commits_by_itself = name.startswith("Consumer.")
+        given = {"group_id": "billing", "table": "offsets", "enable_auto_commit": commits_by_itself, "consumer_timeout_ms": 200}
+        names["consumer"] = sparklog.Consumer("events", "orders", auto_offset_reset="earliest", **given)
+    if name.startswith("DeltaOutput."):
+        names["output"] = consumer.DeltaOutput("sales", names["consumer"])
+    if name.startswith("GroupPlan"):
+        names["plan"] = table.plan("billing", 2, joining="consumer-3")
+    if name.startswith("Owner"):
+        names["owner"] = offsets.Owner(table, "billing")
+    return names
