@@ -59,7 +59,7 @@ _GAUGES = {
 """By name of a metric, its labels and its help."""
 
 
-class Metrics:
+class Exporter:
     """Reads the numbers of a root, and of the groups of an offset table. It only reads, and opens no data file."""
 
     def __init__(

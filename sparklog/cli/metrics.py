@@ -37,9 +37,9 @@ def metrics(
                sparklog metrics /data/events --table /data/offsets --listen 9308
     """
     if listen is None:
-        from sparklog.prometheus import Metrics
+        from sparklog.prometheus import Exporter
 
-        sys.stdout.write(Metrics(root, table).text().decode())
+        sys.stdout.write(Exporter(root, table).text().decode())
         return
     if not (address := _ADDRESS.fullmatch(listen)):
         raise typer.BadParameter(

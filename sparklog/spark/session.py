@@ -127,8 +127,8 @@ def configure(builder: SparkSession.Builder, *, delta: bool | str | os.PathLike[
         The builder.
 
     Raises:
-        CallError: SPARK_EXTRA if PySpark is not installed; CONNECTOR_MISSING if a session without the connector is running; DELTA_MISSING or DELTA_JARS if the wheel, the jar or the
-            extension of Delta is missing.
+        CallError: SPARK_EXTRA if PySpark is not installed; CONNECTOR_MISSING if a session without the connector is running; DELTA_MISSING
+            or DELTA_JARS if the wheel, the jar or the extension of Delta is missing.
         UpgradeError: SPARK_VERSION if PySpark has another version; DELTA_VERSION if jar and wheel of Delta have different versions.
 
     Example:

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sparklog.prometheus import CONTENT_TYPE, Metrics
+from sparklog.prometheus import CONTENT_TYPE, Exporter
 from sparklog.ui.guard import Guard
 from sparklog.ui.responses import answering
 from sparklog.ui.server import listen, require_local
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 
-def application(metrics: Metrics, hosts: Collection[str] = ()) -> Starlette:
+def application(metrics: Exporter, hosts: Collection[str] = ()) -> Starlette:
     """The path `/metrics` as an ASGI application, and nothing else. It obeys the rules of the page: see `Guard`."""
 
     def answer(request: Request) -> Response:
@@ -47,6 +47,6 @@ def serve_metrics(
         CallError: If the root does not exist, if other machines reach the host and `public` is not given, or if the port is in use.
     """
     require_local(host, public, "read the names and numbers of topics and groups")
-    metrics = Metrics(root, table, filesystem=filesystem)
+    metrics = Exporter(root, table, filesystem=filesystem)
     metrics.text()  # an error of the call ends the command
     listen(application(metrics, [*hosts, host]), host, port, ready and (lambda url: ready(f"{url}metrics")))

@@ -126,13 +126,13 @@ def test_names_of_groups_are_escaped(run, topic, table):
 
 def test_a_second_answer_opens_nothing_but_new_versions(topic, monkeypatch):
     """After the first answer, a topic costs three listings, and an open for each new version. No data file is ever opened."""
-    from sparklog.prometheus import Metrics
+    from sparklog.prometheus import Exporter
 
     opened, listed = [], []
     for name, calls in {"open": opened, "names": listed, "entries": listed}.items():
         real = getattr(LocalStore, name)
         monkeypatch.setattr(LocalStore, name, lambda self, file, real=real, calls=calls: calls.append(file) or real(self, file))
-    metrics = Metrics(topic.root)
+    metrics = Exporter(topic.root)
     first = parsed(metrics.text().decode())
     assert [file for file in opened if file.endswith(".log")] == []
     opened.clear()
@@ -187,9 +187,9 @@ def test_an_error_while_it_serves_is_a_status(topic, tmp_path):
     """Prometheus shows the target as down then."""
     from starlette.testclient import TestClient
 
-    from sparklog.prometheus import Metrics
+    from sparklog.prometheus import Exporter
     from sparklog.ui.metrics import application
 
-    client = TestClient(application(Metrics(topic.root, tmp_path / "typo")), base_url="http://127.0.0.1")
+    client = TestClient(application(Exporter(topic.root, tmp_path / "typo")), base_url="http://127.0.0.1")
     answer = client.get("/metrics")
     assert answer.status_code == 404 and "OFFSETS_TABLE_NOT_FOUND" in answer.text

@@ -257,8 +257,8 @@ public final class TopicStream {
   }
 
   /**
-   * The offsets of a micro-batch, as the newest states have them. The planned topics are read, also if the options no longer name them. Of
-   * a topic that is gone, or has been replaced, nothing is left to read.
+   * The offsets of a micro-batch, as the newest states have them. The planned topics are read, also if the options no longer name them.
+   * A topic that is gone, or has been replaced, has no record left to read.
    *
    * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, OFFSETS_OUT_OF_RANGE, OFFSETS_EXPIRED, QUERY_CHECKPOINT_CORRUPT
    */
