@@ -19,18 +19,27 @@ if TYPE_CHECKING:
 def jar() -> str:
     """Print the path of the connector's jar.
 
-    Example:  spark-submit --jars $(sparklog jar) job.py
+    Example:
+      spark-submit --jars $(sparklog jar) job.py
     """
     return path_of_jar()
 
 
 def conf() -> str:
-    """Print the connector's lines of spark-defaults.conf."""
+    """Print the connector's lines of spark-defaults.conf.
+
+    Example:
+      sparklog conf >> spark/conf/spark-defaults.conf
+    """
     return "\n".join(f"{name} {value}" for name, value in ({"spark.jars": path_of_jar()} | SETTINGS).items())
 
 
 def list_options() -> str:
-    """List the options of the format partlog."""
+    """List the options of the format partlog.
+
+    Example:
+      sparklog options
+    """
     return options.listing()
 
 
@@ -42,7 +51,8 @@ def class_archive(delete: bool = False) -> str:
 
     SPARKLOG_CLASS_ARCHIVE=off turns it off.
 
-    Example:  sparklog class-archive
+    Example:
+      sparklog class-archive
     """
     path = Path(path_of_jar())
     if delete:

@@ -115,7 +115,7 @@ _of_groups = typer.Typer(
     cls=_Groups,
     no_args_is_help=True,
     help="List the groups of a table, move or plan one.\n\n`sparklog groups ROOT` lists them.",
-    epilog="Example:  sparklog groups /data/events --table /data/offsets",
+    epilog="Example:  sparklog groups my-log -t my-offsets",
 )
 for panel, modules in _PANELS.items():
     for command in [each for module in modules for each in module.COMMANDS]:

@@ -41,7 +41,8 @@ def dump(
     A damaged batch is marked `isvalid: false`, its error goes to standard error, and the others are still printed. Then the exit status
     is 3.
 
-    Example:  sparklog dump /data/events orders -p 3 --print-data-log
+    Example:
+      sparklog dump my-log orders -p 0 --print-data-log
     """
     from sparklog.log.log import Log
 

@@ -30,9 +30,10 @@ _DURATION = re.compile(r"P(?=[\dT])(?:(\d{1,5})D)?(?:T(?=\d)(?:(\d{1,6})H)?(?:(\
 
 
 def groups(root: Root, at_table: Table, as_json: Json = False) -> None:
-    """List the groups of an offset table, and the position and lag of each.
+    """List the groups of a table, with their lag.
 
-    Example:  sparklog groups list /data/events --table /data/offsets
+    Example:
+      sparklog groups list my-log --table my-offsets
     """
     found = opened(at_table, root).summaries()
     answer(as_json, lambda: [_as_json(each) for each in found], lambda: found.display(None))
@@ -61,8 +62,9 @@ def lag(
     more, the exit status is 1, and one line on standard error names the partitions. In a partition without a position, all records count
     as unread. A partition whose topic was deleted or created again is always named.
 
-    Examples:  sparklog lag /data/events billing --table /data/offsets
-               sparklog lag /data/events billing --table /data/offsets --fail-above 10000 > /dev/null
+    Examples:
+      sparklog lag my-log billing -t my-offsets
+      sparklog lag my-log billing -t my-offsets --fail-above 10000
     """
     of = opened(at_table, root).group(group)
     _lag(of, as_json)
@@ -99,9 +101,12 @@ def _lag(group: GroupSnapshot, as_json: bool) -> None:
 
 
 def describe(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
-    """Show each partition of a group: its offsets and lag, and if members share the group, its owner and what it waits for.
+    """Show the offsets, lag and owner of each partition.
 
-    Example:  sparklog groups describe /data/events billing --table /data/offsets
+    Owners are shown if members share the group, and the member that a partition waits for.
+
+    Example:
+      sparklog groups describe my-log billing -t my-offsets
     """
     of = opened(at_table, root).group(group)
     shares = {(each.topic, each.partition): each for each in of.assignments()}
@@ -130,16 +135,19 @@ def delete(
     group: Group,
     at_table: Table,
     topics: Annotated[
-        list[str] | None, typer.Option("--topic", help="Only its positions in this topic; may be repeated.", show_default=False)
+        list[str] | None, typer.Option("--topic", help="Delete only positions in this topic. May be repeated.", show_default=False)
     ] = None,
-    execute: Annotated[bool, typer.Option("--execute", help="Delete it. Without it, only say so.")] = False,
+    execute: Annotated[bool, typer.Option("--execute", help="Delete it. Without --execute, only say so.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Also if the group is running.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Delete a group, or its positions in a topic. Its rows stay in the table, and do not count. A dry run unless --execute is given.
+    """Delete a group, or its positions in a topic.
 
-    Examples:  sparklog groups delete /data/events billing --table /data/offsets --execute
-               sparklog groups delete /data/events billing --table /data/offsets --topic orders --execute
+    Its rows stay in the table, and do not count. A dry run unless --execute is given.
+
+    Examples:
+      sparklog groups delete my-log billing -t my-offsets --execute
+      sparklog groups delete my-log billing -t my-offsets --topic orders --execute
     """
     of = opened(at_table, root)
     count = sum(topics is None or each.topic in topics for each in of.positions(group))
@@ -159,24 +167,32 @@ def reset(
     at_table: Table,
     topics: Annotated[
         list[str] | None,
-        typer.Option("--topic", help="Only this topic, or as t:0,2 only these partitions; may be repeated.", show_default=False),
+        typer.Option("--topic", help="Only this topic, or partitions of it, such as t:0,2. May be repeated.", show_default=False),
     ] = None,
     _all: Annotated[bool, typer.Option("--all-topics", help="All topics of the group; the default.", hidden=True)] = False,
     to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the log start offsets.")] = False,
     to_latest: Annotated[bool, typer.Option("--to-latest", help="To the end offsets.")] = False,
-    to_current: Annotated[bool, typer.Option("--to-current", help="Where it is, if that can still be read.")] = False,
-    to_datetime: Annotated[str | None, typer.Option("--to-datetime", help="To the first records since.", show_default=False)] = None,
+    to_current: Annotated[
+        bool, typer.Option("--to-current", help="To the present offsets; to the log start offset if those have expired.")
+    ] = False,
+    to_datetime: Annotated[
+        str | None, typer.Option("--to-datetime", help="To the first records at or after this time.", show_default=False)
+    ] = None,
     by_duration: Annotated[
-        str | None, typer.Option("--by-duration", help="To the first records of the last PT1H30M, P7D, …", show_default=False)
+        str | None,
+        typer.Option("--by-duration", help="To the first records of this time before now, such as PT1H30M or P7D.", show_default=False),
     ] = None,
     to_offset: Annotated[int | None, typer.Option("--to-offset", help="To this offset; needs --topic.", show_default=False)] = None,
     shift_by: Annotated[
         int | None, typer.Option("--shift-by", help="By this number of offsets; a negative one goes back.", show_default=False)
     ] = None,
     from_file: Annotated[
-        Path | None, typer.Option("--from-file", help="To those of a file.", exists=True, dir_okay=False, show_default=False)
+        Path | None,
+        typer.Option(
+            "--from-file", help="To the offsets of a file, as `groups export` writes it.", exists=True, dir_okay=False, show_default=False
+        ),
     ] = None,
-    execute: Annotated[bool, typer.Option("--execute", help="Move the group. Without it, only say so.")] = False,
+    execute: Annotated[bool, typer.Option("--execute", help="Move the group. Without --execute, only say so.")] = False,
     _dry: Annotated[bool, typer.Option("--dry-run", help="Only say what would be moved; the default.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Also if the group is running: its owner is then fenced.")] = False,
     as_json: Json = False,
@@ -185,8 +201,9 @@ def reset(
 
     It does so as kafka-consumer-groups.sh --reset-offsets. A dry run unless --execute is given.
 
-    Examples:  sparklog reset /data/events billing -t /data/offsets --to-datetime 2026-11-23
-               sparklog reset /data/events billing -t /data/offsets --shift-by -100 --execute
+    Examples:
+      sparklog reset my-log billing -t my-offsets --to-datetime 2023-11-14
+      sparklog reset my-log billing -t my-offsets --shift-by -5 --execute
     """
     given = [to_earliest or None, to_latest or None, to_current or None, to_datetime, by_duration, to_offset, shift_by, from_file]
     if sum(each is not None for each in given) != 1:
@@ -219,9 +236,12 @@ def export(
     at_table: Table,
     as_json: Annotated[bool, typer.Option("--json", help="The JSON of kafka-delete-records.sh in place of CSV.")] = False,
 ) -> None:
-    """Print the positions of a group as CSV, as kafka-consumer-groups.sh --export does, which `groups import` and Kafka's tools take.
+    """Print the positions of a group as CSV.
 
-    Example:  sparklog groups export /data/events billing --table /data/offsets > billing.csv
+    The CSV is that of kafka-consumer-groups.sh --export. `sparklog groups import` and Kafka's tools read it.
+
+    Example:
+      sparklog groups export my-log billing -t my-offsets > billing.csv
     """
     sys.stdout.write(opened(at_table, root).export(group, "json" if as_json else "csv"))
 
@@ -231,13 +251,16 @@ def import_(
     group: Group,
     from_file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="CSV, or JSON if it ends in .json.")],
     at_table: Table,
-    execute: Annotated[bool, typer.Option("--execute", help="Move the group. Without it, only say so.")] = False,
+    execute: Annotated[bool, typer.Option("--execute", help="Move the group. Without --execute, only say so.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Also if the group is running.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Move a group, which need not exist yet, to the offsets that `groups export` or Kafka's tools wrote. A dry run unless --execute.
+    """Move a group to the offsets of a file.
 
-    Example:  sparklog groups import /data/events billing billing.csv --table /data/offsets --execute
+    The group need not exist. `sparklog groups export` and Kafka's tools write such files. A dry run unless --execute is given.
+
+    Example:
+      sparklog groups import my-log billing billing.csv -t my-offsets --execute
     """
     _moved(group, _loaded(opened(at_table, root), group, from_file, execute=execute, force=force), execute=execute, as_json=as_json)
 
@@ -248,13 +271,16 @@ def carry(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic that the group has read.")],
     to: Annotated[str, typer.Option("--to", help="The topic that was rebuilt from it.", show_default=False)],
     at_table: Table,
-    execute: Annotated[bool, typer.Option("--execute", help="Move the group. Without it, only say so.")] = False,
+    execute: Annotated[bool, typer.Option("--execute", help="Move the group. Without --execute, only say so.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Also if the group is running.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Carry a group over to a topic that `sparklog rebuild` made. It misses no record, and may read some again. A dry run unless --execute.
+    """Move a group on to a topic that was rebuilt.
 
-    Example:  sparklog groups carry /data/events billing orders --to orders16 --table /data/offsets --execute
+    `sparklog rebuild` makes such a topic. The group misses no record, and may read some again. A dry run unless --execute is given.
+
+    Example:
+      sparklog groups carry my-log billing orders --to orders16 -t my-offsets
     """
     moves = opened(at_table, root).carry(group, topic, to, dry_run=not execute, force=force)
     _moved(group, moves, execute=execute, as_json=as_json)

@@ -37,16 +37,18 @@ def consume(
         bool, typer.Option("--from-beginning", help="Begin partitions without a position at their first record, not at the end.")
     ] = False,
     session_ms: Annotated[
-        int, typer.Option("--session-timeout-ms", min=1, help="After how long without a heartbeat others take its partitions.")
+        int, typer.Option("--session-timeout-ms", min=1, help="Time without a heartbeat after which other members take the partitions.")
     ] = 45_000,
-    heartbeat_ms: Annotated[int, typer.Option("--heartbeat-interval-ms", min=1, help="How often it writes a heartbeat.")] = 5_000,
+    heartbeat_ms: Annotated[int, typer.Option("--heartbeat-interval-ms", min=1, help="Time between two heartbeats.")] = 5_000,
     as_json: Json = False,
 ) -> None:
-    """Read topics as a member of a group, and print each record, until you interrupt it: as kafka-console-consumer.sh --group does.
+    """Read topics as a member of a group.
 
-    Start it several times, and the members share the partitions. Standard error says which come and go.
+    It prints each record until you interrupt it, as kafka-console-consumer.sh --group does. Start it several times, and the members
+    share the partitions. Standard error names the partitions that come and go.
 
-    Example:  sparklog groups consume /data/events billing orders --table /data/offsets --from-beginning
+    Example:
+      sparklog groups consume my-log shop orders -t my-offsets
     """
     import sys
 
@@ -86,9 +88,12 @@ def consume(
 
 
 def members(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
-    """Show the members of a group: where they run, what each owns, waits for and gives up.
+    """Show the members of a group, and their partitions.
 
-    Example:  sparklog groups members /data/events billing --table /data/offsets
+    A partition is owned, or waited for, or given up.
+
+    Example:
+      sparklog groups members my-log billing -t my-offsets
     """
     found = opened(at_table, root).members(group)
 
@@ -99,9 +104,12 @@ def members(root: Root, group: Group, at_table: Table, as_json: Json = False) ->
 
 
 def history(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
-    """Show every change of a group: when and why members came and went, owners and resets, and how many partitions moved.
+    """Show every change of a group, with its reason.
 
-    Example:  sparklog groups history /data/events billing --table /data/offsets
+    Members come and go, owners begin and end, and resets move the group. Each change has the number of partitions that moved.
+
+    Example:
+      sparklog groups history my-log billing -t my-offsets
     """
     found = opened(at_table, root).changes(group)
     answer(as_json, lambda: [{**vars(each), "at": millis(each.at)} for each in found], lambda: found.display(None), ["number", "owned"])
@@ -114,13 +122,15 @@ def doctor(
     watch_s: Annotated[float, typer.Option("--watch", min=0, help="The longest time to watch the group, in seconds.")] = 30,
     as_json: Json = False,
 ) -> int:
-    """Find the reasons why a group is stuck or slow, each with its place and its remedy. Nothing is changed.
+    """Find out why a group is stuck or slow.
 
-    The command ends when each member gave a sign of life, no partition is on its way to another member, and a commit came for each
-    partition that others wait for at a re-route. The exit status is 1 if the group, or a part of it, stands still.
+    Each reason has its place and its remedy. Nothing is changed. The command ends when each member gave a sign of life, no partition is on
+    its way to another member, and a commit came for each partition that others wait for at a re-route. The exit status is 1 if the
+    group, or a part of it, stands still.
 
-    Examples:  sparklog groups doctor /data/events billing --table /data/offsets
-               sparklog groups doctor /data/events billing --table /data/offsets --watch 5 --json
+    Examples:
+      sparklog groups doctor my-log billing -t my-offsets
+      sparklog groups doctor my-log billing -t my-offsets --watch 5 --json
     """
     found = opened(at_table, root).doctor(group, watch_s=watch_s)
     findings = [vars(each) for each in found]
@@ -133,10 +143,16 @@ def plan(
     group: Group,
     at_table: SomeTable = None,
     topics: Annotated[
-        list[str] | None, typer.Option("--topic", help="A topic that it reads; by default those of its positions.", show_default=False)
+        list[str] | None,
+        typer.Option(
+            "--topic", help="A topic that the group reads. May be repeated. By default the topics of its positions.", show_default=False
+        ),
     ] = None,
     count: Annotated[
-        int | None, typer.Option("--members", min=1, help="So many members: consumer-1, consumer-2, ….", show_default=False)
+        int | None,
+        typer.Option(
+            "--members", min=1, help="Plan for this number of members, named consumer-1, consumer-2 and so on.", show_default=False
+        ),
     ] = None,
     named: Annotated[list[str] | None, typer.Option("--member", help="A member of this name; may be repeated.", show_default=False)] = None,
     joining: Annotated[
@@ -154,15 +170,14 @@ def plan(
     ] = "count",
     as_json: Json = False,
 ) -> None:
-    """Show what an assignor would give to the members of a group, and what would move if some join or leave. Nothing is changed.
+    """Plan who gets which partition, as members come and go.
 
-    By default it is about the members that the group has. With --members or --member they, and the group, need not exist. A group
-    without positions needs --topic.
+    Nothing is changed. By default the plan is for the members that the group has. With --members or --member, neither these members nor
+    the group need exist. A group without positions needs --topic.
 
-    Examples:  sparklog groups plan /data/events billing -t /data/offsets --with host4
-               sparklog groups plan /data/events billing -t /data/offsets --members 3
-               sparklog groups plan /data/events billing --topic orders --member host1 --member host2 --with host3
-               sparklog groups plan /data/events billing -t /data/offsets --members 3 --without consumer-2 --weight lag
+    Examples:
+      sparklog groups plan my-log billing -t my-offsets --members 2
+      sparklog groups plan my-log new --topic orders --member a --with b
     """
     if count is not None and named:
         raise typer.BadParameter("give --members, a number, or --member, once for each")

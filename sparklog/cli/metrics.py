@@ -33,8 +33,9 @@ def metrics(
 
     With --listen, Prometheus can ask for them. Only this machine can ask, unless you give a HOST and --public.
 
-    Examples:  sparklog metrics /data/events --table /data/offsets
-               sparklog metrics /data/events --table /data/offsets --listen 9308
+    Examples:
+      sparklog metrics my-log -t my-offsets
+      sparklog metrics my-log -t my-offsets --listen 9308
     """
     if listen is None:
         from sparklog.prometheus import Exporter

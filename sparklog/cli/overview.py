@@ -28,13 +28,14 @@ def show(group: TyperGroup, panels: Sequence[str], about: Sequence[str], more: S
 
     lines = [Text(line, "bold" if number == 0 else "") for number, line in enumerate(about)]
     first, second = (max(map(len, words)) + 2 for words in (panels, group.commands))
+    lines.append(Text())
     for panel in panels:
-        lines.append(Text())
+        label = panel
         for name, command in group.commands.items():
             if getattr(command, "rich_help_panel", None) == panel:
-                shown = panel if not lines[-1] else ""
                 summary = (command.help or "").split("\n")[0]
-                lines.append(Text.assemble((shown.ljust(first), "bold"), (name.ljust(second), "cyan"), summary))
+                lines.append(Text.assemble((label.ljust(first), "bold"), (name.ljust(second), "cyan"), summary))
+                label = ""
     console = Console(highlight=False)
     for line in [*lines, Text(), *map(Text, more)]:
         console.print(line, soft_wrap=True)

@@ -54,7 +54,7 @@ TopicName = Annotated[str, typer.Argument(metavar="TOPIC", help="The name of the
 Group = Annotated[str, typer.Argument(metavar="GROUP", help="The name of the group.", show_default=False, autocompletion=_groups)]
 Topics = Annotated[
     list[str] | None,
-    typer.Argument(metavar="TOPIC", help="These topics; all by default.", show_default=False, autocompletion=_topics),
+    typer.Argument(metavar="TOPIC", help="The topics; by default all.", show_default=False, autocompletion=_topics),
 ]
 Config = Annotated[
     list[str] | None,
@@ -65,16 +65,14 @@ Config = Annotated[
 Json = Annotated[bool, typer.Option("--json", "-J", help="Print JSON.")]
 Partitions = Annotated[
     Numbers | None,
-    typer.Option(
-        "--partition", "-p", help="Only this partition, or as 0,2 only these.", parser=numbers, metavar="N[,N]", show_default=False
-    ),
+    typer.Option("--partition", "-p", help="Only these partitions, such as 3 or 0,2.", parser=numbers, metavar="N[,N]", show_default=False),
 ]
 Key = Annotated[
     str | None,
     typer.Option(
         "--key",
         "-k",
-        help="Only records with this key, as UTF-8, from all partitions that may hold it, or from that of -p.",
+        help="Only records with this key, from all partitions that may hold it, or from those of -p.",
         show_default=False,
     ),
 ]

@@ -41,19 +41,19 @@ def produce(
     topic: TopicName,
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="Its lines; standard input without it.", exists=True, dir_okay=False, show_default=False),
+        typer.Argument(metavar="[FILE]", help="The file; by default standard input.", exists=True, dir_okay=False, show_default=False),
     ] = None,
     separator: Annotated[
         str | None, typer.Option("--key-separator", "-K", help="The text between key and value of a line.", show_default=False)
     ] = None,
     null: Annotated[bool, typer.Option("--null", "-Z", help="An empty key or value is null.")] = False,
     partition: Annotated[
-        int | None, typer.Option("--partition", "-p", help="All records to this partition.", min=0, max=2**31 - 1, show_default=False)
+        int | None, typer.Option("--partition", "-p", help="Write all records to this partition.", min=0, max=2**31 - 1, show_default=False)
     ] = None,
     config: Config = None,
     commit_records: Annotated[int, typer.Option("--commit-records", help="Commit after this number of records.", min=1)] = 10_000,
     commit_seconds: Annotated[
-        float, typer.Option("--commit-seconds", help="Or when the oldest record that was read has waited as long.", min=0.0)
+        float, typer.Option("--commit-seconds", help="Commit this many seconds after the first record.", min=0.0)
     ] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", "-J", help="Each line is an object, in the form that cat --json prints.")] = False,
 ) -> None:
@@ -64,8 +64,9 @@ def produce(
     --json, a line may have key, value, headers, partition and timestamp; topic and offset do not count. A line that is wrong ends the
     command: the lines before it are committed. Ctrl-C commits what was read, and ends; a second one ends at once.
 
-    Examples:  sparklog produce ROOT orders -K : < orders.txt
-               sparklog cat ROOT orders --json | sparklog produce ROOT copy --json -X partitions=8
+    Examples:
+      echo customer-7:hello | sparklog produce my-log orders -K :
+      sparklog produce my-log orders -K : -X partitions=4 < orders.txt
     """
     if as_json and (separator is not None or null):
         raise typer.BadParameter("--json goes without -K and -Z: a line says itself what its key is, and what is null")

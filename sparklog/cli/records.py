@@ -29,7 +29,8 @@ Count = Annotated[int, typer.Option("--max-messages", "-n", "-c", help="How many
 def head(root: Root, topic: TopicName, n: Count = 10, partition: Partitions = None, key: Key = None, as_json: Json = False) -> None:
     """Show the first records, partition by partition.
 
-    Example:  sparklog head /data/events orders -n 3 -p 0
+    Example:
+      sparklog head my-log orders -n 3 -p 0
     """
     from sparklog.log.log import Log
 
@@ -50,8 +51,9 @@ def tail(
 
     The last ones by time are shown, in that order. Partitions that are added are followed too, unless -p is given.
 
-    Examples:  sparklog tail /data/events orders -n 20
-               sparklog tail /data/events orders -f
+    Examples:
+      sparklog tail my-log orders -n 20
+      sparklog tail my-log orders -f
     """
     from sparklog.log.log import Log
 
@@ -170,7 +172,7 @@ def cat(
         str,
         typer.Option("--format", "-f", help="text, json, csv, arrow, parquet, or a format as kcat's: '%t %p %o %k %s %T %h %K %S\\n'."),
     ] = "text",
-    output: Annotated[Path | None, typer.Option("--output", "-O", help="Into this file.", show_default=False)] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-O", help="Write into this file.", show_default=False)] = None,
     as_json: Json = False,
     _to_end: Annotated[bool, typer.Option("-e", help="End at the end offset; it always does.", hidden=True)] = False,
 ) -> None:
@@ -179,10 +181,11 @@ def cat(
     To a pipe or a file, values are printed byte by byte; in a terminal, what is not printable becomes an escape. Times are ISO 8601,
     in UTC without a zone, or milliseconds since 1970-01-01 UTC.
 
-    Examples:  sparklog cat /data/events orders -p 3 -o -100
-               sparklog cat /data/events orders --from 2026-11-23T00:00:00Z -f '%o %k %s\\n'
-               sparklog cat /data/events orders -k customer-7 --json | jq .value
-               sparklog cat /data/events orders -f parquet -O orders.parquet
+    Examples:
+      sparklog cat my-log orders -p 0 -o -5
+      sparklog cat my-log orders --from 2023-11-14 -f '%o %k %s\\n'
+      sparklog cat my-log orders -k customer-7 --json | jq .value
+      sparklog cat my-log orders -f parquet -O orders.parquet
     """
     from sparklog import arguments
     from sparklog.cli import formats

@@ -22,8 +22,9 @@ def topics(root: Root, as_json: Json = False) -> None:
     The newest commit of each is shown, too.
     A topic that cannot be read shows its error; `sparklog verify` says more.
 
-    Examples:  sparklog topics /data/events
-               sparklog topics /data/events --json | jq '.[].topic'
+    Examples:
+      sparklog topics my-log
+      sparklog topics my-log --json | jq '.[].topic'
     """
     from sparklog.log.log import Log
 
@@ -73,8 +74,9 @@ def describe(
     `--slots`, about 1,000 of the newest records of each partition are read, of at most 32 partitions: which slots they have keys in, and
     which keys.
 
-    Examples:  sparklog describe /data/events orders --slots
-               sparklog describe /data/events orders --json
+    Examples:
+      sparklog describe my-log orders --slots
+      sparklog describe my-log orders --json
     """
     from sparklog.errors import SparklogError
     from sparklog.log.log import Log
@@ -150,7 +152,8 @@ def _waiting(about: dict[str, Any]) -> str:
 def segments(root: Root, topic: TopicName, partition: Partitions = None, as_json: Json = False) -> None:
     """List the segments of a topic, and their data files.
 
-    Example:  sparklog segments /data/events orders -p 3
+    Example:
+      sparklog segments my-log orders -p 0
     """
     from sparklog.log.log import Log
 
@@ -173,7 +176,8 @@ def commits(
 
     The newest is the last. Each is shown with what it added or removed.
 
-    Example:  sparklog commits /data/events orders -n 20
+    Example:
+      sparklog commits my-log orders -n 20
     """
     from sparklog.log.log import Log
 
@@ -197,7 +201,8 @@ def keys(
     A key is in other partitions too if its records were written to a partition that the caller chose, or before partitions were added.
     Where that can be, these partitions are read as well.
 
-    Example:  sparklog keys /data/events orders customer-7
+    Example:
+      sparklog keys my-log orders customer-7
     """
     from sparklog.log.log import Log
 
@@ -240,7 +245,8 @@ def stats(root: Root, topic: TopicName, partition: Partitions = None, as_json: J
 
     The time range and the compression of each partition are shown, too. It reads all records.
 
-    Example:  sparklog stats /data/events orders
+    Example:
+      sparklog stats my-log orders
     """
     from sparklog.log.log import Log
 

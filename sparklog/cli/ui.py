@@ -29,7 +29,8 @@ def ui(
 
     Only this machine can open the page, unless you give --host and --public.
 
-    Example:  sparklog ui /data/events --table /data/offsets
+    Example:
+      sparklog ui my-log -t my-offsets
     """
     from sparklog.ui import serve
     from sparklog.ui.server import is_local

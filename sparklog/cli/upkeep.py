@@ -20,18 +20,18 @@ from sparklog.errors import SparklogError
 from sparklog.show.display import Display, counted
 
 _EXAMPLES = {
-    "add_partitions": ["ROOT orders --partitions 16 --dry-run", "ROOT orders --partitions 16"],
-    "close_partitions": ["ROOT orders --partitions 3,4"],
-    "reroute": ["ROOT orders --weights 0:2,3:1 --dry-run", 'ROOT orders --weights \'{"0":2,"3":1}\''],
-    "move_slots": ["ROOT orders --moves 17:3,99:3 --dry-run"],
-    "rebuild": ["ROOT orders --to orders16 --partitions 16 --dry-run", "ROOT orders --to orders16 --partitions 16"],
-    "delete_records": ["ROOT orders --offsets 0:100,1:-1", 'ROOT orders --offsets \'{"0":100,"1":-1}\' --execute'],
-    "delete_topic": ["ROOT orders", "ROOT orders --execute"],
-    "merge": ["ROOT orders --rebatch", "ROOT --dry-run"],
-    "expire": ["ROOT", "ROOT orders --retention-ms 7d --execute"],
-    "vacuum": ["ROOT", "ROOT --older-than 2d --execute"],
-    "publish": ["ROOT orders"],
-    "export": ["ROOT orders --to /backup/orders"],
+    "add_partitions": ["my-log orders --partitions 16 --dry-run", "my-log orders --partitions 16"],
+    "close_partitions": ["my-log orders --partitions 1"],
+    "reroute": ["my-log orders --weights 0:2,1:1 --dry-run", 'my-log orders --weights \'{"0":2,"1":1}\''],
+    "move_slots": ["my-log orders --moves 17:1,99:1 --dry-run"],
+    "rebuild": ["my-log orders --to orders16 --partitions 16 --dry-run", "my-log orders --to orders16 --partitions 16"],
+    "delete_records": ["my-log orders --offsets 0:10,1:-1", 'my-log orders --offsets \'{"0":10,"1":-1}\' --execute'],
+    "delete_topic": ["my-log orders", "my-log orders --execute"],
+    "merge": ["my-log orders --rebatch", "my-log --dry-run"],
+    "expire": ["my-log", "my-log orders --retention-ms 7d --execute"],
+    "vacuum": ["my-log", "my-log --older-than 2d --execute"],
+    "publish": ["my-log orders"],
+    "export": ["my-log orders --to orders-copy"],
 }
 """By procedure, the words after the command of its examples. A procedure that is not here has a command of another kind."""
 _LOSES = {"delete_records", "delete_topic", "expire", "vacuum"}
@@ -148,7 +148,7 @@ def _command(procedure: Procedure) -> Callable[..., None]:
         annotations[each.name] = (annotation, inspect.Parameter.empty if required else False if each.type == "boolean" else None)
     if careful:
         annotations["execute"] = (
-            Annotated[bool, typer.Option("--execute", help="Do it. Without it, only say what would be deleted.")],
+            Annotated[bool, typer.Option("--execute", help="Do it. Without --execute, only show the outcome.")],
             False,
         )
     annotations["as_json"] = (Json, False)
@@ -165,11 +165,11 @@ def _command(procedure: Procedure) -> Callable[..., None]:
         _answer(procedure.name.replace("_", " "), procedure.columns, rows, given.get("dry_run"), to_do_it, as_json=as_json)
 
     words = procedure.command()
-    examples = [f"{'Examples' if len(_EXAMPLES[procedure.name]) > 1 else 'Example'}:  "] + [" " * 11] * len(_EXAMPLES[procedure.name])
-    lines = [f"{lead}sparklog {words} {line}" for lead, line in zip(examples, _EXAMPLES[procedure.name], strict=False)]
+    given = _EXAMPLES[procedure.name]
+    examples = "\n".join([f"Example{'s' * (len(given) > 1)}:", *(f"  sparklog {words} {line}" for line in given)])
     dry = "A dry run unless --execute is given. " if careful else ""
     command.__name__ = procedure.name
-    command.__doc__ = f"{procedure.summary}\n\n{procedure.in_shell()}\n\n{dry}It starts Spark.\n\n" + "\n".join(lines)
+    command.__doc__ = f"{procedure.summary}\n\n{procedure.in_shell()}\n\n{dry}It starts Spark.\n\n{examples}"
     command.__annotations__ = {name: annotation for name, (annotation, _) in annotations.items()}
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # typer reads it
         [
@@ -193,7 +193,7 @@ def move_keys(
     topic: TopicName,
     key: Annotated[list[str], typer.Option("--key", metavar="KEY", help="The key, as UTF-8. May be repeated.", show_default=False)],
     partition: Annotated[int, typer.Option("--partition", help="Where they go. It must be open.", show_default=False)],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the outcome, and change nothing.")] = False,
     as_json: Json = False,
 ) -> None:
     """Move keys, with their slots, to a partition.
@@ -202,8 +202,9 @@ def move_keys(
     records have them, of about 32 MiB. Many keys in one call are one change. It starts Spark, and does what `sparklog move-slots` does for
     slots that are given as numbers.
 
-    Examples:  sparklog move-keys ROOT orders --key customer-7 --partition 3
-               sparklog move-keys ROOT orders --key a --key b --partition 3 --dry-run
+    Examples:
+      sparklog move-keys my-log orders --key customer-7 --partition 1
+      sparklog move-keys my-log orders --key customer-7 --partition 1 --dry-run
     """
     # Spark takes texts of UTF-8 alone, and a key may be any bytes.
     moves = {os.fsencode(each): partition for each in key}
@@ -217,7 +218,7 @@ def suggest_moves(
     max_moves: Annotated[
         int, typer.Option("--max-moves", metavar="NUMBER", help="How many slots may move at most.", min=0, max=65_536)
     ] = 100,
-    execute: Annotated[bool, typer.Option("--execute", help="Do it. Without it, only say what would be done.")] = False,
+    execute: Annotated[bool, typer.Option("--execute", help="Do it. Without --execute, only show the moves.")] = False,
     as_json: Json = False,
 ) -> None:
     """Level partitions whose keys are not equally busy.
@@ -227,8 +228,9 @@ def suggest_moves(
     Streams and consumers read each key in order nevertheless. Only --execute starts Spark; it does what `sparklog move-slots` does. Writes
     that were planned before are refused then.
 
-    Examples:  sparklog suggest-moves ROOT orders
-               sparklog suggest-moves ROOT orders --max-moves 20 --execute
+    Examples:
+      sparklog suggest-moves my-log orders
+      sparklog suggest-moves my-log orders --max-moves 20 --execute
     """
     from sparklog.log.log import Log
 
@@ -262,17 +264,18 @@ def create(
     root: Root,
     topic: TopicName,
     config: Config = None,
-    partitions: Annotated[int | None, typer.Option("--partitions", help="As -X partitions=NUMBER.", min=1, show_default=False)] = None,
+    partitions: Annotated[int | None, typer.Option("--partitions", help="The number of partitions.", min=1, show_default=False)] = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Do nothing if the topic exists.")] = False,
     as_json: Json = False,
 ) -> None:
     """Create a topic without records.
 
     A consumer or a stream of it can then start before the first write. It starts Spark. A write creates its topic by itself. An option
-    that counts milliseconds may have a unit, as 7d, and one that counts bytes too, as 10g. `sparklog options` lists all.
+    that counts milliseconds may have a unit, such as 7d, and one that counts bytes too, such as 10g. `sparklog options` lists all.
 
-    Examples:  sparklog create ROOT orders --partitions 4
-               sparklog create ROOT orders -X partitions=4 -X retention.ms=7d --if-not-exists
+    Examples:
+      sparklog create my-log orders --partitions 4
+      sparklog create my-log orders -X retention.ms=7d --if-not-exists
     """
     from sparklog import arguments
     from sparklog.log.log import Log
@@ -319,11 +322,12 @@ def config(
 ) -> None:
     """Show the configuration of a topic, or change it.
 
-    A change holds for later writes, and for what follows them. Only a change starts Spark. partitions and partitioner cannot be changed
-    so. An option that counts milliseconds may have a unit, as 7d, and one that counts bytes too, as 10g. `sparklog options` lists all.
+    A change holds for later writes and their upkeep. Only a change starts Spark. partitions and partitioner cannot be changed. An option
+    that counts milliseconds may have a unit, such as 7d, and one that counts bytes too, such as 10g. `sparklog options` lists all.
 
-    Examples:  sparklog config ROOT orders
-               sparklog config ROOT orders --add retention.ms=7d --add compression.type=zstd
+    Examples:
+      sparklog config my-log orders
+      sparklog config my-log orders --add retention.ms=7d,segment.bytes=256m
     """
     changes = key_values((pair for each in add or () for pair in each.split(",")), "--add")
     _configure(root, topic, changes, None, as_json=as_json)
@@ -332,9 +336,11 @@ def config(
 def retention(
     root: Root,
     topic: TopicName,
-    ms: Annotated[str | None, typer.Option("--ms", help="Set retention.ms, as 604800000 or 7d; -1 keeps all.", show_default=False)] = None,
+    ms: Annotated[
+        str | None, typer.Option("--ms", help="Set retention.ms, such as 604800000 or 7d; -1 keeps all.", show_default=False)
+    ] = None,
     size: Annotated[
-        str | None, typer.Option("--bytes", help="Set retention.bytes of each partition, as 10g; -1 keeps all.", show_default=False)
+        str | None, typer.Option("--bytes", help="Set retention.bytes of each partition, such as 10g; -1 keeps all.", show_default=False)
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -342,8 +348,9 @@ def retention(
 
     Only a change starts Spark. Writes delete what retention lets go with each checkpoint; `sparklog expire` does it at once.
 
-    Examples:  sparklog retention ROOT orders
-               sparklog retention ROOT orders --ms 7d --bytes 10g
+    Examples:
+      sparklog retention my-log orders
+      sparklog retention my-log orders --ms 7d --bytes 10g
     """
     given = {"retention.ms": ms, "retention.bytes": size}
     _configure(root, topic, {key: value for key, value in given.items() if value is not None}, tuple(given), as_json=as_json)

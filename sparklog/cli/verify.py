@@ -29,9 +29,10 @@ def verify(
     A finding says what is wrong, where, what it costs, and how to fix it.
     It only reads, and may run beside writers. The exit status is 1 if something is wrong.
 
-    Examples:  sparklog verify /data/events
-               sparklog verify /data/events orders --quick
-               sparklog verify /data/events --json
+    Examples:
+      sparklog verify my-log
+      sparklog verify my-log orders --quick
+      sparklog verify my-log --json
     """
     from sparklog.log.log import Log
 

@@ -39,7 +39,7 @@ def test_a_procedure_has_its_command_and_a_parameter_its_option(procedure):
     if procedure.name in OF_OTHER_KINDS:
         return
     assert command.help.startswith(f"{procedure.summary}\n\n{procedure.in_shell()}")
-    assert f"sparklog {command.name} ROOT" in command.help
+    assert f"sparklog {command.name} my-log" in command.help
     found = {each.name: each for each in command.params}
     for parameter in procedure.parameters:
         option = found[parameter.name]
