@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--writes", type=int, default=1000, help="the number of writes in the case commits")
     parser.add_argument("--cores", default="fewer,more", help="whether the cases by-key have fewer cores than partitions, more, or both")
     parser.add_argument("--before", type=Path, help="the folder of an earlier version, to be measured beside this one in consumer-calls")
-    parser.add_argument("--discard", action="store_true", help="only print; do not change results.ndjson and docs/performance.md")
+    parser.add_argument("--discard", action="store_true", help="only print; do not change results.ndjson and its pages")
     parser.add_argument("--beside", default="", help="what else the machine does, to be kept with the figures")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--folder", type=Path, help="a folder in which the data is kept; default: a temporary folder")

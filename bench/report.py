@@ -1,4 +1,4 @@
-"""docs/performance.md, made of the newest line of each case in results.ndjson: `python -m bench.report`."""
+"""docs/performance.md and RESULTS.md, made of the newest line of each case in results.ndjson: `python -m bench.report`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ RUNS_SHOWN = 5
 # A case as `Bench` keeps it, from JSON.
 Line: TypeAlias = dict[str, Any]
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+ALL_CASES = Path(__file__).parent / "RESULTS.md"
 
 # The fields of a line that are no figures.
 CIRCUMSTANCES = ("case", "at", "commit", "spark", "python", "cores", "master", "beside")
@@ -51,11 +52,12 @@ SHORT = (
 )
 TITLE = """# Performance
 
-Made by `make bench` from `bench/results.ndjson`; do not edit.
+How fast is sparklog, beside the formats that you would use in its place? `make bench` measures it, and makes this page from
+`bench/results.ndjson`. [All results](../bench/RESULTS.md) has every case, with seconds, processor time and bytes.
 
 ## In short
 
-How many times as fast as its peer partlog is, in the same process and the same run:
+A ratio of 2 means that partlog is twice as fast as its peer, in the same process and the same run:
 
 | case | peer | ratio | of five runs |
 | --- | --- | ---: | ---: |
@@ -100,6 +102,19 @@ Streams:
   partitions, one data file an epoch), and is loaded once, from a checkpoint, in 2.2 s of CPU. To see that nothing
   was committed since takes two looks at names, 10 to 14 µs of CPU, and reads nothing. `StateMemoryTest` prints these
   figures; they are of Java 17, its first seconds.
+"""
+RESULTS_TITLE = """# Results of the benchmarks
+
+Made by `make bench` from `bench/results.ndjson`; do not edit. [Performance](../docs/performance.md) says how each case is measured.
+
+## All cases
+
+"""
+TIMES = """| case | records | side | seconds: median (least to most) | CPU seconds | M records/s | ratio | of five runs |
+| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |
+"""
+SINGLE = """
+## Merging and groups
 
 Merging, of 5,000,000 records, in one run of the case `tidy` on an idle machine of 2 cores:
 
@@ -124,12 +139,6 @@ ran beside, so times are upper bounds):
 * 100,000 commits of one position to a table, of which the last 1,000 were made one by one and the others in bulk, are 335,540 bytes of
   rows after maintenance, which takes 0.09 s; the positions of the group take 0.08 s. Maintenance deletes files that were replaced
   an hour before, and Delta's own log is kept for an hour: before it the table took 14.5 MB, with 1,156 files in the log.
-
-## All cases
-
-"""
-TIMES = """| case | records | side | seconds: median (least to most) | CPU seconds | M records/s | ratio | of five runs |
-| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |
 """
 OF_STORES = """
 ## HDFS and S3
@@ -159,37 +168,38 @@ Bytes on disk: all files that remain after a write.
 
 
 def write() -> None:
-    """Writes the page."""
-    PAGE.write_text(page(), encoding="utf-8")
+    """Writes the pages."""
+    for page, text in pages().items():
+        page.write_text(text, encoding="utf-8")
 
 
-def page() -> str:
-    """The page, as the results now are."""
-    lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+def pages() -> dict[Path, str]:
+    """The pages, as the results now are."""
     runs: dict[str, list[Line]] = {}
-    for line in lines:
+    for line in map(json.loads, RESULTS.read_text(encoding="utf-8").splitlines()):
         runs.setdefault(line["case"], []).append(line)
-    of_stores = {case: of_case for case, of_case in runs.items() if case.partition(":")[0] in (stores.HDFS, stores.S3, stores.LOCAL)}
-    newest = [of_case[-1] for case, of_case in runs.items() if case not in of_stores]
-    times = "".join(_times(of_case[-RUNS_SHOWN:]) for case, of_case in runs.items() if case not in of_stores)
+    short = "".join(_ratio(runs[case][-RUNS_SHOWN:], side) for case, side in SHORT)
+    return {PAGE: TITLE + short + HEAD, ALL_CASES: RESULTS_TITLE + _of_disk(runs) + SINGLE + _of_stores(runs)}
+
+
+def _is_of_store(case: str) -> bool:
+    return case.partition(":")[0] in (stores.HDFS, stores.S3, stores.LOCAL)
+
+
+def _of_disk(runs: dict[str, list[Line]]) -> str:
+    cases = [of_case for case, of_case in runs.items() if not _is_of_store(case)]
+    newest = [of_case[-1] for of_case in cases]
+    times = "".join(_times(of_case[-RUNS_SHOWN:]) for of_case in cases)
     sizes = "".join(map(_sizes, newest))
-    return (
-        TITLE
-        + "".join(_ratio(runs[case][-RUNS_SHOWN:], side) for case, side in SHORT)
-        + HEAD
-        + TIMES
-        + times
-        + (SIZES + sizes if sizes else "")
-        + _notes(newest)
-        + _made(newest)
-        + OF_STORES
-        + TIMES
-        + "".join(_times(of_case[-RUNS_SHOWN:]) for of_case in of_stores.values())
-        + COMMITS
-        + "".join(_commits(of_case[-1]) for of_case in of_stores.values() if "commits" in of_case[-1])
-        + _notes([of_case[-1] for of_case in of_stores.values() if "commits" not in of_case[-1]])
-        + _made([of_case[-1] for of_case in of_stores.values()])
-    )
+    return TIMES + times + (SIZES + sizes if sizes else "") + _notes(newest) + _made(newest)
+
+
+def _of_stores(runs: dict[str, list[Line]]) -> str:
+    cases = [of_case for case, of_case in runs.items() if _is_of_store(case)]
+    newest = [of_case[-1] for of_case in cases]
+    times = "".join(_times(of_case[-RUNS_SHOWN:]) for of_case in cases)
+    commits = "".join(_commits(line) for line in newest if "commits" in line)
+    return OF_STORES + TIMES + times + COMMITS + commits + _notes([line for line in newest if "commits" not in line]) + _made(newest)
 
 
 def _commits(line: Line) -> str:
