@@ -23,6 +23,14 @@ def test_the_list_of_pages_has_every_page() -> None:
     assert [item for item in items if not (INDEX.parent / item).is_file()] == []
 
 
+def test_each_line_of_the_changelog_leads_to_a_page() -> None:
+    """A release has 30 lines at most: commits have the rest."""
+    for release in re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        lines = re.findall(r"^- .*", release, re.MULTILINE)
+        assert len(lines) <= 30
+        assert [line for line in lines if "](" not in line] == []
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, which is built without a warning: `strict` is set in mkdocs.yml."""
