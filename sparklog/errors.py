@@ -147,7 +147,9 @@ class UnknownOutcomeError(SparklogError):
 
 
 class GenerationFenced(SparklogError):
-    """Another tracker, consumer or reset took the group: stop, or take its next generation. Consumers with the same `assignor` share it.
+    """Another tracker, consumer or reset took the group: stop, or take its next generation.
+
+    Consumers share a group if each has the same `partition_assignment_strategy`.
 
     Example:
         >>> mine = table.begin("billing")

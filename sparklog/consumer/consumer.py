@@ -49,7 +49,7 @@ class Consumer:
     """Reads topics on and on: first what is there, then each commit while it waits. Names and defaults are those of kafka-python.
 
     It needs neither a JVM nor Spark, and its memory does not grow with the number of records. It reads all partitions of its topics. To
-    share them with other processes, give all of them the same group and `partition_assignment_strategy`; or `assign` partitions to each.
+    share them with other processes, give each the same `group_id` and `partition_assignment_strategy`; or `assign` partitions to each.
 
     It is not thread-safe: use it in one thread at a time. Only `wakeup` may be called from others, and from signal handlers.
 

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 class OffsetTable:
     """A Delta table of positions, one row for each position that a group ever committed. The first write creates it.
 
-    Many consumers share a group as its members, if each has the same `assignor`. Without one, a group has one owner at a time, which takes
-    the next generation with `begin` and commits with it. The positions of a group are the greatest offset of each partition in the
-    greatest generation; no clock decides. Each generation begins with the positions of the generation before.
+    Many consumers share a group as its members, if each has the same `partition_assignment_strategy`. Without it, a group has one owner at
+    a time, which takes the next generation with `begin` and commits with it. The positions of a group are the greatest offset of each
+    partition in the greatest generation; no clock decides. Each generation begins with the positions of the generation before.
 
     Every read and write goes through deltalake, which needs no JVM. The methods raise SparklogErrors: CallError if the call is wrong, and
     RetryError if the table cannot be read or written. Threads may share a table.

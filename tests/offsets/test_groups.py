@@ -75,7 +75,8 @@ def test_an_owner_whose_generation_is_over_moves_nothing(table):
     table.append("g", table.begin("g"), {"t": {0: 5}})
     table.begin("g")
     with pytest.raises(
-        sparklog.GenerationFenced, match=r"PARTLOG_GENERATION_FENCED.* 1 of group g .* newest generation is 2.* same assignor="
+        sparklog.GenerationFenced,
+        match=r"PARTLOG_GENERATION_FENCED.* 1 of group g .* newest generation is 2.* same partition_assignment_strategy",
     ):
         table.append("g", 1, {"t": {0: 20}})
     with pytest.raises(sparklog.GenerationFenced):
