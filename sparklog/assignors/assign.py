@@ -1,4 +1,4 @@
-"""One call for all assignors: what it is given is checked and sorted, so that order of input never matters."""
+"""One call for all assignors: its input is checked and sorted, so the order of input never matters."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 Partition = tuple[str, int]
-"""A topic, and the number of one of its partitions."""
+"""A topic, and the number of a partition of it."""
 Assignment = dict[str, list[Partition]]
 """The partitions of each member, by its id; sorted by topic and number. A member that gets none has an empty list."""
 

@@ -35,7 +35,7 @@ def assigned(topics: Mapping[str, int], members: Sequence[Member], racks: Mappin
 
 
 class _TopicShares:
-    """A topic: its readers, what each of them was given, and the partitions that are free."""
+    """A topic: its readers, the partitions of each reader, and the free partitions."""
 
     def __init__(self, topic: str, count: int, readers: Sequence[int], racks: Mapping[Partition, Collection[str]]) -> None:
         self.topic = topic
@@ -43,7 +43,7 @@ class _TopicShares:
         self.given: dict[int, list[int]] = {reader: [] for reader in readers}
         self.free = dict.fromkeys(range(count))
         self._least, self._extras = divmod(count, len(readers))
-        """How many each reader gets, and how many readers get one more; those that get it first have it."""
+        """How many each reader gets, and how many readers get one more; the first readers get one more."""
         self._racks = [frozenset(racks.get((topic, number), ())) for number in range(count)]
 
     def prefers(self, rack_of: Sequence[str | None]) -> bool:
@@ -73,7 +73,7 @@ class _TopicShares:
 
 
 def _cut_alike(cuts: Iterable[_TopicShares]) -> list[list[_TopicShares]]:
-    """The topics by what they have in common: the same readers, and the same number of partitions."""
+    """The topics in groups with the same readers and the same number of partitions."""
 
     def common(cut: _TopicShares) -> tuple[tuple[int, ...], int]:
         return tuple(cut.given), cut.count

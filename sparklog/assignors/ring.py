@@ -1,4 +1,4 @@
-"""`roundrobin`: the members stand in a ring, and each partition goes to the next one that reads its topic."""
+"""`roundrobin`: the members stand in a ring, and each partition goes to the next member that reads its topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sticky`: members keep what they have, as far as the shares stay even. The rule is that of Kafka 4.3's uniform assignor."""
+"""`sticky`: members keep their partitions, as far as the shares stay even. The rule is the rule of Kafka 4.3's uniform assignor."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ class _Shares:
         total = dict.fromkeys(topics, 0)
         for (topic, _), weight in self._weights.items():
             total[topic] += weight
-        # Topics that leave the fewest choices come first: those with the most for each reader, then those with the fewest readers.
+        # Topics that leave the fewest choices come first: topics with the most partitions for each reader, then topics with the fewest
+        # readers.
         self._readers = {
             topic: readers[topic]
             for topic in sorted(topics, key=lambda topic: (-Fraction(total[topic], len(readers[topic])), len(readers[topic])))
@@ -85,7 +86,7 @@ class _Shares:
         self._counts = topics
 
     def evened_out(self) -> list[list[Partition]]:
-        """Gives away what is free, and then moves partitions until a whole round of the topics moves none."""
+        """Gives away free partitions, and then moves partitions until a whole round of the topics moves no partition."""
         for topic in self._readers:
             self._give_away(topic)
         shared = [topic for topic, readers in self._readers.items() if len(readers) > 1]
@@ -133,12 +134,12 @@ class _Shares:
             at = max(range(givers), key=lambda place: (self._full(places[place]), place))
             giver = places[at]
             if not held[giver]:
-                # As in Kafka, the last one takes the place of one that has nothing to give, which decides later ties.
+                # Like in Kafka, the last member takes the place of a member that has nothing to give, which decides later ties.
                 givers -= 1
                 places[at], places[givers] = places[givers], giver
                 continue
             taker = min(places, key=self._next)
-            # The last one of those that make the fuller member the least full.
+            # The last partition among the partitions that make the fuller member the least full.
             partition = min(reversed(held[giver]), key=lambda each: self._fuller_after(each, giver, taker))
             if giver == taker or self._fuller_after(partition, giver, taker) >= self._full(giver):
                 break
@@ -148,7 +149,7 @@ class _Shares:
         return moved
 
     def _fuller_after(self, partition: Partition, giver: int, taker: int) -> int:
-        """How full the fuller one of two members is, once a partition went from one to the other."""
+        """How full the fuller of two members is, once a partition went from one to the other."""
         weight = self._weights[partition]
         return max((self._weighs[giver] - weight) * self._factors[giver], self._next(taker, weight))
 

@@ -17,7 +17,7 @@ from sparklog.errors import SparklogError
 from sparklog.ondisk.state import State, unread
 
 ALONE = "alone"
-"""How a consumer holds what it does not share."""
+"""How a consumer holds partitions that it does not share."""
 _TURN_S = 0.1
 """In a program that polls, turns are at most so many seconds apart. A turn looks at the group, and makes the commits that are due."""
 T = TypeVar("T")
@@ -29,8 +29,8 @@ Steps = Generator[Request, Any, T]
 class Settings:
     """The arguments of a consumer, which do not change. Times are in seconds.
 
-    * root: its name, for errors. group: that of the group, if there is one. shares: whether it is a member of the group, which shares
-      its topics. reset: `auto_offset_reset`. commit_s: how often it commits by itself; None for never.
+    * root: its name, for errors. group: the name of its group, if any. shares: whether it is a member of the group, which shares its
+      topics. reset: `auto_offset_reset`. commit_s: how often it commits by itself; None for never.
     """
 
     root: str
@@ -64,7 +64,7 @@ class AssignedPartition:
         self.asked = False
         """Whether the program was told that it goes, and it is not given up yet."""
         self.alive = True
-        """False once it is not held, or its topic is not there any more: then nothing of it is returned."""
+        """False once it is not held, or its topic no longer exists: then nothing of it is returned."""
         self.batch: pa.RecordBatch | None = None
         """Records that were fetched and not given, from offset `batch_from` up to `batch_to`."""
         self.batch_from = self.batch_to = -1
@@ -129,7 +129,7 @@ class Beliefs:
         """Whether all was read that is known to be there."""
         self._barriers: dict[str, Barrier] = {}
         self._open: dict[str, Open] = {}
-        """By topic, what is not passed, at the last look at it."""
+        """By topic, the re-routes that are not passed, at the last look at it."""
         self._others: dict[tuple[TopicPartition, str], OffsetAndMetadata] = {}
         """The group's positions in partitions that this consumer does not read, at one moment: `_asked`."""
         self._asked = float("-inf")
@@ -137,7 +137,7 @@ class Beliefs:
         """Whether what waits depends on those."""
         self._told: set[tuple[TopicPartition, tuple[tuple[int, int], ...]]] = set()
         self._gone: dict[str, list[int]] = {}
-        """By topic that was deleted or created again, the partitions that were read; the program is told of one topic in each turn."""
+        """By topic that was deleted or created again, the partitions that were read; the program learns of one topic in each turn."""
         self._raised: list[BaseException] = []
         """The errors of callbacks. The first of them reaches the caller when the turn is done."""
         self._within = ""
@@ -147,7 +147,7 @@ class Beliefs:
         self.given_records = self.given_bytes = 0
         """All that was given so far."""
 
-    # ---- what it says
+    # ---- its answers
 
     @property
     def group(self) -> str | None:
@@ -207,7 +207,7 @@ class Beliefs:
         # A partition that was not there when the program subscribed is new to it.
         return max(start, self._ends.get((partition, topic_id), start)) if self._settings.shares else end
 
-    # ---- what the program does without waiting
+    # ---- calls of the program that do not wait
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
         for share in list(map(self.share, partitions)):
@@ -260,7 +260,10 @@ class Beliefs:
         self.shares = shares
 
     def _align(self, topic: str, *, late: bool) -> None:
-        """The shares of a topic are those of its state. A member has those of its group, and does not read those of another topic."""
+        """The shares of a topic are the partitions of its state.
+
+        A member has the shares of its group, and does not read shares of another topic.
+        """
         state = self.states[topic]
         its = {partition: share for partition, share in self.shares.items() if partition.topic == topic}
         if self._settings.shares:
@@ -281,7 +284,7 @@ class Beliefs:
             self._keep({partition: share for partition, share in self.shares.items() if partition.topic != topic} | kept)
 
     def _may_go(self, topic: str) -> bool:
-        """Whether a topic may be deleted without an error of this kind: it is read when there is one of its name again."""
+        """Whether a topic may be deleted without an error of this kind: a new topic of its name is read later."""
         return self.subscribes and (self._settings.shares or self.pattern is not None) and self.reads(topic)
 
     def absorb(self) -> None:

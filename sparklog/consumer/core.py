@@ -1,6 +1,6 @@
-"""All that a consumer believes, and what it does next: a state machine without a clock, a file, a thread or a table.
+"""The whole state of a consumer, and its next step: a state machine without a clock, a file, a thread or a table.
 
-A call of the program is a generator of requests (`requests.py`), which the caller answers; what it returns is the answer to the program.
+A call of the program is a generator of requests (`requests.py`), which the caller answers; its result is the answer to the program.
 `beliefs.py` has the memory, `reading.py` how records are taken, and this module the subscription, the group and its commits.
 docs/decisions/0014-the-consumer-is-one-state-machine.md has the rules.
 """
@@ -30,7 +30,7 @@ class Core(Reading):
     # ---- topics and partitions
 
     def subscribe(self, names: Collection[str], pattern: re.Pattern[str] | None) -> Steps[None]:
-        """Reads topics, or those whose names begin with a match, in place of what it read. CallError TOPIC_NOT_FOUND."""
+        """Reads topics, or topics whose names begin with a match, in place of its topics before. CallError TOPIC_NOT_FOUND."""
         found: dict[str, State | SparklogError] = yield ask.LookAtTopics(sorted(names), surely=True)
         for state in found.values():
             if isinstance(state, SparklogError):
@@ -51,7 +51,7 @@ class Core(Reading):
         yield from self._raise()
 
     def assign(self, partitions: Sequence[TopicPartition]) -> Steps[None]:
-        """Reads these partitions in place of what it read. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
+        """Reads these partitions in place of its partitions before. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
         yield from self._auto_commit((yield ask.Now()), at_once=True)
         found = yield ask.LookAtTopics(sorted({topic for topic, _ in partitions}), surely=True)
         for state in found.values():
@@ -63,7 +63,7 @@ class Core(Reading):
         self._become(found)
 
     def unsubscribe(self) -> Steps[None]:
-        """Reads nothing any more, and leaves the group."""
+        """Stops reading, and leaves the group."""
         yield from self._hand_in(list(self.shares))
         if self._settings.shares:
             if self.commits_by_itself:
@@ -76,7 +76,9 @@ class Core(Reading):
     # ---- the group
 
     def _turn(self, now: float) -> Steps[None]:
-        """Before records are returned, and while there are none: commits are told of, partitions come and go, positions are committed."""
+        """Runs before records are returned, and while no records are there. It reports commits, takes and gives partitions, and commits
+        positions.
+        """
         if not self.has_group:
             return
         if self._beside:
@@ -87,7 +89,7 @@ class Core(Reading):
             yield from self._auto_commit(now)
 
     def _follow(self) -> Steps[None]:
-        """Learns what changed in the group, gives up what others wait for, and takes what is free."""
+        """Learns the changes of the group, gives up shares that others wait for, and takes free shares."""
         view: View | None = yield ask.LookAtGroup()
         if view is not None:
             yield from self._adopt(view)
@@ -105,9 +107,10 @@ class Core(Reading):
             raise SparklogError("MEMBER_TOPIC_GONE", topic=topic, root=its.root, group=its.group, table=its.table, partitions=partitions)
 
     def _adopt(self, view: View) -> Steps[None]:
-        """Holds the shares that a look at the group showed, and tells the program: first of the lost ones, then of those that came."""
+        """Holds the shares that a look at the group showed, and informs the program: first of lost shares, then of new shares."""
         held = view.held
-        # A share of which the program was told that it goes, and that stays since the hand-over failed and the plan changed, comes anew.
+        # The program was told that a share goes. If the hand-over fails and the plan changes, the share stays, and comes to the program
+        # again.
         stays = {each for each, share in self.shares.items() if share.asked} - set(view.asked_for)
         lost = [each for each, share in self.shares.items() if held.get(each) != share.holding or each in stays]
         yield from self._find_gone([each for each in lost if view.topics.get(each.topic) != self.shares[each].topic_id])
@@ -209,7 +212,7 @@ class Core(Reading):
         }
 
     def commit(self, ats: Ats | None = None) -> Steps[None]:
-        """Commits these positions, or all. Each partition is taken by itself: the error names one that could not be committed."""
+        """Commits these positions, or all. Each partition is taken by itself: the error names a partition that could not be committed."""
         ats = yield from self.to_commit(ats)
         yield ask.Settle()
         refused = yield from self._commit(ats)

@@ -1,4 +1,4 @@
-"""The group of a consumer: none, one that it owns, or one that it is a member of."""
+"""The group of a consumer: no group, a group that it owns, or a group that it is a member of."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ConsumerGroup(Protocol):
 
 
 class Alone:
-    """A consumer without a group, and what a group does that one consumer owns: nothing is shared."""
+    """A consumer without a group, and the base of a group that one consumer owns: nothing is shared."""
 
     name: str | None = None
 
@@ -103,7 +103,7 @@ class Owned(Alone):
 
 
 class Shared:
-    """A group whose members share its topics: this consumer is one of them."""
+    """A group whose members share its topics: this consumer is a member."""
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
@@ -157,7 +157,7 @@ class Shared:
 
 
 def _by_itself(ats: Ats, made: Callable[[Ats], Refused]) -> Refused:
-    """Commits, and again without the topics that are deleted or others by now: each partition is taken by itself."""
+    """Commits, and again without the topics that were deleted or created again: each partition is taken by itself."""
     left, refused = dict(ats), Refused()
     while left:
         try:
@@ -196,7 +196,7 @@ def _texts(ats: Ats) -> dict[tuple[str, int], str | None]:
 def member_settings(
     assignor: str, weight: str, times: tuple[int, int, int], instance: str | None, capacity: int, rack: str | None
 ) -> MemberSettings:
-    """The member that a consumer is, by its arguments; `times` are those of session, heartbeat and poll in milliseconds."""
+    """The member that a consumer is, by its arguments; `times` are the times of session, heartbeat and poll in milliseconds."""
     from sparklog.offsets import MemberSettings
 
     names = ("session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms")

@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 _WINDOW_S = 30.0
-"""Rates, averages and maxima are of this time before, as in Kafka."""
+"""Rates, averages and maxima are of this time before, like in Kafka."""
 
 
 class Samples:
-    """Numbers, each with when it was measured: their total, and what they were within the window. It keeps one entry a second."""
+    """Numbers, each with the time of its measure: their total, and the numbers within the window. It keeps one entry a second."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` gives seconds."""
@@ -50,7 +50,7 @@ class Samples:
 
     @property
     def maximum(self) -> float:
-        """The greatest one of the window; NaN if it is empty."""
+        """The greatest number of the window; NaN if it is empty."""
         return max((each.greatest for each in self._forget()), default=math.nan)
 
     @property
@@ -91,7 +91,7 @@ class Metrics:
         self.failed_commits = 0
 
     def told(self, lags: Iterable[int], assigned: int) -> dict[str, dict[str, float]]:
-        """The numbers by Kafka's groups and names, as kafka-python's `metrics()` gives them; `lags` are those of the partitions."""
+        """The numbers by Kafka's groups and names, as kafka-python's `metrics()` gives them; `lags` are the lags of the partitions."""
         behind = list(lags)
         return {
             "consumer-fetch-manager-metrics": {

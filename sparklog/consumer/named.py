@@ -1,4 +1,4 @@
-"""Arguments by the names of Kafka's clients: those that a `Consumer` takes in other forms too, and what to give in place of others."""
+"""Arguments by the names of Kafka's clients: arguments that a `Consumer` takes in other forms too, and replacements for others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OF_BROKERS = (
 
 
 def explained(method: Callable[P, None]) -> Callable[P, None]:
-    """The method, which says of an argument that only Kafka's clients have what to give in its place. TypeError, as of Python."""
+    """The method, which says of an argument that only Kafka's clients have what to give in its place. TypeError, like Python."""
     taken = set(method.__annotations__)
 
     @functools.wraps(method)
@@ -54,7 +54,7 @@ def explained(method: Callable[P, None]) -> Callable[P, None]:
 
 
 def one_of(name: str, given: str | None, before: str, earlier: str | None) -> str | None:
-    """An argument that may be given by its name, or by the one that it had before. CallError if both are."""
+    """An argument that may be given by its name, or by its name before. CallError if both are."""
     if given is not None and earlier is not None:
         raise SparklogError("OPTION_CONFLICT", options=f"{name} and {before}", reason="they are names of one argument; give the first")
     return earlier if given is None else given

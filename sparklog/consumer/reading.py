@@ -26,10 +26,10 @@ class Reading(Beliefs, ABC):
 
     @abstractmethod
     def _turn(self, now: float) -> Steps[None]:
-        """Runs before records are returned, and while there are none: `Core` follows the group in it."""
+        """Runs before records are returned, and while no records are there: `Core` follows the group in it."""
 
     def _look(self, now: float) -> Steps[None]:
-        """Takes the newest states of the topics that it reads, and with a pattern those that there are."""
+        """Takes the newest states of the topics that it reads, and with a pattern of all matching topics."""
         if self.pattern is not None and now - self._listed >= self._settings.list_again_s:
             self._listed = now
             pattern = self.pattern
@@ -46,7 +46,7 @@ class Reading(Beliefs, ABC):
     # ---- positions
 
     def settle(self) -> Steps[None]:
-        """Finds out the positions that are not known, and moves those that are not in the log."""
+        """Finds out unknown positions, and moves positions that are not in the log."""
         if self._news:
             yield from self._look((yield ask.Now()))
         if self._settled:
@@ -58,7 +58,7 @@ class Reading(Beliefs, ABC):
             if any(share.position is None for share in self.assigned().values()):
                 yield from self._find_out()
             strayed = [each for each in self.assigned().values() if not self._start(each) <= (each.position or 0) <= self._end(each)]
-            # A position may be in the log by now: only the newest state says that it is not.
+            # A position may be in the log now: only the newest state can show that it is not.
             if not (topics := {each.partition.topic for each in strayed} - asked):
                 break
             asked |= topics
@@ -81,7 +81,7 @@ class Reading(Beliefs, ABC):
                 share.position = share.committed = found.offset
                 continue
             topic, number = share.partition
-            # Where the group has read a topic, what is new in it is read from its first record.
+            # If the group has read a topic, new partitions of it are read from their first record.
             late = share.late or topic in read or (self.pattern is not None and any(map(self.pattern.match, read)))
             first = self.beginning(share.partition, share.topic_id, self._start(share), share.latest, late=late)
             if first is None:
@@ -89,7 +89,7 @@ class Reading(Beliefs, ABC):
             share.position = first
 
     def _in_log(self, share: AssignedPartition) -> int:
-        """The position in place of one that is not in the log."""
+        """The position in place of a position that is not in the log."""
         assert share.position is not None
         topic, number = share.partition
         start, end, reset = self._start(share), self._end(share), self._settings.reset
@@ -112,7 +112,7 @@ class Reading(Beliefs, ABC):
     def position(self, partition: TopicPartition) -> Steps[int]:
         self.share(partition)
         yield from self.settle()
-        share = self.share(partition)  # its topic may be another one by now
+        share = self.share(partition)  # its topic may be another topic now
         assert share.position is not None
         return share.position
 
@@ -148,7 +148,7 @@ class Reading(Beliefs, ABC):
     def give(self, taken: list[Taken], decode: Decode, is_live: Callable[[], bool]) -> Iterator[ConsumerRecord]:
         """One record after another. The position is that after the last one, and nothing is given of a share that is not held by then.
 
-        `is_live` says whether no other member may have taken the shares of this one.
+        `is_live` is true if no other member can have taken the shares of this member.
         """
         waiting = [(share, batch, after, share.position) for share, batch, after, _ in taken]
         failed: tuple[AssignedPartition, int, Exception] | None = None
@@ -176,7 +176,7 @@ class Reading(Beliefs, ABC):
     def finds_nothing(self, now: float, look: Callable[[str], State | SparklogError]) -> bool:
         """Whether a call that does not wait would find nothing, and has nothing else to do; `look` gives the newest state of a topic.
 
-        All is read, topics are as they were, and no turn is due: each tenth of a second has one at least.
+        All is read, topics are as they were, and no turn is due: each tenth of a second has at least one turn.
         """
         if not self._idle or self._news or self._within or self._beside or self.woken or now - self._looked >= self._turn_s:
             return False
@@ -221,7 +221,7 @@ class Reading(Beliefs, ABC):
                 raise share.failed.error
 
     def _look_and_take(self, now: float, records_max: int, bytes_max: int) -> Steps[list[Taken]]:
-        """The records that are there, after a look for more if there are none, or if the last look is a poll interval ago."""
+        """The fetched records, after a look for more if there are no records, or if the last look is a poll interval ago."""
         looked = False
         while True:
             if self._idle or now - self._looked >= self._settings.interval_s:
@@ -264,7 +264,7 @@ class Reading(Beliefs, ABC):
         return found
 
     def _take_of(self, share: AssignedPartition, records_max: int, bytes_max: int) -> Steps[Taken | None]:
-        """The next records of a share; None if there are none. The position goes on over empty offsets."""
+        """The next records of a share; None without records. The position goes on over empty offsets."""
         topic = share.partition.topic
         end = until(self._open.get(topic, {}), share.number)
         while True:

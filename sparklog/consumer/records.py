@@ -106,7 +106,7 @@ def partition_of(given: object) -> TopicPartition:
 
 
 def together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """Batches with the columns of `Topic.read` as one: those of a part, which ends before an array could not hold them."""
+    """Batches with the columns of `Topic.read` as one batch: the batches of a part, which ends before an array could not hold them."""
     if len(batches) == 1:
         return batches[0]
     if not batches:
@@ -146,7 +146,7 @@ def records_of(
     columns = (repeat(partition.topic, rows), repeat(partition.partition, rows), *numbers)
     decoded_keys, key_error = _deserialized(found_keys, key)
     decoded_values, value_error = _deserialized(found_values[: len(decoded_keys)], value)
-    # Values end before the record whose key failed, so the error of a value is that of an earlier record.
+    # Values end before the record whose key failed, so the error of a value belongs to an earlier record.
     records = list(map(_RECORD, zip(*columns, decoded_keys, decoded_values, found_headers, strict=False)))
     which, cause = ("key", key_error) if value_error is None else ("value", value_error)
     if cause is None:

@@ -1,4 +1,4 @@
-"""The requests of the core of a consumer: all that it has done outside. Each says what comes back."""
+"""The requests of the core of a consumer: all that it has done outside. Each request names its reply."""
 
 from __future__ import annotations
 
@@ -79,7 +79,10 @@ class ListTopics:
 
 @dataclass(slots=True)
 class LookAtTopics:
-    """The newest states of topics by name; None for one that does not exist. `surely`: also if versions were put and deleted meanwhile."""
+    """The newest states of topics by name; None for a topic that does not exist.
+
+    `surely`: also if versions were put and deleted meanwhile.
+    """
 
     topics: Collection[str]
     surely: bool = False
@@ -87,7 +90,7 @@ class LookAtTopics:
 
 @dataclass(slots=True)
 class Fetch:
-    """A `FetchReply` of about so many bytes. It is empty if the topic is another one by now, or if its files are gone."""
+    """A `FetchReply` of about so many bytes. It is empty if the topic is another topic now, or if its files are gone."""
 
     partition: TopicPartition
     topic_id: str
@@ -97,7 +100,7 @@ class Fetch:
 
 @dataclass(slots=True)
 class Tell:
-    """The program is told that partitions were `assigned`, `revoked` or `lost`. The error of its callback comes back; else None."""
+    """The program learns that partitions were `assigned`, `revoked` or `lost`. The error of its callback comes back; else None."""
 
     event: str
     partitions: list[TopicPartition]
@@ -105,12 +108,12 @@ class Tell:
 
 @dataclass(slots=True)
 class LookAtGroup:
-    """A `View` of the group; None if nothing changed since the last one that had all that can be taken."""
+    """A `View` of the group; None if nothing changed since the last view that had all shares to take."""
 
 
 @dataclass(slots=True)
 class Take:
-    """Takes what this member wants and no member has. A `View`."""
+    """Takes the shares that this member wants and no member has. A `View`."""
 
 
 @dataclass(slots=True)
@@ -123,7 +126,7 @@ class Release:
 
 @dataclass(slots=True)
 class Join:
-    """Names what is read: topics, or a pattern. Gives up these shares, and commits these positions of them, in the same commit."""
+    """Names the subscription: topics, or a pattern. Gives up these shares, and commits these positions of them, in the same commit."""
 
     topics: Collection[str]
     pattern: str | None

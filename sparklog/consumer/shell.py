@@ -1,4 +1,4 @@
-"""Does what the core of a consumer requests: files, time, the group's table, and the program's callbacks. It decides nothing."""
+"""Carries out the requests of a consumer's core: files, time, the group's table, and the program's callbacks. It decides nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class Shell:
-    """Runs the calls of one consumer. `told` calls the program's callback of an event; `dual` is a second table for what is committed."""
+    """Runs the calls of one consumer. `told` calls the program's callback of an event; `dual` is a second table for the commits."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Shell:
         }
 
     def run(self, steps: Steps[T]) -> T:
-        """Does what a call requests, until it has its answer."""
+        """Carries out the requests of a call, until the call has its answer."""
         try:
             request = next(steps)
             while True:
@@ -144,7 +144,7 @@ class Shell:
         return refused
 
     def _follow(self, ats: Ats) -> None:
-        """Tells the second table of what the first one has. A failure there is logged."""
+        """Writes the commits of the first table to the second table. A failure there is logged."""
         if self._dual is None or self.group.name is None or not ats:
             return
         offsets: dict[str, dict[int, int]] = {}

@@ -21,7 +21,7 @@ class TopicReads:
 
     @property
     def state(self) -> State:
-        """The newest one that is known."""
+        """The newest known state."""
         return self._followed.state
 
     def look(self) -> None:
@@ -35,8 +35,8 @@ class TopicReads:
     def part(self, partition: int, offset: int, bytes_max: int) -> Part:
         """The records from an offset on, as `PartitionReader.part` returns them.
 
-        If their files are gone, and they are not elsewhere, the part is empty and ends where it begins, and the state is the newest one:
-        there they have expired, or the topic is another one. CallError TOPIC_NOT_FOUND.
+        If the files are gone, and the records are not elsewhere, the part is empty and ends where it begins. The state is then the newest
+        state: there the records have expired, or the topic is another topic. CallError TOPIC_NOT_FOUND.
         """
         try:
             part = PartitionReader(self._log, self.state, partition).part(offset, bytes_max, self._stops.get(partition))
@@ -52,7 +52,7 @@ class TopicReads:
         return part
 
     def offset_at(self, partition: int, millis: int) -> tuple[int, int] | None:
-        """Offset and time of the first record at or after a time in milliseconds since 1970-01-01 UTC; None if there is no such record."""
+        """Offset and time of the first record at or after a time in milliseconds since 1970-01-01 UTC; None without such a record."""
         reader = PartitionReader(self._log, self.state, partition)
         offset = reader.offset_at(millis)
         if offset == self.state.ends[partition]:

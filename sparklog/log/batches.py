@@ -52,8 +52,9 @@ class Batch:
 class Batches(Displayed, Iterator[Batch]):
     """The record batches of a partition, one after another. In a terminal and in a notebook it shows the first ones as a table.
 
-    A segment's headers are all checked before its first batch. If a merge with `rebatch` replaced the batches and their files are deleted,
-    it goes on with the new ones; the first of them may begin below the end of the batch before it. To get each record once, use `scan`.
+    A segment's headers are all checked before its first batch. A merge with `rebatch` may replace the batches, and their files may be
+    deleted. Then it goes on with the new batches, and the first of them may begin below the end of the batch before it. To get each record
+    once, use `scan`.
     """
 
     def __init__(self, reader: PartitionReader, partition: int) -> None:
@@ -96,7 +97,7 @@ class Segments(Displayed, list[Segment]):
 
     @classmethod
     def of(cls, log: TopicLog, partition: object = None) -> Segments:
-        """The live segments of a partition, of those of a collection, or of all. CallError PARTITION_NOT_FOUND."""
+        """The live segments of a partition, of a collection of partitions, or of all partitions. CallError PARTITION_NOT_FOUND."""
         state = log.newest()
         asked = arguments.some_partitions(state, log.root, partition)
         return cls(segment for each in asked for segment in log.segments(state, each))

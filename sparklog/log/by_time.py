@@ -15,14 +15,14 @@ Longs = npt.NDArray[np.int64]
 Places = tuple[Longs, Longs]
 """Records of a partition: their offsets, and their times in microseconds."""
 PLACES = ["offset", "timestamp"]
-"""The columns of which places are made."""
+"""The columns that make places."""
 
 
 def order(times: Sequence[Longs], *, last: bool) -> Longs:
-    """The order of records that stand partition by partition, as their positions there; `times` are those of each partition's records.
+    """The order of records that stand partition by partition, as their positions there; `times` are the times of each partition's records.
 
-    A record counts as the latest of the records up to it in its partition, so the first ones are as near to the begin of all as can be;
-    with `last` as the earliest of the records from it on, so that the last ones are as near to the end.
+    No partition is reordered: a record sorts by the greatest time up to it in its partition, so the first records come as early as
+    possible. With `last`, a record sorts by the least time from it on, so the last records come as late as possible.
     """
     keys = [np.minimum.accumulate(each[::-1])[::-1] if last else np.maximum.accumulate(each) for each in times]
     return np.argsort(np.concatenate([np.empty(0, np.int64), *keys]), kind="stable")
@@ -71,7 +71,7 @@ def chosen(found: Sequence[Places], count: int, *, last: bool) -> tuple[Longs, L
 
 
 def interleaved(tables: Sequence[pa.Table], owners: Longs) -> pa.Table:
-    """The rows of some tables as one: each row is the next one of the table with the number that `owners` has for it."""
+    """The rows of some tables as one table: each row is the next row of the table with the number that `owners` has for it."""
     if owners.size > 1 and sum(table.nbytes for table in tables) > PART_BYTES_MAX:
         # An array cannot hold the bytes of too many rows.
         half = owners.size // 2

@@ -16,11 +16,12 @@ _SHOWN_OF_TEXTS = 60
 
 @dataclass(frozen=True)
 class Commit:
-    """A version of a topic: what was committed, when, and by which program.
+    """A version of a topic: its commit, the time, and the program that made it.
 
-    `records`, `bytes` and `segments` are what the version added; `removed` is the number of segments that it removed. The offsets are those
-    after the version, by partition. `query` and `epoch` are None unless the write was part of a query or had a `txnAppId`. `input` tells
-    what the epoch read, in 16 hex digits: with the same input it is the same epoch. It is None where that is not known.
+    `records`, `bytes` and `segments` count the additions of the version; `removed` is the number of segments that it removed. The offsets
+    are those after the version, by partition. `query` and `epoch` are None unless the write was part of a query or had a `txnAppId`.
+    `input` identifies the records of the epoch, in 16 hex digits: with the same input it is the same epoch. It is None where that is not
+    known.
     """
 
     version: int

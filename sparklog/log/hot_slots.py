@@ -53,7 +53,7 @@ class HotSlots(Displayed, list[HotSlot]):
 
     @classmethod
     def of(cls, log: TopicLog, state: State, most: int, records: int) -> HotSlots:
-        """At most `most` slots of each partition. `Topic.hot_slots` says what is read."""
+        """At most `most` slots of each partition. `Topic.hot_slots` describes the sample."""
         routing = routing_of(state)
         firsts = {each: _since_reroute(state, each) for each in set(routing.table) - {UNBOUND}}
         found, router = cls(state.topic, len(firsts)), Router(state.partitions, state.config["partitioner"], routing.table)

@@ -25,7 +25,7 @@ def router_of(state: State) -> Router:
 
 
 def routing_of(state: State) -> Routing:
-    """The routing of a topic. Without slots, the one that its first re-route would begin with."""
+    """The routing of a topic. Without slots, the routing that its first re-route would begin with."""
     return state.routing or Routing.modulo(state.partitions)
 
 
@@ -63,7 +63,7 @@ class Key(NamedTuple):
         return segment.partition == home
 
     def partitions(self, log: TopicLog, state: State) -> list[int]:
-        """The partitions that may hold records of the key, in order: its home, and those with a segment that may hold it.
+        """The partitions that may hold records of the key, in order: its home, and partitions with a segment that may hold it.
 
         In a segment that is not `routed`, records were written without a key, or to a partition that the caller chose. FORMAT.md
         section 13.8.

@@ -57,7 +57,7 @@ class SlotMoves(Displayed, dict[int, int]):
 
     @classmethod
     def of(cls, log: TopicLog, state: State, most: int) -> SlotMoves:
-        """At most `most` moves. `Topic.suggest_moves` says how they are chosen."""
+        """At most `most` moves. `Topic.suggest_moves` describes how they are chosen."""
         routing = routing_of(state)
         router = Router(state.partitions, state.config["partitioner"], routing.table)
         counts = np.zeros(len(routing.table), dtype=np.int64)

@@ -17,7 +17,7 @@ from sparklog.ondisk.topic_log import TopicLog
 from sparklog.show.display import Display, counted, field, readable, when
 
 _SKETCH_LOG2 = 14
-"""2¹⁴ counters: up to 12,000 keys are counted exactly; of more, those with a four-thousandth of the records are found."""
+"""2¹⁴ counters: up to 12,000 keys are counted exactly; among more keys, keys with a four-thousandth of the records are found."""
 _DISTINCT_LOG2 = 12
 
 
@@ -37,7 +37,7 @@ class PartitionStats:
 
     * stored: bytes of the record batches on disk; raw: of keys and values.
     * keys: about how many different keys (within 5 %); null_keys: records without a key.
-    * value_min, value_median, value_max: sizes of values; None if there are none. The median is within 2 % of the ranks.
+    * value_min, value_median, value_max: sizes of values; None without records. The median is within 2 % of the ranks.
     """
 
     partition: int
@@ -99,7 +99,9 @@ class Stats:
         return "".join(Display(*each).html() for each in self.displays())
 
     def displays(self) -> list[tuple[str, list[str], list[str], list[list[object]]]]:
-        """A table of the partitions, and one of the frequent keys if there are keys: a title, lines below it, names of columns, rows."""
+        """A table of the partitions, and a table of the frequent keys if records have keys: a title, lines below it, names of columns,
+        rows.
+        """
         about = [
             f"{counted(self.records, 'record')}; the largest partition has {self.skew:.2f} times the mean",
             f"{self.compression_ratio:.2f} bytes of keys and values for each byte on disk",

@@ -17,7 +17,7 @@ class Summary:
 
     * partitions, version, committed_at: None if the topic cannot be read; then `error` says why.
     * offsets: how many are between the log start offsets and the end offsets.
-    * view_bytes: what the Kafka view takes beside the bytes of the segments, for copies and indexes; None if they were not summed up.
+    * view_bytes: the bytes of the Kafka view beside the segments, for copies and indexes; None if they were not summed up.
     * records, bytes, segments, min_timestamp, max_timestamp: of the live segments; None if they were not summed up. The times are also
       None if no record has one.
     """
@@ -60,5 +60,5 @@ class Summary:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The summary as JSON types. The error is its text, and None if there is none."""
+        """The summary as JSON types. The error is its text, or None without an error."""
         return {**asdict(self), "error": None if self.error is None else str(self.error)}

@@ -12,9 +12,10 @@ _LONGEST_S = 3.2
 
 
 def attempts() -> Iterator[int]:
-    """Numbers from 0 on, and before each but the first a pause: at random up to 0.2 s, then up to twice as long each time, at most 3.2 s.
+    """Numbers from 0 on, with a random pause before each but the first. The pause is up to 0.2 s, then up to twice as long each time, at
+    most 3.2 s.
 
-    So the members of a large group, which all change its state when one of them comes or goes, do not overtake one another for long.
+    All members of a large group change its state when a member comes or goes. With the pauses they do not overtake one another for long.
     """
     for number in itertools.count():
         yield number

@@ -28,7 +28,7 @@ class Committed:
         return list(self._at.values())
 
     def first(self, shares: Collection[Partition]) -> Position | None:
-        """The position of one of these shares; None if none of them has one."""
+        """The position of a share; None without a position."""
         return next((position for share, position in self._at.items() if share in shares), None)
 
     def is_at(self, topic: str, id: str, partition: int, offset: int) -> bool:
@@ -42,7 +42,7 @@ class Committed:
         return known is not None and (known.topic_id != to.topic_id or known.offset > to.offset)
 
     def new(self, offsets: Offsets, ids: Ids, metadata: Mapping[Partition, str | None]) -> dict[str, dict[int, int]]:
-        """These offsets, without those that are committed already with nothing to say of them."""
+        """The offsets that still need a commit."""
         found: dict[str, dict[int, int]] = {}
         for topic, by_partition in offsets.items():
             for number, offset in by_partition.items():

@@ -57,7 +57,7 @@ class Heartbeater:
         self._counter = 0
         self._beaten = self._live_until = self._live_since = clock()
         self.unseen: frozenset[str] = frozenset()
-        """The members of which no heartbeat was in the folder at the last two looks: one that is there now may have left since."""
+        """The members without a heartbeat in the folder at the last two looks: a member that is there now may have left since."""
         self._missing: frozenset[str] = frozenset()
         self._called = 0
         self._asked = float("-inf")
@@ -128,7 +128,7 @@ class Heartbeater:
             self._live_since = since
         self._beaten, self._live_until = since, since + _LIVE * self._session_s
 
-    # ---- those of others
+    # ---- heartbeats of others
 
     def restart(self) -> None:
         """Forgets how long others have been silent."""
@@ -176,6 +176,6 @@ class Heartbeater:
         return self._heartbeats.folder
 
     def end(self, *members: str) -> None:
-        """Removes what members that are gone have written, if it can be removed: what stays there says nothing."""
+        """Removes the files of members that are gone, if they can be removed: a file that stays has no meaning."""
         with suppress(OSError):
             self._heartbeats.remove(members)

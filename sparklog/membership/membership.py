@@ -34,7 +34,7 @@ class Membership(Standing):
         """
         self._holder = weakref.ref(holder)
 
-    # ---- what the caller does in turns
+    # ---- the turns of the caller
 
     def subscribe(
         self, topics: Iterable[str], pattern: str | None = None, given: Iterable[Partition] = (), offsets: Offsets | None = None,
@@ -120,7 +120,7 @@ class Membership(Standing):
     def take(self) -> None:
         """Takes free shares that it wants, takes up shares that others gave to it, and commits the beginnings of shares without a position.
 
-        A share that was given to it, and that another member wants by now, is given on before it is taken up.
+        A share that was given to it, and that another member wants now, is given on before it is taken up.
         """
         with self._lock:
             self._waits_for_operator()
@@ -214,7 +214,7 @@ class Membership(Standing):
                     self._adopt()
 
     def beat(self) -> None:
-        """Writes a row of its own again if it wrote none for a minute, as the owner of the first share: so the group counts as running.
+        """As the owner of the first share, writes a row of its own again if it wrote no row for a minute: so the group counts as running.
 
         A member whose heartbeats others do not see does so after a third of its session, without rows if it has no position. No row is
         written while an operator asks members to hold their commits.
@@ -230,7 +230,7 @@ class Membership(Standing):
                 self._changed |= not self._has_committed(again)
 
     def end(self) -> None:
-        """Ends for good, and leaves the group. A static member stays in it: one that joins under its name in time takes its place."""
+        """Ends for good, and leaves the group. A static member stays in it: a member that joins under its name in time takes its place."""
         self._heartbeater.stop(self._settings.heartbeat_s)
         if self._settings.instance is None:
             self.leave()

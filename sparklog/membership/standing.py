@@ -29,7 +29,7 @@ Begin = Callable[[Partition, str, int, int, bool], int | None]
 
 
 class Standing(ABC):
-    """The standing of one consumer in a group. `Membership` has what the consumer calls, and the thread of heartbeats."""
+    """The standing of one consumer in a group. `Membership` has the calls of the consumer, and the thread of heartbeats."""
 
     def __init__(
         self, table: OffsetTable, group: str, settings: MemberSettings, begin: Begin, clock: Callable[[], float] = heartbeats.clock
@@ -53,7 +53,7 @@ class Standing(ABC):
         self._number = self._generation = self._version = 0
         self._state = GroupState(settings.shared_by)
         self._mine: dict[Partition, Held] = {}
-        """The shares of which the positions are known."""
+        """The shares whose positions are known."""
         self._committed = Committed()
         self._changed = False
         self._turned: GroupState | None = None
@@ -63,13 +63,13 @@ class Standing(ABC):
         self._is_unseen = False
         """Whether others expired it although it was live: they do not see its heartbeats."""
         self._told_of: frozenset[str] = frozenset()
-        """The members that are in the log as those whose heartbeats are not seen."""
+        """The members that the log names as members without heartbeats."""
         self._waited_for: str | None = None
         """The change of an operator for which it held its commits last."""
         self._watched: tuple[int, GroupState] = (0, self._state)
         """The newest state that the thread of heartbeats knows, and its number."""
         self._ended: SparklogError | None = None
-        """Why it cannot be a member any more."""
+        """Why it can no longer be a member."""
         self._holder: Callable[[], object] = object
         """Gives the object that the member belongs to; None once that was collected."""
 
@@ -145,7 +145,8 @@ class Standing(ABC):
     def _beginnings(
         self, before: GroupState, came: Mapping[Partition, Held], member: Registered, positions: Iterable[Position] | None = None
     ) -> tuple[list[Position], list[Position], list[Position]]:
-        """The positions of the shares that come to this member, by those of the group; and where those begin that have none.
+        """The positions of the shares that come to this member, by the positions of the group; and the beginnings of shares without a
+        position.
 
         The third are beginnings in topics that were created again, where rows of the topic before would hide them in this generation.
         No other member can change them before the change is made, since each that does so changes the number of the group.
@@ -173,7 +174,7 @@ class Standing(ABC):
         return joined.with_topics(self._shared(joined, me))
 
     def _shared(self, state: GroupState, me: str) -> dict[str, SharedTopic]:
-        """The topics that members read, as they are now. CallError GROUP_ROOT if those of this member are in another root."""
+        """The topics that members read, as they are now. CallError GROUP_ROOT if the topics of this member are in another root."""
         found = self._topics.shared(state.members.values())
         if replaced := [name for name, topic in found.items() if name in state.topics and state.topics[name].id != topic.id]:
             for each in state.members.values():
@@ -200,9 +201,9 @@ class Standing(ABC):
         own: bool = False,
         fenced: Iterable[str] = (),
     ) -> bool:
-        """Changes the state by a step, which is tried again if another change was first. False if nothing is to be changed any more.
+        """Changes the state by a step, which is tried again if another change was first. False if nothing is left to change.
 
-        own: the commit counts as one of this member, as one with rows does. fenced: members that it fences.
+        own: the commit counts as a commit of this member, like a commit with rows. fenced: members that it fences.
         """
         placed = list(moved)
         for number in attempts():
@@ -249,7 +250,7 @@ class Standing(ABC):
             break
 
     def _go_back(self, placed: list[Position]) -> bool:
-        """Commits offsets that are lower than before: a reset of these shares, which this member keeps. False if it lost one of them."""
+        """Commits offsets that are lower than before: a reset of these shares, which this member keeps. False if it lost any of them."""
         if not placed:
             return True
         moved = {(each.topic, each.partition) for each in placed}
@@ -288,7 +289,7 @@ class Standing(ABC):
         return True
 
     def _adopt(self) -> None:
-        """Reads the state, and gives up what was lost. Without an id afterwards: it was expired. GenerationFenced if it cannot go on."""
+        """Reads the state, and gives up the lost shares. Without an id afterwards: it was expired. GenerationFenced if it cannot go on."""
         me = self.id or ""
         for _ in attempts():
             version = self._generations.version(me)  # before the state: fencing changes both in one commit
@@ -378,7 +379,7 @@ class Standing(ABC):
         return made
 
     def _moved(self, offsets: Offsets, ids: Ids, metadata: Mapping[Partition, str | None]) -> list[Position]:
-        """The rows of these offsets, without those that are committed already."""
+        """The rows of these offsets, without offsets that are committed already."""
         placed = self._topics.placed(self.group, new, ids) if (new := self._committed.new(offsets, ids, metadata)) else []
         return [dataclasses.replace(each, metadata=metadata.get((each.topic, each.partition))) for each in placed]
 

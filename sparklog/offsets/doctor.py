@@ -243,7 +243,7 @@ class _Case:
         return [each for each in late if state.to_release(each) or state.to_take(each) or self.last.given.get(each)]
 
     def _severity(self, member: str) -> Severity:
-        """How severe it is that the group waits for a member: an error if the member is silent for a third of its session or more."""
+        """The severity of a group that waits for a member: an error if the member is silent for a third of its session or more."""
         silent = member not in self.signs and self.watched_s >= self.last.state.members[member].session_ms / 3000
         return "error" if silent else "warning"
 
@@ -327,7 +327,7 @@ class _Case:
             yield GroupFinding(self._severity(which), "partition-waits", where, text, fix)
 
     def positions(self) -> Iterator[GroupFinding]:
-        """Positions that are not in the log any more, or never were, and topics that are gone."""
+        """Positions that are no longer in the log, or never were, and topics that are gone."""
         states, unreadable = self.last.states, self.last.unreadable
         for topic, error in unreadable.items():
             fix = shlex.join(["sparklog", "verify", self.of.root, topic])

@@ -127,8 +127,8 @@ class Generations:
     ) -> int:
         """Takes the next generation of a group in one commit with its first positions, and returns it.
 
-        Those are the ones that `moved` makes from what the group is just before, and with `carry` the other ones of the group, without
-        those in the topics `dropped`. With `after`, only if that is still the newest generation: GenerationFenced otherwise.
+        These are the positions that `moved` makes from the group just before. With `carry`, the group's other positions stay, without
+        positions in the topics `dropped`. With `after`, only if that is still the newest generation: GenerationFenced otherwise.
         """
         announced = float("-inf")
         for attempt in itertools.count():
@@ -178,7 +178,7 @@ class Generations:
     def add(self, name: str, generation: int, made: Callable[[Group], list[Position]]) -> int:
         """Adds to the newest generation of a group, in one commit, the rows that `made` makes of it, and returns how many are positions.
 
-        GenerationFenced if it is another one by now. Without rows there is no commit.
+        GenerationFenced if it is another generation now. Without rows, nothing is committed.
         """
         while True:
             last, group = self._newest(name, generation)
@@ -190,7 +190,7 @@ class Generations:
                 return sum(not rows.is_note(each) for each in added)
 
     def follow(self, name: str, moved: Sequence[Position]) -> None:
-        """Moves a group to positions that it has committed elsewhere. It adds those that changed, if no other program moved the group.
+        """Moves a group to positions that it has committed elsewhere. It adds the rows that changed, if no other program moved the group.
 
         Where another one did, or a position goes back, it takes the next generation.
         """
@@ -236,7 +236,7 @@ class Generations:
     ) -> list[Position] | None:
         """Commits rows to a group that was read after its number before this one; the rows. None if another commit has the number.
 
-        None too if one of these members has another version by now; it has the next one after the commit.
+        None too if any of these members has another version now. Each member has its next version after the commit.
         """
         numbered = _numbered(added, number, generation)
         return numbered if self._append(numbered, name, number, versions or {}) else None

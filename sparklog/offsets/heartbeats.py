@@ -76,7 +76,7 @@ class Heartbeats:
     def _state_in(self, member: str) -> int:
         try:
             said = json.loads((self.folder / f"{member}.json").read_text(encoding="utf-8"))["state"]
-        except (OSError, ValueError, KeyError, TypeError):  # it was removed, or is not one of a member
+        except (OSError, ValueError, KeyError, TypeError):  # it was removed, or is not the file of a member
             return 0
         return said if isinstance(said, int) else 0
 

@@ -28,7 +28,7 @@ def written(positions: Iterable[Position], format: str) -> str:
 
 
 def read(text: str, format: str, group: str) -> dict[str, dict[int, int]]:
-    """The offsets of a group in such a file. Lines of CSV may begin with a group: then only those of this group count."""
+    """The offsets of a group in such a file. Lines of CSV may begin with a group: then only lines of this group count."""
     _require_format(format)
     if not isinstance(text, str):
         raise TypeError(f"`text` is of type {type(text).__name__}; it must be a string, the content of a file and not its path")

@@ -57,7 +57,7 @@ def of_topic(group: str, log: TopicLog, state: State, positions: Iterable[Positi
         offset = by_partition.get(partition)
         row = {"group": group, "topic": state.topic, "partition": partition, "offset": offset, "start": start, "end": end}
         if offset is not None:
-            # Expired records are no lag, in none of the three.
+            # Expired records do not count as lag, in all three measures.
             first = max(offset, start)
             row |= {
                 "records": state.unread(partition, offset),
@@ -89,7 +89,7 @@ def _bytes(log: TopicLog, state: State, partition: int, start: int) -> int:
 
 
 def _seconds(log: TopicLog, state: State, partition: int, start: int) -> float | None:
-    """From the time of the first unread record to the greatest one of the unread records.
+    """From the time of the first unread record to the greatest time of the unread records.
 
     None if the first one has no time, or if the records of this state were deleted since.
     """
@@ -111,12 +111,12 @@ def _seconds_read(log: TopicLog, state: State, partition: int, start: int) -> fl
     if start <= first.base or first.ordered:
         newest = max(newest, first.max_timestamp)
     elif first.max_timestamp > newest:
-        # Its greatest time may be that of a record that is read already.
+        # Its greatest time may belong to a record that is read already.
         newest = max(newest, reader.newest_time(start, first.end))
     for batch in reader.records(start, state.ends[partition], 1, columns=["timestamp"]):
         (micros,) = batch.column(0).cast(pa.int64()).to_pylist()
         return None if micros < 0 else max(0, newest - micros // 1000) / 1000
-    return 0.0  # what is left has no records
+    return 0.0  # the rest has no records
 
 
 def over_time(rows: Iterable[Position], logs: Mapping[str, TopicLog]) -> list[dict[str, Any]]:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 _TRIES = 10_000
-"""So many others may be first before a commit is given up: one that conflicts ends it at once, and members make many that do not."""
+"""The retries of a commit. A conflict ends a commit at once, and many commits of members do not conflict."""
 
 _COMPACTIONS = 4
 """Files are joined so often at most if other commits are first each time; the next upkeep tries again."""
 
 _READ_ON = 100
-"""Changes of so many versions are read one by one at most. A query over all rows is quicker than more of them."""
+"""At most this many versions are read one by one. A query over all rows is quicker than more of them."""
 
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
 
@@ -37,11 +37,11 @@ _used_by: int | None = None
 
 
 class Look(NamedTuple):
-    """The rows of a group at a version of the table, in any order; −1 if there is no table."""
+    """The rows of a group at a version of the table, in any order; −1 if the table does not exist."""
 
     version: int
     rows: pa.Table
-    """All current rows, or those that were added since an earlier look."""
+    """All current rows, or the rows that were added since an earlier look."""
     is_whole: bool
     """Whether they are all current rows."""
 
@@ -81,8 +81,8 @@ class Lake:
         self._after_commit = deltalake.PostCommitHookProperties(cleanup_expired_logs=False)
         self._open: DeltaTable | None = None
         self._mark: _Mark | None = None
-        # Between the look at the newest number and the commit of the next one, no other thread may bring the table up to date: the
-        # commit would not conflict with what that thread saw.
+        # Between the look at the newest number and the commit of the next one, no other thread may bring the table up to date: the commit
+        # would not conflict with the versions that the thread saw.
         self._lock = threading.RLock()
 
     def exists(self) -> bool:
@@ -100,8 +100,8 @@ class Lake:
     def look(self, group: str, since: int | None = None) -> Look:
         """The current rows of a group; with the version of an earlier look, only the rows that were added since.
 
-        All current rows are returned nevertheless where Delta's log does not have each change: a version in between was cleaned up, a
-        file of one was deleted, or rows were deleted by hand.
+        All current rows are returned nevertheless if Delta's log does not have each change: a version in between was cleaned up, a file of
+        a version was deleted, or rows were deleted by hand.
         """
         with self._faults():
             table = self._table()
@@ -127,12 +127,12 @@ class Lake:
             return {member: 0 if table is None else _version(table, member) for member in members}
 
     def append(self, rows: pa.Table, group: str, number: int | None, versions: Mapping[str, int], seen: int | None = None) -> int | None:
-        """Adds rows in one commit, which has this number among those of the group; None if one has it already, or a greater one.
+        """Adds rows in one commit, which has this number among the commits of the group; None if one has it already, or a greater one.
 
         Without a number it is a commit of members alone: None if the newest number of the group is not the one `seen` just before. It has
-        the version after the one that is given of each member: None if that is not its version any more. Delta lets only one commit have
-        a number or a version. Which one it was is read from the table, not from the error of a commit that failed. Returns the version of
-        the table that the commit made.
+        the version after the given version of each member: None if the member no longer has this version. Delta lets only one commit have a
+        number or a version. Which one it was is read from the table, not from the error of a commit that failed. Returns the version of the
+        table that the commit made.
         """
         with self._faults():
             table = self._table() or self._create()
@@ -160,7 +160,7 @@ class Lake:
             return int(table.version())
 
     def maintain(self) -> dict[str, int]:
-        """Joins small files, writes a checkpoint, and deletes files that were replaced long ago; never one that may still be committed.
+        """Joins small files, writes a checkpoint, and deletes files that were replaced long ago; never a file that may still be committed.
 
         Other threads may use the table meanwhile. Where files could not be joined, the rest is tried before that error is raised. Returns
         how many files it joined, and how many it deleted.
@@ -197,7 +197,7 @@ class Lake:
         raise AssertionError
 
     def upkeep(self) -> Upkeep | None:
-        """How far upkeep is behind; None if there is no table."""
+        """How far upkeep is behind; None if the table does not exist."""
         with self._faults():
             table = self._table()
             if table is None:
@@ -262,7 +262,7 @@ class Lake:
         if mark == self._mark:
             return
         if mark is None or self._mark is None or mark.version != self._mark.version:
-            # The file may have been cleaned up, or be one of a commit whose answer was lost.
+            # The file may have been cleaned up, or belong to a commit whose answer was lost.
             try:
                 now = self._delta.DeltaTable(self._path, storage_options=self._storage_options)
             except self._delta.exceptions.TableNotFoundError:
@@ -295,7 +295,7 @@ class Lake:
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Errors of deltalake become those of the table."""
+        """Errors of deltalake become errors of the table."""
         global _used_by
         # Its lock may be held for ever by a thread that the fork did not copy; and deltalake would print a panic, with its trace.
         if _used_by not in (None, os.getpid()):
@@ -321,7 +321,7 @@ def _application(group: str) -> str:
 
 
 def _member(member: str) -> str:
-    """The id of an application whose version says how often a member committed or was fenced."""
+    """The id of an application whose version counts how often a member committed or was fenced."""
     return f"sparklog.members/{member}"
 
 
@@ -330,7 +330,7 @@ def _version(table: DeltaTable, member: str) -> int:
 
 
 def _are_free(table: DeltaTable, group: str, number: int | None, versions: Mapping[str, int]) -> bool:
-    """Whether no commit has the number, or the version after one of these."""
+    """Whether no commit has the number, or the next version of any of these."""
     return (number is None or _number(table, group) < number) and all(_version(table, each) == seen for each, seen in versions.items())
 
 

@@ -20,9 +20,9 @@ from sparklog.errors import SparklogError
 
 _log = logging.getLogger(__name__)
 WEIGHTS = ("count", "lag", "rate")
-"""How a partition may be weighed: as much as any other, what the group has not read of it, or what was written to it in the last hour."""
+"""The weights of a partition: like any other, its records that the group has not read, or its records of the last hour."""
 _WEIGHED = {"lag": "sticky-lag", "rate": "sticky-rate"}
-"""The assignors of groups whose state has weights, by what is weighed. Programs that do not know these names do not join."""
+"""The assignors of groups whose state has weights, by the kind of weight. Programs that do not know these names do not join."""
 ASSIGNORS = ("range", "roundrobin", "sticky", *_WEIGHED.values())
 """The assignors that the state of a group may name."""
 _UNEVEN = Fraction(5, 4)
@@ -34,7 +34,7 @@ _WEIGHT_MAX = 2**62
 
 @dataclass(frozen=True)
 class Registered:
-    """A member as the state has it. It reads `topics`, or with a pattern those whose names begin with a match of it.
+    """A member as the state has it. It reads `topics`, or with a pattern the topics whose names begin with a match of it.
 
     session_ms: after how long without a heartbeat others expire it.
     """
@@ -63,7 +63,7 @@ class Registered:
             return False
 
     def has_read(self, topic: str, read: Collection[str]) -> bool:
-        """Whether a group that has positions in the topics `read` has read this one, or those that its pattern named."""
+        """Whether a group that has positions in the topics `read` has read this topic, or the topics that its pattern matched."""
         return topic in read or (self.pattern is not None and any(map(self.reads, read)))
 
 
@@ -82,7 +82,7 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 
 def _matches(pattern: str, topic: str) -> bool:
-    """Whether a name begins with a match of a pattern. No name does where the pattern is not one of Python."""
+    """Whether a name begins with a match of a pattern. No name does if the pattern is not a pattern of Python."""
     compiled = _compiled(pattern)
     return compiled is not None and compiled.match(topic) is not None
 
@@ -112,7 +112,7 @@ class MemberSettings:
 
     @property
     def shared_by(self) -> str:
-        """The assignor in the state of a group. CallError if it is unknown, or does not weigh what it is to weigh."""
+        """The assignor in the state of a group. CallError if it is unknown, or does not know the weight."""
         arguments.choice("weight", self.weight, WEIGHTS)
         rule = canonical(self.assignor)
         if self.weight == "count":
@@ -148,7 +148,7 @@ class MemberSettings:
 
 @dataclass(frozen=True)
 class Share:
-    """A partition of a group: the member for which it is planned, the one that has it, and how often it changed hands."""
+    """A partition of a group: the member for which it is planned, the member that has it, and how often it changed hands."""
 
     wanted_by: str | None = None
     owner: str | None = None
@@ -159,7 +159,7 @@ class Share:
 class Held:
     """A share as its owner has it: this member, in the topic of this id, and in this epoch. In others it was lost.
 
-    Epochs begin anew where the state of a group does, and members have other ids then.
+    Epochs begin again when the state of a group begins again, and members have other ids then.
     """
 
     topic_id: str
@@ -184,11 +184,11 @@ class GroupState:
     topics: Mapping[str, SharedTopic] = field(default_factory=dict)
     shares: Mapping[Partition, Share] = field(default_factory=dict)
     weights: Mapping[Partition, int] = field(default_factory=dict)
-    """The weights of partitions, with an assignor that weighs; 0 for those that it does not have."""
+    """The weights of partitions, with an assignor that weighs; 0 for partitions without a weight."""
     announced: str | None = None
     """The id of a change that an operator announced: members hold their commits for a moment, so that it goes first."""
 
-    # ---- what it says
+    # ---- its content
 
     def owned(self, member: str) -> dict[Partition, Held]:
         """The shares of a member."""
@@ -204,9 +204,9 @@ class GroupState:
         return next((measure for measure, name in _WEIGHED.items() if name == self.assignor), "count")
 
     def has_read(self, share: Partition, id: str) -> bool | None:
-        """Whether the group read the topic of this name before this share of the topic of this id came to be, so that all of it is new.
+        """Whether the group read the topic of this name before this share of the topic of this id existed, so that the whole share is new.
 
-        None if neither its topics nor its members say so.
+        None if neither its topics nor its members show it.
         """
         topic = self.topics.get(share[0])
         if topic is not None:
@@ -233,7 +233,7 @@ class GroupState:
         return {each.id: each.session_ms / 1000 for each in self.members.values() if each.id != but}
 
     def of_instance(self, instance: str | None, *, but: str) -> str | None:
-        """The member that has the place of a static member, if it is not the one of this id."""
+        """The member that has the place of a static member, if it is not the member of this id."""
         if instance is None:
             return None
         return next((each.id for each in self.members.values() if each.instance == instance and each.id != but), None)
@@ -241,7 +241,7 @@ class GroupState:
     # ---- the steps
 
     def joined(self, member: Registered) -> GroupState:
-        """With one member more, in the place of one with its instance."""
+        """With one member more, in the place of a member with its instance."""
         before = self.of_instance(member.instance, but=member.id)
         kept = {id: each for id, each in self.members.items() if id != before}
         shares = dict(self.shares)
@@ -293,7 +293,7 @@ class GroupState:
         return dataclasses.replace(self, shares={**self.shares, **freed}, announced=None)
 
     def weighed(self, measured: Mapping[Partition, int]) -> GroupState:
-        """With weights by what was measured of each partition, if members are out of balance and the new plan helps; else as it is."""
+        """With weights by the measure of each partition, if members are out of balance and the new plan helps; otherwise unchanged."""
         if any(share.owner is None or share.owner != share.wanted_by for share in self.shares.values()):
             return self
         weights = {each: _rounded(measured.get(each, 0)) for each in self.shares}
@@ -310,7 +310,7 @@ class GroupState:
         return greatest, Fraction(loads.total(), sum(member.capacity for member in self.members.values()) or 1)
 
     def _planned(self) -> GroupState:
-        """With what each member wants, by the assignor."""
+        """With the partitions that each member wants, by the assignor."""
         now = {each: share.owner or share.wanted_by for each, share in self.shares.items()}
         owners = {each: owner for each, owner in now.items() if owner is not None}
         counts = {name: topic.partitions for name, topic in self.topics.items() if topic.partitions}
@@ -339,7 +339,7 @@ class GroupState:
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> GroupState | None:
-        """The state among the fields of a note; None if it has none, as in a group without members. ValueError if it is damaged."""
+        """The state among the fields of a note; None without a value, such as in a group without members. ValueError if it is damaged."""
         if not said.get("members"):
             return None
         try:

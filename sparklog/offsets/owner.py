@@ -139,7 +139,7 @@ class Owner:
             self._generations.add(self.group, self._generation, self._heartbeat)
 
     def end(self) -> None:
-        """Says that the group is not running any more.
+        """Notes that the group no longer runs.
 
         Raises:
             GenerationFenced: If another owner took the group.

@@ -26,7 +26,7 @@ def delta_table(path: str | os.PathLike[str], root: Root | None, use: str) -> st
 
 
 def named(path: str | os.PathLike[str]) -> str:
-    """The path of a table as deltalake takes it: the absolute one, as that of a root, or a URL as it stands.
+    """The path of a table as deltalake takes it: an absolute path, like the path of a root, or an unchanged URL.
 
     CallError OPTION_VALUE if it is empty, which would be the working directory, has what deltalake reads as something else, or has
     credentials.
@@ -74,7 +74,10 @@ class _Url(NamedTuple):
     path: str
 
     def place(self) -> str:
-        """A text that is the same for the same place. It ends with a slash: that of a folder begins those of all places in it."""
+        """A text that is the same for the same place.
+
+        It ends with a slash: so the text of a folder begins the texts of all places in it.
+        """
         scheme = "s3a" if self.scheme.lower() == "s3" else self.scheme.lower()
         host = self.host.partition(":")[0] if scheme == "hdfs" else self.host  # the port of a NameNode may be left out
         return f"{scheme}://{host}{self.path.rstrip('/')}/"
@@ -87,5 +90,5 @@ def _url(path: str) -> _Url | None:
 
 
 def _refused(path: str, reason: str) -> SparklogError:
-    # Not as repr shows it: a name must be told from what is around it, to hide what is secret in it.
+    # Not as repr shows it: a name must be distinct from the text around it, so that its secrets can be hidden.
     return SparklogError("OPTION_VALUE", option="path", value=path if path.isprintable() and path else repr(path), reason=reason)

@@ -1,4 +1,4 @@
-"""Plans of groups: what an assignor would give to which member. Nothing is done."""
+"""Plans of groups: the partitions that an assignor would give to each member. Nothing is done."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN_OF_TEXTS = 100
 class PlannedPartition:
     """A partition of a plan.
 
-    * consumer_id: the member that would get it; None without members. was: the one that has it before; None if none has.
+    * consumer_id: the member that would get it; None without members. was: the member that has it before; None if none has.
     * lag: the offsets that the group has not read; None if it has no position in it.
     """
 
@@ -130,7 +130,7 @@ class GroupPlan(Displayed):
 
 
 def named(partitions: Iterable[Partition]) -> str:
-    """Partitions as Kafka's tools name those of a member: `orders(0,2), refunds(1)`."""
+    """The partitions of a member as Kafka's tools name them: `orders(0,2), refunds(1)`."""
     return ", ".join(f"{topic}({','.join(map(str, numbers))})" for topic, numbers in _by_topic(partitions).items())
 
 

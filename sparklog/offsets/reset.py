@@ -21,7 +21,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 @dataclass(frozen=True)
 class Move:
-    """The move of one partition by a reset: `was` is None if the group had no position in it. `note` says what is special, if anything is.
+    """The move of one partition by a reset: `was` is None if the group had no position in it. `note` has special facts, if any.
 
     `stays` says that the group is there already, in the topic that is there now.
     """
@@ -44,9 +44,10 @@ class Placing:
         self._before = {each.partition: each for each in group.positions if each.topic == self._state.topic}
 
     def moves(self, to: Target, only: Iterable[int] | None = None) -> list[Move]:
-        """The moves of the topic's partitions: of all, or of those that the target names, or for a shift of those with a position.
+        """The moves of the topic's partitions: of all, of the partitions that the target names, or for a shift of the partitions with a
+        position.
 
-        With `only`, it is those of these partitions, which must exist.
+        With `only`, the moves of these partitions, which must exist.
         """
         moves = self._moves(to)
         if only is None:
@@ -142,7 +143,7 @@ def target(to: Any) -> Any:
 def reached(to: Target, moves: list[Move]) -> list[Move]:
     """These moves. CallError if `to` is a time after all records: a mistake, since 'latest' asks for the end offsets.
 
-    A duration is not a mistake: it tells how much to read again at most.
+    A duration is not a mistake: it limits how much is read again.
     """
     is_time = isinstance(to, str | datetime.datetime) and to not in ("earliest", "latest")
     if is_time and moves and all(_LATE in (move.note or "") for move in moves):

@@ -1,4 +1,4 @@
-"""The rows of an offset commit table: its schema, what a row means, and which rows count."""
+"""The rows of an offset commit table: its schema, the meaning of a row, and which rows count."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ALIVE = datetime.timedelta(minutes=3)
 """A group that wrote a row within this time, and did not say that it ended, is running."""
 GROUP_MAX = 255
 _NOTE = -1
-"""The partition of a note, which is a row that is not a position: its topic is empty, and its metadata says what happened."""
+"""The partition of a note, which is a row that is not a position: its topic is empty, and its metadata has the event."""
 RUNNING = "begin"
 """The event that a new owner notes, and repeats as a heartbeat while it has no positions."""
 
@@ -160,7 +160,7 @@ def positions(rows: pa.Table) -> list[Position]:
 
 
 def is_note(row: Position) -> bool:
-    """Whether the row is not a position, but says what happened to its group."""
+    """Whether the row is not a position, but the note of an event of its group."""
     return row.partition == _NOTE
 
 
@@ -174,7 +174,7 @@ def _rank(row: Position) -> tuple[object, ...]:
 
 
 def note(group: str, generation: int, event: str, more: Mapping[str, Any] | None = None) -> Position:
-    """The row that says what happened. Its metadata tells it from every other one; `more` are fields of it."""
+    """The row that notes an event. Its metadata tells it from every other one; `more` are fields of it."""
     text = json.dumps({"event": event, "id": uuid.uuid4().hex, **(more or {})})
     return Position(group, generation, "", "", _NOTE, _NOTE, now(), metadata=text)
 
@@ -225,7 +225,7 @@ def _delta_type(type: pa.DataType) -> str:
 
 
 def _said(row: Position) -> dict[str, Any]:
-    """The fields of a note; none if its metadata is not that of one."""
+    """The fields of a note; empty if its metadata is not the metadata of a note."""
     try:
         said: Any = json.loads(row.metadata or "")
     except (ValueError, RecursionError):

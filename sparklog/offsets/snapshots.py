@@ -59,7 +59,7 @@ class GroupSnapshot(Displayed):
         return Positions(self._topics.noted(each) for each in self._found.positions if wanted in (None, each.topic))
 
     def members(self) -> GroupMembers:
-        """As `OffsetTable.members`. The heartbeats are those of the call."""
+        """As `OffsetTable.members`. The heartbeats are read at the call."""
         if self._found.state is None:
             return GroupMembers(self.name, [])
         marks: dict[str, Mark] = {}

@@ -126,7 +126,7 @@ class Topics:
 
 
 def placed_in(state: State, root: Root | None, partition: object, offset: object, starts: Iterable[int]) -> tuple[int, int]:
-    """The partition and the offset, after a check that the partition exists and the offset is from that in `starts` to the end offset."""
+    """The partition and the offset, checked: the partition exists, and the offset is from its entry in `starts` to its end offset."""
     (placed,) = arguments.partitions(state, root, arguments.integer("partition", partition), "offsets")
     checked = arguments.integer("offset", offset)
     if not list(starts)[placed] <= checked <= state.ends[placed]:

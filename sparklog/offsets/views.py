@@ -1,4 +1,4 @@
-"""How members share a group: who they are, what each has, what partitions wait for, and every change that led there."""
+"""The members of a group, the partitions of each, the reasons why partitions wait, and every change that led there."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class GroupMember:
 
 @dataclass(frozen=True)
 class GroupShare:
-    """A partition of a group: its owner, the member for which it is planned, and what it waits for; None if for nothing.
+    """A partition of a group: its owner, the member for which it is planned, and the reason why it waits; None if for nothing.
 
-    `weight` is what the assignor takes it to weigh, in thousands of records, by lag or rate; None if members do not look at these.
+    `weight` is its weight for the assignor, in thousands of records, by lag or rate; None if members do not look at these.
     """
 
     topic: str

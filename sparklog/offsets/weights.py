@@ -50,7 +50,7 @@ class Weigher:
     """Measures the partitions of a group from time to time, while its member is the owner of the group's first share."""
 
     def __init__(self, topics: Topics, positions: Callable[[], Iterable[Position]]) -> None:
-        """`positions` gives those of the group, as the table has them now."""
+        """`positions` gives the positions of the group, as the table has them now."""
         self._topics, self._positions = topics, positions
         self._since: float | None = None
         """When it measured last, or first saw that it is to."""

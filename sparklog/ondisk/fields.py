@@ -23,7 +23,7 @@ class Fields:
         self._fields: dict[str, Any] = value
 
     def value(self, name: str) -> Any:
-        """The field, of whatever type."""
+        """The field, of any type."""
         try:
             return self._fields[name]
         except KeyError:

@@ -1,4 +1,4 @@
-"""Offset indexes: the one behind a segment, and the one in the Kafka view. An index is only a hint. FORMAT.md sections 4, 8 and 9."""
+"""Offset indexes: the index behind a segment, and the index in the Kafka view. An index is only a hint. FORMAT.md sections 4, 8 and 9."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def of_view(root: Root, name: str) -> bytes:
 
 
 def look_up(data: bytes, offset: int) -> tuple[int, int] | None:
-    """Offset and position of the last entry with `offset` or a lower one, both relative to the segment; None if there is no such entry."""
+    """Offset and position of the last entry with `offset` or a lower one, both relative to the segment; None without such an entry."""
     entries = np.frombuffer(data, dtype=_ENTRY, count=len(data) // _ENTRY.itemsize)
     number = int(np.searchsorted(entries["offset"], offset, side="right")) - 1
     if number < 0:

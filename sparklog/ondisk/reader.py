@@ -30,7 +30,7 @@ PART_BYTES_MAX = 1 << 30
 
 
 class Wanted(NamedTuple):
-    """Which records to read: those with this key, those with times from `since` to before `until` (milliseconds since 1970-01-01 UTC)."""
+    """Which records to read: records with this key, and with times from `since` to before `until` (ms since 1970-01-01 UTC)."""
 
     key: bytes | None = None
     routes: Callable[[Segment], bool] | None = None
@@ -93,7 +93,7 @@ class PartitionReader:
     def records(
         self, start: int, end: int, limit: int | None = None, wanted: Wanted = EVERYTHING, columns: Sequence[str] = SCHEMA.names
     ) -> Iterator[pa.RecordBatch]:
-        """The records with the offsets from `start` to before `end`, all of which must exist. With `limit`, at most that many."""
+        """The records with the offsets from `start` to before `end`. All these offsets must exist. With `limit`, at most that many."""
 
         def read(segment: Segment, reader: SegmentReader, begin: int) -> Iterator[tuple[int, pa.RecordBatch | None]]:
             nonlocal limit
@@ -123,9 +123,9 @@ class PartitionReader:
     def part(self, start: int, bytes_max: int, stop: Stop | None = None) -> Part:
         """The records from `start` on, which must be between the log start offset and the end offset.
 
-        They are those of whole batches: as many as have `bytes_max` bytes together as they are stored, and at least one, which may have
-        more. A part that decompresses to far more than that is shorter, and so is one of PART_BYTES_MAX as Arrow batches. `stop` is where
-        the part before this one ended. Where a file is gone, a merged segment may have records from the end offset on, too.
+        They are the records of whole batches: as many batches as have `bytes_max` stored bytes together, and at least one batch, which may
+        have more. A part that decompresses to far more bytes is shorter, and so is a part of PART_BYTES_MAX as Arrow batches. `stop` is
+        where the part before this one ended. Where a file is gone, a merged segment may have records from the end offset on, too.
         """
         end = reached = self._state.ends[self._partition]
         decompressed_max = max(bytes_max, self._decompressed_max)
@@ -152,7 +152,7 @@ class PartitionReader:
                 if is_full():
                     break
             if place is None:
-                # The first batch exceeds what is left of this part, and is the first of the next one.
+                # The first batch exceeds the rest of this part, and is the first batch of the next part.
                 rest = Stop(segment, reader.begin, reader.leave(bytes_max)) if begin == segment.base else None
                 yield begin, Part(found, begin, rest)
                 return
@@ -170,7 +170,7 @@ class PartitionReader:
         return limited or Part(found, reached, None)
 
     def contents(self) -> Iterator[tuple[str, StoredBatch | None, list[pa.RecordBatch] | SparklogError]]:
-        """All batches, each with its data file, and with its records (those of a control batch too) or the error that it is damaged.
+        """All batches, each with its data file, and with its records (also the records of a control batch) or the error that it is damaged.
 
         The rest of a segment that is damaged beyond a batch is skipped, with the error and without a batch.
         """
@@ -217,7 +217,7 @@ class PartitionReader:
         yield from self._read(start, end, read)
 
     def offset_at(self, millis: int, after: int = 0) -> int:
-        """The offset of the first record at or after a time in milliseconds since 1970-01-01 UTC; the end offset if there is none.
+        """The offset of the first record at or after a time in milliseconds since 1970-01-01 UTC; the end offset without such a record.
 
         Only records with the offset `after` or a greater one count.
         """
@@ -332,7 +332,7 @@ class PartitionReader:
             raise reader.batch_corrupt(batch.position, damage) from None
 
     def _located(self, reader: SegmentReader, chunk: list[tuple[StoredBatch, Payload]]) -> Iterator[Records]:
-        """The records of some batches. All are checked before the first is returned; those of control batches are not returned."""
+        """The records of some batches. All are checked before the first is returned; records of control batches are not returned."""
         payloads = [found for _, found in chunk]
         try:
             if sum(found.header.records for found in payloads) <= RECORDS_AT_ONCE:

@@ -14,7 +14,7 @@ _PARTITIONS_MAX = 10_000
 
 
 class Frontier(NamedTuple):
-    """Offsets by partition of the origin, and of the topic that was made of it: what is below them is the same in both."""
+    """Offsets by partition of the origin, and of the topic that was made of it: both topics have the same records below them."""
 
     origin: tuple[int, ...]
     own: tuple[int, ...]

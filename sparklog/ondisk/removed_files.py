@@ -19,9 +19,9 @@ class RemovedFiles(NamedTuple):
 
     @classmethod
     def of(cls, log: TopicLog, state: State) -> RemovedFiles | None:
-        """The files of a topic that wait; None if one of the version files that name them cannot be read.
+        """The files of a topic that wait; None if any of the version files that name them cannot be read.
 
-        Reads those from the boundary on.
+        Reads the version files from the boundary on.
         """
         try:
             versions = log.history(state.version - state.boundary + 1)

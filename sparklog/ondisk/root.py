@@ -39,7 +39,10 @@ class Root:
 
     @classmethod
     def holding(cls, path: str) -> Root | None:
-        """The root that this absolute path or URL names, or that it is in; None if there is none. RetryError IO if that cannot be seen."""
+        """The root that this absolute path or URL names, or that it is in; None without such a name.
+
+        RetryError IO if that cannot be seen.
+        """
         store: Store | None = open_store(path)
         while store:
             found = cls(store)
@@ -106,8 +109,8 @@ class Root:
     def names_of(self, topic: str) -> list[str]:
         """The names in the folder of a topic.
 
-        A listing may miss what comes or goes while it is made: all that it should show, if it takes so long that writers replace it. So one
-        without a version is made again.
+        A listing may miss names that come or go meanwhile; even all names, if it takes so long that writers replace all of them. So a
+        listing without a version is made again.
         """
         names = self.names(topic_folder(topic))
         return names if _committed(names) else self.names(topic_folder(topic))
@@ -121,7 +124,7 @@ class Root:
 
 
 def is_seen(store: Store | None, name: str) -> bool:
-    """Whether a name is seen to exist, for what only helps to explain an error: False also if that cannot be told."""
+    """Whether a name is seen to exist, only to explain an error: False also if that cannot be told."""
     try:
         return store is not None and store.exists(name)
     except OSError:
@@ -134,6 +137,6 @@ def _committed(names: list[str]) -> list[int]:
 
 
 def _holds_topic(names: list[str]) -> bool:
-    """Whether what the names tell of is later than the last deletion. One that is under way is not seen here."""
+    """Whether a version or checkpoint in the names is later than the last deletion. One that is under way is not seen here."""
     deleted = [version for name in names if (version := deleted_version_of(name)) is not None]
     return max(_committed(names), default=-1) > max(deleted, default=-1)

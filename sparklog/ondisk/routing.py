@@ -26,8 +26,8 @@ _SLOTS_LEAST = 4096
 class Past(NamedTuple):
     """A re-route that has records from before it.
 
-    `cut` has the end offset before it of each partition that gave or got slots, 0 of one that it added. Any other partition keeps its cut
-    of the re-route before, 0 if there is none.
+    `cut` has the end offset before it of each partition that gave or got slots, 0 for a partition that it added. Any other partition keeps
+    its cut of the re-route before, 0 without such a re-route.
     """
 
     version: int
@@ -64,7 +64,7 @@ class Routing:
 
     @classmethod
     def modulo(cls, partitions: int, slots: int | None = None) -> Routing:
-        """The routing of a topic without slots, as one with that number of them."""
+        """The routing of a topic without slots, as a topic with that number of slots."""
         table = array("H", (slot % partitions for slot in range(slots or partitions * -(-_SLOTS_LEAST // partitions))))
         return cls(0, (1,) * partitions, table, table, ())
 
@@ -93,7 +93,7 @@ class Routing:
     def read(cls, fields: Fields, version: int, ends: Sequence[int], *, unbound: bool) -> Routing:
         """The field of a checkpoint of a version, after which the partitions end there. Damaged if it breaks a rule.
 
-        `unbound` says whether there may be slots without a partition.
+        `unbound`: whether slots without a partition may exist.
         """
         slots = fields.integer("slots", 1, SLOTS_MAX)
         weights = weights_of(fields, len(ends))
@@ -201,7 +201,7 @@ class Routing:
         return found
 
     def agrees_with(self, change: RoutingChange) -> bool:
-        """Whether a version, of which this is the routing by a checkpoint, says the same of it."""
+        """Whether a version has the same routing as this routing of its checkpoint."""
         same = isinstance(change, Binding) or change[:3] == (self.epoch, len(self.table), self.weights)
         return same and change.table == self.crc
 

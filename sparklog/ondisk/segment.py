@@ -79,7 +79,7 @@ class SegmentReader:
             self._file.close()
 
     def leave(self, ahead_max: int) -> File | None:
-        """The data file, for a later reader, with what was read ahead of it: see `File.stays`. None where it must be opened again."""
+        """The data file, for a later reader, with the bytes that were read ahead: see `File.stays`. None where it must be opened again."""
         self._is_left = self._file.stays(ahead_max)
         return self._file if self._is_left else None
 
@@ -238,7 +238,7 @@ class SegmentReader:
         return Place(position, base, 0, None)
 
     def _index(self) -> bytes:
-        """The entries of the segment's index: of the one behind it, or of the one in the Kafka view."""
+        """The entries of the segment's index: of the index behind it, or of the index in the Kafka view."""
         segment = self._segment
         if segment.index_bytes:
             try:
@@ -264,7 +264,7 @@ class SegmentReader:
 
 
 def is_stamped(field: int, relative: int, absolute: int) -> bool:
-    """Whether each byte of the base offset field is that of the relative or of the absolute offset.
+    """Whether each byte of the base offset field is the byte of the relative or of the absolute offset.
 
     A reader beside a writer can see a stamp half written, and a power loss can leave it so.
     """

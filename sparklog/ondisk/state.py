@@ -19,7 +19,7 @@ from sparklog.store.store import Damaged
 
 
 class LiveSegments:
-    """The live segments of one partition in order of offsets: those of a checkpoint, then those that later versions added.
+    """The live segments of one partition in order of offsets: segments of a checkpoint, then segments that later versions added.
 
     The lines of the checkpoint are read when they are first needed. Unreadable if that fails.
     """
@@ -30,7 +30,7 @@ class LiveSegments:
         self._later = list(later)
 
     def followed_by(self, added: Iterable[Segment]) -> LiveSegments:
-        """These segments, then the ones that a version added."""
+        """These segments, then the segments that a version added."""
         return LiveSegments(self._partition, self._checkpoint, [*self._later, *added])
 
     @functools.cached_property
@@ -48,7 +48,7 @@ class LiveSegments:
         return self._checkpoint.segment(lines[number], self._partition)
 
     def all(self) -> list[Segment]:
-        """All of them. Unreadable if those of the checkpoint do not hold the offsets that it gives the partition."""
+        """All of them. Unreadable if the segments of the checkpoint do not hold the offsets that it gives the partition."""
         segments = [self[number] for number in range(len(self))]
         if self._checkpoint:
             head = self._checkpoint.head
@@ -58,7 +58,7 @@ class LiveSegments:
         return segments
 
     def find(self, offset: int) -> int:
-        """The number of the last segment whose base offset is `offset` or lower; −1 if there is none."""
+        """The number of the last segment whose base offset is `offset` or lower; −1 without such a segment."""
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
@@ -81,7 +81,7 @@ class State:
     horizon: int
     boundary: int
     deleted: bool
-    """Whether its version deleted the topic: then nothing counts but what the next version must follow."""
+    """Whether its version deleted the topic: then only the facts count that the next version must follow."""
     features: Features
     producers: Producers
     config: Mapping[str, str]
@@ -188,11 +188,11 @@ class State:
         return wanted if len(weights) <= len(wanted) <= PARTITIONS_MAX and any(wanted) and not opens else None
 
     def unread(self, partition: int, position: int) -> int:
-        """How many offsets a reader at this position has before it: those of the log, so what has expired is no lag."""
+        """How many offsets a reader at this position has before it: only offsets of the log, so expired offsets do not count as lag."""
         return unread(position, self.starts[partition], self.ends[partition])
 
     def segments(self, partition: int, start: int, end: int) -> Iterator[Segment]:
-        """The segments that hold the offsets from `start` to before `end`, all of which must be between the partition's start and its end.
+        """The segments that hold the offsets from `start` to before `end`. These offsets must be between the partition's start and its end.
 
         Unreadable if the checkpoint proves to be damaged, which a reader can notice after the first segments.
         """
@@ -216,7 +216,7 @@ class State:
             start, segment = segment.end, following
 
     def agrees_with(self, version: Version) -> bool:
-        """Whether a checkpoint says of the topic what the file of its version says."""
+        """Whether a checkpoint agrees with the file of its version."""
         names = ("topic_id", "time", "horizon", "boundary", "deleted", "features", "starts", "ends")
         routing, change = self.routing_if_known, version.routing
         return (
@@ -274,7 +274,7 @@ class State:
         return routing and routing.since(version.starts)
 
     def reroutes_before(self, segment: Segment) -> int:
-        """The number of re-routes, of those that have records from before them, that a segment comes after."""
+        """The number of re-routes that a segment comes after. Only re-routes with records from before them count."""
         return self.routing.reroutes_before(segment.partition, segment.base) if self.routing else 0
 
 

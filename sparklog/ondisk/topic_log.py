@@ -109,7 +109,7 @@ class TopicLog:
         state = self.newest()
         found: list[Version] = []
         number, expected = state.version, state.hash
-        # Backwards: a file that is not the one which the next version names is of a writer that slept, and below the boundary.
+        # Backwards: if the next version names another file, the file belongs to a writer that slept, and is below the boundary.
         while number >= 0 and (limit is None or len(found) < limit):
             read = self._read(number)
             if not read or read.hash != expected:
@@ -152,13 +152,13 @@ class TopicLog:
         if not kept or reached < newest:
             raise _Moved(start, reached + 1, self._missing(reached + 1, newest), tried)
         # At the end and not before: version files are deleted from the lowest on, so while the first is there, so are those after it.
-        # Without a checkpoint, that may be one of a writer that slept through the clean-up; but then there is a checkpoint.
+        # Without a checkpoint, a writer that slept through the clean-up may have put it; but then a checkpoint exists.
         if (not start and not set(self._list()[1]) <= set(checkpoints)) or self._tag(first) != tag:
             raise _Moved(start, reached + 1, self._missing(first, newest), tried)
         return kept
 
     def _start(self, checkpoints: list[tuple[int, str]], newest: int) -> _Kept | None:
-        """The state in the newest checkpoint that is not damaged; None if there is no such checkpoint.
+        """The state in the newest checkpoint that is not damaged; None without such a checkpoint.
 
         _Moved if the file of its version is gone, or another one.
         """
@@ -180,7 +180,7 @@ class TopicLog:
         return None
 
     def _go_on(self, kept: _Kept | None, until: int | None = None) -> _Kept | None:
-        """The state after the version files that follow, at most up to `until`; None if there is no state and no version 0.
+        """The state after the version files that follow, at most up to `until`; None without a state and a version 0.
 
         _Moved if one does not follow the one before it.
         """
@@ -268,7 +268,7 @@ class TopicLog:
         return self.location(version_file(version))
 
     def _tag(self, version: int) -> Hashable | None:
-        """Distinguishes the file of a version from one that takes its place later; None if it is absent."""
+        """Distinguishes the file of a version from a later file of this name; None if it is absent."""
         return self._tag_of(version_file(version))
 
     def _tag_of(self, file: str) -> Hashable | None:

@@ -1,4 +1,4 @@
-"""Version files: what each commit added and removed. FORMAT.md section 5."""
+"""Version files: the segments that each commit added and removed. FORMAT.md section 5."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ INDEX_BYTES_MAX = 1 << 18
 _NUMBERS = "(1000000|0|[1-9][0-9]{0,5})(,(1000000|0|[1-9][0-9]{0,5}))*"
 _EPOCH = "(0|[1-9][0-9]{0,9})"
 _WISH_MAX = 32_768
-# The values that each key of a configuration can have: one of these words, a number in this range, or a text of this form.
+# The values that each key of a configuration can have: a word of a list, a number in a range, or a text of a form.
 _CONFIG: dict[str, tuple[str, ...] | range | re.Pattern[str]] = {
     "partitions": range(1, PARTITIONS_MAX + 1),
     "partitioner": ("murmur3", "murmur2"),
@@ -128,12 +128,12 @@ class Segment(NamedTuple):
 
     @classmethod
     def of_version(cls, fields: Fields, partitions: int) -> Segment:
-        """The segment that a version file adds to one of so many partitions. Damaged if it breaks a rule."""
+        """The segment that a version file adds to a topic of so many partitions. Damaged if it breaks a rule."""
         return cls._of([fields.value(name) for name in _SEGMENT_FIELDS if name != "index" or name in fields], partitions)
 
     @classmethod
     def of_line(cls, line: object, partitions: int) -> Segment:
-        """The segment that a line of a checkpoint describes, of one of so many partitions. Damaged if it breaks a rule."""
+        """The segment that a line of a checkpoint describes, of a topic of so many partitions. Damaged if it breaks a rule."""
         if type(line) is not list or len(line) < _NEEDED_FIELDS:
             raise Damaged("a line does not describe a segment")
         return cls._of(line, partitions)
@@ -196,7 +196,7 @@ class Removed(NamedTuple):
 
 
 class Query(NamedTuple):
-    """An epoch of a query, which a version applied. `input` is 16 hex digits that tell what the epoch read, or None."""
+    """An epoch of a query, which a version applied. `input` is 16 hex digits that identify the records of the epoch, or None."""
 
     id: str
     epoch: int
