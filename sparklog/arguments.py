@@ -94,7 +94,7 @@ def long(name: str, given: object) -> int:
 
 
 def choice(name: str, given: object, words: Sequence[str]) -> None:
-    """Checks that the argument is one of these words. CallError otherwise."""
+    """Checks that these words contain the argument. CallError otherwise."""
     if given not in words:
         raise SparklogError("OPTION_VALUE", option=name, value=given, reason=f"it must be one of {', '.join(words)}")
 
@@ -194,14 +194,14 @@ def partitions(state: State, root: Root | None, given: object, name: str = "part
 
 
 def some_partitions(state: State, root: Root, given: object) -> list[int]:
-    """The given partition, or those of a collection, each once and in order; all partitions if it is None."""
+    """The given partition, or the partitions of a collection, each once and in order; all partitions if it is None."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         return partitions(state, root, given)
     return sorted({number for each in given for number in partitions(state, root, integer("partition", each))})
 
 
 def offsets(state: State, root: Root, name: str, given: object, asked: Sequence[int], default: Sequence[int]) -> list[int]:
-    """An offset for each of the partitions `asked`: the one given for it, or the one given for all, or the one in `default`.
+    """An offset for each of the partitions `asked`: the offset given for it, or the offset given for all, or the offset in `default`.
 
     CallError if an offset is not between the partition's log start offset and its end offset.
     """

@@ -1,4 +1,4 @@
-"""The barrier, which keeps each key in order over re-routes: a partition waits for those from which it took slots.
+"""The barrier, which keeps each key in order over re-routes: a partition waits for the partitions from which it took slots.
 
 FORMAT.md section 13.9.
 """
@@ -31,8 +31,8 @@ class Barrier:
     def open(self, state: State, consumed: Callable[[int], int | None]) -> Open:
         """The re-routes that are not passed yet. `consumed`: the offset up to which a partition was consumed; None if it is not read.
 
-        A partition passes a re-route that gave it keys when the records of each donor below the cut are consumed or have expired, and the
-        donor has passed all earlier re-routes that gave it keys.
+        A partition passes a re-route that gave it keys when two things hold for each donor: its records below the cut are consumed or have
+        expired, and it has passed all earlier re-routes that gave it keys.
         """
         if not state.routing or not state.routing.past:
             return {}
@@ -40,7 +40,7 @@ class Barrier:
             self._routing, self._donors, self._passed = state.routing, state.routing.donors(), 0
         found: Open = {}
         waits: dict[int, dict[int, int]] = {}
-        """By partition, what the re-routes so far wait for."""
+        """By partition, the offsets that the re-routes so far wait for."""
         for number in range(self._passed, len(self._donors)):
             past = state.routing.past[number]
             taken: dict[int, dict[int, int]] = {}

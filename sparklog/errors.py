@@ -54,7 +54,7 @@ class SparklogError(Exception):
             **parameters: The values for the text of the error, by name.
 
         Raises:
-            ValueError: If the parameters are not those of the error's text.
+            ValueError: If the parameters differ from the parameters of the error's text.
 
         Example:
             >>> type(sparklog.SparklogError("TOPIC_NULL")).__name__

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# By scope: the title of the section that lists its options, and what it says about them.
+# By scope: the title of the section that lists its options, and its text about them.
 SECTIONS = {
     "read": (
         'Reading: `spark.read.format("partlog")` and `spark.readStream.format("partlog")`',
@@ -37,7 +37,7 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class Option:
-    """A declared option. The comments in spec/options.json say what its fields mean."""
+    """A declared option. The comments in spec/options.json explain its fields."""
 
     key: str
     type: str
@@ -81,7 +81,7 @@ class Option:
         return None
 
     def shown_default(self) -> str | None:
-        """The default as a user would write it; None if there is none."""
+        """The default as a user would write it; None without a default."""
         return json.dumps(self.default) if isinstance(self.default, bool) else None if self.default is None else str(self.default)
 
     def shown_values(self) -> str:
@@ -148,7 +148,7 @@ def declared() -> Options:
 
 
 def topic_option(key: str) -> Option:
-    """The option of a topic's configuration with this key. KeyError if there is none."""
+    """The option of a topic's configuration with this key. KeyError if it does not exist."""
     for option in declared().options:
         if option.key == key and "topic" in option.scopes:
             return option

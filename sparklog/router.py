@@ -83,7 +83,7 @@ class Router:
 
 
 def place(slot: int, shares: Sequence[int]) -> int:
-    """The partition that a slot gets which has none yet, by the shares of partitions, of which some is above 0. FORMAT.md section 13."""
+    """The partition for an unbound slot, by the shares of partitions. At least one share is above 0. FORMAT.md section 13."""
     best, least = -1, 0
     for partition, share in enumerate(shares):
         if share:
@@ -151,9 +151,9 @@ def key_bytes(key: bytes | bytearray | memoryview | str | None) -> bytes | None:
 
 
 def _murmur3(words: Iterable[Word], tail: Word, size: int) -> Word:
-    """MurmurHash3 of 32 bits of many keys of one size, by their whole words, and what follows these as a little-endian number.
+    """MurmurHash3 of 32 bits of many keys of one size, by their whole words, and the bytes after these as a little-endian number.
 
-    Only of arrays, which drop what goes beyond 32 bits: that saves a third of the time.
+    Only of arrays, which drop bits beyond 32: that saves a third of the time.
     """
 
     def turned(word: Word, bits: int) -> Word:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 _NAME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):(//([^/?]*))?(/?[^?]*)(\?.*)?", re.DOTALL)
 _IN_TEXT = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:/(?:[^ \t\n\x0b\f\r'\"`<>]*[^ \t\n\x0b\f\r'\"`<>:;,.)])?")
-"""The punctuation after a name is no part of it: with a colon there, a port would be taken for a secret."""
+"""The punctuation after a name does not belong to it: with a colon there, a port would be taken for a secret."""
 _BUCKETS = re.compile(r"s3.*|gs", re.DOTALL)
 _AZURE = re.compile(r"(abfs|wasb)s?")
 """In their names, a container has the place of a user."""
@@ -51,7 +51,7 @@ def _without_credentials(scheme: str, host: str, path: str, rest: str) -> str:
     if at:
         shown = before if _AZURE.fullmatch(scheme.lower()) and ":" not in before else _CUT
         return f"{shown}@{after}{path}{rest}"
-    # A bucket has no port, and what is no port is a secret.
+    # A bucket does not have a port, and a text that is not a port is a secret.
     bucket = _BUCKETS.fullmatch(scheme.lower())
     plain = _ADDRESS.sub("", after)
     if not (":" in plain if bucket else _NO_PORT.fullmatch(plain)):

@@ -43,7 +43,7 @@ def arrow_batch(
         "topic": lambda: _repeated(topic.encode(), rows),
         "partition": lambda: numbers(pa.int32(), np.full(rows, partition, dtype=np.int32)),
         "offset": lambda: numbers(pa.int64(), records.offsets[part]),
-        # A time after about the year 292,000 does not fit into microseconds. It becomes the last one that does.
+        # A time after about the year 292,000 does not fit into microseconds. It becomes the last entry that does.
         "timestamp": lambda: numbers(_TIMESTAMP, records.timestamps[part].clip(-_MILLIS_MAX, _MILLIS_MAX) * _MICROS),
         "timestampType": lambda: numbers(pa.int32(), records.log_append_time[part].astype(np.int32)),
         "headers": lambda: _headers(records.data, records.headers, first, end) if records.headers else pa.nulls(rows, _HEADERS),
@@ -65,7 +65,7 @@ def numbers(kind: pa.DataType, values: npt.NDArray[Any]) -> pa.Array:
 
 
 def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
-    """The numbers of an array without nulls, as they are in memory: those of a time are microseconds. They must not be written."""
+    """The numbers of an array without nulls, as they are in memory: times are in microseconds. They must not be written."""
     width = array.type.byte_width
     return np.frombuffer(array.buffers()[1], f"i{width}", len(array), width * array.offset)
 

@@ -1,4 +1,4 @@
-"""The header of a record batch: its 61 bytes, and what can be checked in them alone. FORMAT.md section 3."""
+"""The header of a record batch: its 61 bytes, and the checks that need only these bytes. FORMAT.md section 3."""
 
 from __future__ import annotations
 

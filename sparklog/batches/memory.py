@@ -1,4 +1,4 @@
-"""How large a batch this process may hold, whatever a topic's configuration says. FORMAT.md section 10."""
+"""How large a batch this process may hold, for any configuration of a topic. FORMAT.md section 10."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def batch_bytes_max() -> int:
 
 
 def _memory() -> int:
-    """The memory that this process may take: the least of what the machine, a control group and a limit of the shell give it."""
+    """The memory that this process may take: the least of the machine's memory, the limit of a control group, and a limit of the shell."""
     found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     group = Path("/sys/fs/cgroup/memory.max")
     if group.is_file() and (text := group.read_text(encoding="ascii").strip()).isdecimal():

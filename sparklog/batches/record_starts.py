@@ -1,8 +1,8 @@
 """Where records begin. FORMAT.md section 3.
 
-Each record begins with its length. A record's position is therefore known only after the lengths of all records before it in the batch:
-nothing else about records must be found one by one. Three things make that fast: stepping through many batches in parallel, skipping
-over runs of records that have the same length, and doing little in each step. This module reads only lengths, and it ignores their signs.
+Each record begins with its length. A record's position is therefore known only after the lengths of all records before it in the batch.
+Nothing else about records must be found one by one. Three things make this fast: steps through many batches in parallel, jumps over runs of
+records of the same length, and little work in each step. This module reads only lengths, and it ignores their signs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LOW = tuple((byte & 0x7F) >> 1 for byte in range(256))
 _HIGH = tuple(2 + (byte << 6) for byte in range(128))
 
 _words = np.arange(1 << 16)
-# The same for two bytes read as one little-endian number. The second byte counts only if the first one says so.
+# The same for two bytes read as one little-endian number. The second byte counts only if the first byte requires it.
 _STEP = np.where(_words & 0x80, 2 + ((_words & 0x7F) >> 1) + (_words >> 8 << 6), 1 + ((_words & 0xFF) >> 1))
 # For a length of three bytes or more: a step beyond the end of any data.
 _BEYOND = 1 << 40
@@ -39,7 +39,7 @@ _STEP[_words & 0x8080 == 0x8080] = _BEYOND
 
 
 def starts(data: bytes, at: int, count: int) -> Longs:
-    """The positions of `count` records, the first of which begins at `at`; then the end of the last one. Damaged if the data end before."""
+    """The positions of `count` records, beginning at `at`; then the end of the last record. Damaged if the data end before."""
     array = np.frombuffer(data, dtype=np.uint8)
     runs = []
     patience = _STEPS_MIN

@@ -112,7 +112,7 @@ class Records(NamedTuple):
 def locate(payloads: Sequence[Payload]) -> Iterator[Records]:
     """The records of some batches, in order.
 
-    Damaged if a batch breaks a rule; that may come after records were returned. It does not say which batch: pass one batch alone to know.
+    Damaged if a batch breaks a rule; that may come after records were returned. It does not name the batch: pass one batch alone to know.
     """
     for payload in payloads:
         if payload.header.records > payload.bytes // RECORD_BYTES_MIN or (not payload.header.records and payload.bytes):
@@ -249,7 +249,7 @@ def _unzigzag(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _after(at: Longs, sizes: Longs) -> Longs:
-    """The positions after keys or values of these sizes, of which −1 is null. Damaged if a size is below −1."""
+    """The positions after keys or values of these sizes; the size −1 is null. Damaged if a size is below −1."""
     least = sizes.min(initial=0)
     if least < -1:
         raise Damaged("a key or a value has a negative length")

@@ -1,4 +1,4 @@
-"""Shares of partitions in the load that is new, from what was written and read of late, and their commit while a topic is written.
+"""Shares of partitions in new load, from recent writes and reads, and their commit while a topic is written.
 
 A topic with `placement` = `on_first_write` gives a key its partition when the first record of it is written. FORMAT.md section 13.
 """
@@ -32,7 +32,7 @@ _LEAST = 0.02
 _TEXT = 32_000
 """The characters that the shares of all partitions may take in the configuration of the topic."""
 _SAMPLED = 1_000
-"""As many of the newest records of a partition tell how much of its load is of new slots."""
+"""This many of the newest records of a partition show how much of its load belongs to new slots."""
 
 
 class Load(NamedTuple):
@@ -44,13 +44,13 @@ class Load(NamedTuple):
 
 
 def shares_of(loads: Sequence[Load], new: float, horizon_s: float) -> list[int]:
-    """The shares of partitions in new load by which load per capacity is level in the end: 1 to 1,000,000, or less of over 4,000 of them.
+    """The shares of partitions in new load that level load per capacity in the end: 1 to 1,000,000, or less for more than 4,000 partitions.
 
-    * new: the records a second that are to be shared: those that slots brought that were bound in the last interval.
+    * new: the records a second to share: records of slots that were bound in the last interval.
     * horizon_s: the seconds in which a backlog is to be worked off.
 
-    A partition gets its part of what is new, and what it lacks to its part of all that is written, less what it must still work off; but
-    one fiftieth of an equal part at least, so that none starves.
+    A partition gets its part of the new load. It also gets the load that it lacks to its part of all writes, less its backlog. It gets at
+    least one fiftieth of an equal part, so no partition starves.
     """
     most = min(SHARE_MAX, 10 ** min(7, _TEXT // len(loads) - 1) - 1)
     capacity, written = sum(each.speed for each in loads), sum(each.rate for each in loads)
@@ -140,7 +140,10 @@ class Placement:
         self._newest()
 
     def _newest(self) -> tuple[State, Routing]:
-        """The newest state, and its routing. CallError OPTION_VALUE if the topic places keys otherwise, as one of that name may later."""
+        """The newest state, and its routing.
+
+        CallError OPTION_VALUE if the topic places keys otherwise, as a topic of that name may later.
+        """
         state = self._files.newest()
         if not state.binds or not state.routing:
             topic = state.topic
@@ -191,7 +194,7 @@ class Placement:
         return {each.partition: each.offset for each in found if each.topic_id == state.topic_id}
 
     def _loads(self, last: _TopicLook, now: _TopicLook, rates: Mapping[int, float], seconds: float) -> list[Load]:
-        """The speed of a group is measured while it has lag; it is known from before, or is the mean of the others, where it has none."""
+        """The speed of a group is measured while it has lag. Without lag, it is the speed from before, or the mean of the others."""
         for group in self.groups:
             for number in rates:
                 read = now.positions[group].get(number, 0) - last.positions[group].get(number, 0)

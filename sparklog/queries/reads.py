@@ -22,12 +22,12 @@ Source = tuple[Mapping[str, str], Mapping[tuple[str, int], int]]
 
 @dataclass(frozen=True)
 class Read:
-    """Up to which offsets a query has read the topics of a root, after one of its micro-batches."""
+    """The offsets up to which a query has read the topics of a root, after a micro-batch."""
 
     query_id: str
     epoch: int
     offsets: dict[str, dict[int, int]]
-    """By topic and partition. If several sources read a partition, what all of them have read."""
+    """By topic and partition. If several sources read a partition, the offsets that all of them have read."""
     ids: dict[str, str]
     """The ids of these topics."""
 
@@ -72,7 +72,7 @@ def of_checkpoint(checkpoint: str | os.PathLike[str], epoch: int, topics: Topics
 
 
 def _read(query_id: str, epoch: int, sources: Sequence[Source], topics: Topics, of_topics: bool) -> Read:
-    """`of_topics`: whether a source reads topics, if there are any: a pattern may match none yet, or none any more."""
+    """`of_topics`: whether a source reads topics, if any exist: a pattern may match no topic yet, or no topic any longer."""
     ids: dict[str, str] = {}
     offsets: dict[str, dict[int, int]] = {}
     for of_source, ends in sources:

@@ -1,4 +1,4 @@
-"""Commits what a streaming query has read to a group, beside the query."""
+"""Commits the offsets of a streaming query to a group, beside the query."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ class Tracker:
         if error is None:
             self.stop()
         else:
-            self._at_exit()  # its error does not take the place of the one that is on its way
+            self._at_exit()  # its error does not replace the error that is on its way
 
     # ---- on the thread
 

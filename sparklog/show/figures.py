@@ -28,7 +28,7 @@ Size = tuple[float, float]
 
 
 def figure(rows: int, figsize: Size | None, title: str) -> tuple[Figure, list[Axes]]:
-    """A figure with axes side by side, as many as `rows`, and what all plots have in common."""
+    """A figure with axes side by side, as many as `rows`, in the common style of all plots."""
     figure = _class()(figsize=figsize or (_WIDTH, _HEIGHT), layout="constrained")
     figure.patch.set_alpha(0)
     figure.suptitle(plain(title), color=INK, x=0.01, ha="left", fontsize="medium")

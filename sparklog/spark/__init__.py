@@ -1,1 +1,1 @@
-"""Spark as sparklog uses it: sessions with the connector, and what a query does."""
+"""Spark as sparklog uses it: sessions with the connector, and the progress of queries."""

@@ -1,7 +1,7 @@
 """An archive of the classes that Spark loads for its first use: with it, a session starts in 40 % less processor time.
 
-There is one only where the user had it made (`sparklog class-archive`). Its name has a key of all that it was made from, so that one which
-does not fit is not found, and its size, since a JVM crashes on an archive that lost its end.
+There is one only where the user had it made (`sparklog class-archive`). Its name has a key of all its inputs, so an archive that does not
+fit is not found. Its name also has its size, since a JVM crashes on an archive that lost its end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sparklog.errors import SparklogError
 from sparklog.spark.installed import require_pyspark
 
 SETTING = "spark.driver.defaultJavaOptions"
-"""Spark puts the options of this setting before those of spark.driver.extraJavaOptions, which are the user's."""
+"""Spark puts the options of this setting before the options of spark.driver.extraJavaOptions, which belong to the user."""
 _SWITCH = "SPARKLOG_CLASS_ARCHIVE"
 _SET_ELSEWHERE = ("PYSPARK_SUBMIT_ARGS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 _OF_ARCHIVES = re.compile("-XX:SharedArchiveFile|-XX:ArchiveClassesAtExit|-Xshare:")
@@ -43,7 +43,7 @@ def find(jar: Path) -> Path | None:
 
 
 def java_options(jar: Path, given: Iterable[str]) -> str | None:
-    """The options with which the JVM of a session uses its archive; None without one, and where options say already what it is to use."""
+    """The options with which the JVM of a session uses its archive; None without an archive, and if options already name an archive."""
     if os.environ.get(_SWITCH) == "off" or any(map(_OF_ARCHIVES.search, [*given, *(os.environ.get(name, "") for name in _SET_ELSEWHERE)])):
         return None
     archive = find(jar)

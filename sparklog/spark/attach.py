@@ -20,8 +20,8 @@ CATALOG = "io.sparklog.catalog.PartlogCatalog"
 def attach(spark: SparkSession, name: str, root: str | os.PathLike[str]) -> None:
     """Makes the topics of a root tables of a session, by a catalog.
 
-    The session, classic or of Connect, may be running. Another session, such as that of `newSession()`, does not know the name. A second
-    call changes nothing.
+    The session, classic or of Connect, may be running. Another session, such as a session of `newSession()`, does not know the name. A
+    second call changes nothing.
 
     Args:
         spark: The session.

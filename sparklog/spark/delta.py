@@ -14,7 +14,7 @@ EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 EXTENSIONS = "spark.sql.extensions"
 CATALOG = ("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
 NOT_NEEDED = "com.*:*,commons-*:*,io.airlift:*,javax.*:*,org.*:*"
-"""Packages that Delta depends on and Spark has: patterns of those that need not be downloaded, for spark.jars.excludes."""
+"""Packages that Delta depends on and Spark has: patterns of packages that need not be downloaded, for spark.jars.excludes."""
 _JAR = re.compile(r"delta-spark_[\d.]+_[\d.]+-([^/,]+?)\.jar")
 _PACKAGE = re.compile(r"io\.delta:delta-spark_[\d.]+_[\d.]+:([^,]+)")
 
@@ -22,8 +22,8 @@ _PACKAGE = re.compile(r"io\.delta:delta-spark_[\d.]+_[\d.]+:([^,]+)")
 def package(spark: str, given: Iterable[str]) -> str:
     """The name of Delta's package at Maven Central, of the version of the installed wheel; empty if it is among the given lists.
 
-    `spark` is the minor version of Spark; the lists are those of jars and packages. CallError if the wheel is not installed;
-    UpgradeError if Delta is given in another version.
+    `spark` is the minor version of Spark; the lists have jars and packages. CallError if the wheel is not installed; UpgradeError if Delta
+    is given in another version.
     """
     version = _wheel()
     found = next((match for text in given for match in (_JAR.search(text), _PACKAGE.search(text)) if match), None)
@@ -52,7 +52,7 @@ def jars_in(folder: str | os.PathLike[str]) -> str:
 
 
 def with_extension(extensions: str) -> str:
-    """The list of extensions, with that of Delta."""
+    """The list of extensions, with Delta's extension."""
     given = [each.strip() for each in extensions.split(",") if each.strip()]
     return ",".join([*given, *([] if EXTENSION in given else [EXTENSION])])
 

@@ -1,6 +1,6 @@
 """python -m sparklog.spark.first_use FOLDER OPTIONS: uses Spark as a new session does at first, in a JVM with these options.
 
-A JVM loads most of its classes for that, whatever a program does later.
+A JVM loads most of its classes for this, for any later work of the program.
 """
 
 from __future__ import annotations

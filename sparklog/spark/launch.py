@@ -1,4 +1,4 @@
-"""Settings that Spark is started with besides those of the builder: PYSPARK_SUBMIT_ARGS and spark-defaults.conf."""
+"""Settings that Spark is started with besides the settings of the builder: PYSPARK_SUBMIT_ARGS and spark-defaults.conf."""
 
 from __future__ import annotations
 

@@ -189,11 +189,11 @@ def _options_of(builder: SparkSession.Builder) -> Mapping[str, object]:
 
 
 def _is_in_force(spark: SparkSession, name: str, value: object) -> bool:
-    """Whether a running session has a setting as it was asked for, or takes it. A builder drops what a session does not take."""
+    """Whether a running session has a setting as it was asked for, or takes it. A builder drops settings that a session does not take."""
     from pyspark.errors import PySparkException
 
     asked = str(value).lower() if isinstance(value, bool) else str(value)
-    context = getattr(spark, "_sc", None)  # a session of Connect has none, and says itself what it does not take
+    context = getattr(spark, "_sc", None)  # a session of Connect has no such list, and refuses settings itself
     found = None if context is None else context.getConf().get(name)
     if context is None or found == asked:
         return True

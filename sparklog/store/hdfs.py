@@ -1,8 +1,8 @@
 """Files of HDFS, by its HTTP interface (WebHDFS) and the standard library. FORMAT.md section 2.
 
-A NameNode answers GETFILESTATUS and LISTSTATUS_BATCH. To OPEN it names a DataNode, which is asked for the bytes; where that one does not
-give them, GET_BLOCK_LOCATIONS tells of others. (With `excludedatanodes`, a NameNode leaves out only what it is given with the port for
-transfers, which no answer to OPEN has.)
+A NameNode answers GETFILESTATUS and LISTSTATUS_BATCH. To OPEN it names a DataNode, which is asked for the bytes. If that DataNode does not
+give them, GET_BLOCK_LOCATIONS names others. (With `excludedatanodes`, a NameNode leaves out only DataNodes that are given with the port for
+transfers, and no answer to OPEN has this port.)
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ _ADDRESS = re.compile(r"(https?://)?[a-zA-Z0-9._-]+(:[0-9]{1,5})?(/[^?#@]*)?")
 _ELSEWHERE = 307
 """The status of an answer that says where bytes are."""
 _NOT_ACTIVE = ("StandbyException", "RetriableException")
-"""The answers of a NameNode in standby, and of one that starts up."""
+"""The answers of a NameNode in standby, and of a NameNode that starts up."""
 
 _Answer: TypeAlias = HTTPResponse | urllib.error.HTTPError
 
 
 class HdfsStore(RemoteStore):
-    """The files below a folder. `authority` is that of an hdfs:// URL: a NameNode and its port, or the name of a service.
+    """The files below a folder. `authority` is the authority of an hdfs:// URL: a NameNode and its port, or the name of a service.
 
-    `addresses` are those of WebHDFS at its NameNodes, as http://host:9870; the one that is active is found out.
+    `addresses` are the addresses of WebHDFS at its NameNodes, such as http://host:9870; the store finds the active NameNode.
     """
 
     def __init__(self, authority: str, folder: str, addresses: Sequence[str], user: str) -> None:
@@ -61,7 +61,7 @@ class HdfsStore(RemoteStore):
         self._addresses = list(addresses)
         self._user = user
         self._left: dict[str, float] = {}
-        """The DataNodes that did not give what they were asked for, each with the time until which it is asked last."""
+        """The DataNodes that did not answer a request, each with the time until which it is asked last."""
         self.root = f"hdfs://{authority}{self._folder}"
 
     def above(self) -> HdfsStore | None:
@@ -91,7 +91,10 @@ class HdfsStore(RemoteStore):
             return None
 
     def open(self, name: str) -> File:
-        """By one request. Each part that is read takes one of the NameNode and one of a DataNode, and nothing keeps the file until then."""
+        """By one request.
+
+        Each part of a read takes a request to the NameNode and a request to a DataNode, and nothing keeps the file until then.
+        """
         return ReadAhead(self.opened(name))
 
     def opened(self, name: str) -> HdfsFile:
@@ -164,7 +167,7 @@ class HdfsStore(RemoteStore):
         after, seen = "", set[str]()
         while True:
             try:
-                # In this spelling: the one of the documentation, startAfter, is ignored by Hadoop 3.5.
+                # In this spelling: Hadoop 3.5 ignores the spelling of the documentation, startAfter.
                 with self._asked("LISTSTATUS_BATCH", folder, **({"startafter": after} if after else {})) as answer:
                     listing = _json(answer).get("DirectoryListing", {})
             except Absent:
@@ -185,7 +188,7 @@ class HdfsStore(RemoteStore):
                 return
 
     def _asked(self, call: str, name: str, **parameters: object) -> _Answer:
-        """The answer of the NameNode that is active. Absent if there is no such file or folder.
+        """The answer of the NameNode that is active. Absent if the file or folder does not exist.
 
         While a NameNode answers that it is in standby or starts up, the call waits for up to 20 seconds for one to become active.
         """
@@ -248,7 +251,7 @@ class HdfsFile(RemoteFile):
 def addresses(authority: str, settings: str) -> list[str]:
     """The addresses of WebHDFS for the authority of an hdfs:// URL.
 
-    They are `webhdfs` of the settings in the URL, those that hdfs-site.xml in HADOOP_CONF_DIR has for the service or for its one NameNode,
+    They are `webhdfs` of the settings in the URL; or the addresses of hdfs-site.xml in HADOOP_CONF_DIR for the service or its one NameNode;
     or port 9870 of the authority's host. ValueError if there are other settings, or it is not the address of a server; OSError if the file
     cannot be read.
     """
@@ -365,7 +368,7 @@ def _tag(status: Mapping[str, Any]) -> Hashable:
 
 
 def _fault(call: str, error: urllib.error.HTTPError) -> tuple[str, Exception]:
-    """The class of the exception that an answer tells of, and what it is here: Absent, PermissionError or OSError."""
+    """The class of the exception in an answer, and the exception here: Absent, PermissionError or OSError."""
     kind, message = _told(error)
     if kind in _NOT_THERE or "(is not a directory)" in message:
         return kind, Absent()
@@ -373,7 +376,7 @@ def _fault(call: str, error: urllib.error.HTTPError) -> tuple[str, Exception]:
 
 
 def _told(error: urllib.error.HTTPError) -> tuple[str, str]:
-    """The class and the message of the exception that an answer tells of."""
+    """The class and the message of the exception in an answer."""
     if error.code == 401:
         return "AuthenticationException", "HDFS wants a ticket of Kerberos, which this reader cannot give"
     try:

@@ -101,7 +101,7 @@ class LocalStore(Store):
         return self._prefix + below(name)
 
     def _path_without_links(self, name: str, *, of_folder: bool = False) -> str:
-        """The path of a name. Damaged if one of the folders above it, or the folder that it is, is a symbolic link."""
+        """The path of a name. Damaged if a folder above it, or the folder itself, is a symbolic link."""
         if not name:
             return self.root
         path = self._path(name)

@@ -16,7 +16,7 @@ class RemoteFile(File):
     """A file that is asked for at each read."""
 
     tag: Hashable
-    """Distinguishes it from another one of its name."""
+    """Distinguishes it from another file of its name."""
 
 
 class RemoteStore(Store):
@@ -47,7 +47,7 @@ class RemoteStore(Store):
 class ReadAhead(File):
     """Reads more than it is asked for: the more, the longer it was read from front to back. So no byte of such a read is asked for twice.
 
-    It holds up to 8 MiB, and what was asked for.
+    It holds up to 8 MiB, and the bytes of the request.
     """
 
     def __init__(self, file: File) -> None:
@@ -59,7 +59,7 @@ class ReadAhead(File):
         self.size = file.size
 
     def read(self, position: int, count: int) -> bytes:
-        """From what is held, or by one request."""
+        """From the held bytes, or by one request."""
         end = min(position + count, self.size)
         if end <= position:
             return b""
@@ -76,7 +76,7 @@ class ReadAhead(File):
         self._at, self._held = position, kept + read
 
     def stays(self, ahead_max: int) -> bool:
-        """True: what it has read ahead is not asked for again."""
+        """True: bytes that it has read ahead are not requested again."""
         self._ahead_max = max(_FIRST_BYTES, ahead_max)
         return True
 
@@ -87,7 +87,7 @@ class ReadAhead(File):
 
 
 def required_name(name: str, folder: str) -> str:
-    """A name that a listing has of a folder. Damaged if it is none: it would lead elsewhere, or nowhere."""
+    """A name that a listing has of a folder. Damaged if it is not a name: it would lead elsewhere, or nowhere."""
     if name in ("", ".", "..") or re.search("[/\0]", name):
         raise Damaged(f"its listing has the name {name!r}, which no file or folder in {folder} can have")
     return name

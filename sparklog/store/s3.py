@@ -27,9 +27,9 @@ _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 class S3Store(RemoteStore):
     """The objects of a bucket whose keys begin with a prefix and a slash; with all, if the prefix is empty.
 
-    `filesystem` is a FileSystem of pyarrow that has the bucket. Without one, `settings` are parameters of a URL, as pyarrow takes them
-    (`endpoint_override=127.0.0.1:9000&scheme=http`), and what they leave open is taken from the environment. Nothing is asked of the server
-    until something is looked at.
+    `filesystem` is a FileSystem of pyarrow that has the bucket. Without it, `settings` are parameters of a URL, as pyarrow takes them
+    (`endpoint_override=127.0.0.1:9000&scheme=http`). Other settings come from the environment. Nothing is asked of the server until
+    something is looked at.
     """
 
     def __init__(self, bucket: str, prefix: str, settings: str = "", filesystem: fs.FileSystem | None = None) -> None:
@@ -92,7 +92,7 @@ class S3Store(RemoteStore):
         return sorted(self._listed(folder))
 
     def open(self, name: str) -> File:
-        """By one request for what it has, and by one for each part that is read. Nothing keeps the object until then."""
+        """By one request for its length and tag, and by one request for each part that is read. Nothing keeps the object until then."""
         try:
             return ReadAhead(self.opened(name))
         except Absent:
@@ -119,7 +119,7 @@ class S3Store(RemoteStore):
 
 
 class _Object(RemoteFile):
-    """An object that is read at positions. Absent if there is none."""
+    """An object that is read at positions. Absent if it does not exist."""
 
     def __init__(self, filesystem: fs.FileSystem, path: str) -> None:
         self._filesystem = filesystem
@@ -131,7 +131,7 @@ class _Object(RemoteFile):
                 told = self._file.metadata() or {}
         except FileNotFoundError:
             raise Absent from None
-        # The ETag alone may be a hash of the bytes, which those of another file can be equal to.
+        # The ETag alone may be a hash of the bytes, and another file can have equal bytes.
         self.tag = told.get("ETag"), told.get("Last-Modified"), self.size
 
     def read(self, position: int, count: int) -> bytes:

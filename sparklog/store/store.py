@@ -20,7 +20,7 @@ class Damaged(Exception):
 
 
 class Entry(NamedTuple):
-    """A name in a folder, with what it is. `modified` is in seconds since 1970 by the clock of the place; `links` counts its hard links."""
+    """A name in a folder, with its kind. `modified` is in seconds since 1970 by the clock of the place; `links` counts its hard links."""
 
     name: str
     kind: Literal["file", "folder", "link", "other"]
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
 
 def below(name: str) -> str:
-    """The name of a file or folder, checked. ValueError if it leads out of the root, or is not the one name of what it names."""
+    """The name of a file or folder, checked. ValueError if it leads out of the root, or is not the only name of its place."""
     if not {"", ".", ".."}.isdisjoint(name.split("/")):
         raise ValueError(f"{name!r} is not the name of a file below a root")
     return name
@@ -104,7 +104,7 @@ class Store(ABC):
 
     @abstractmethod
     def above(self) -> Store | None:
-        """A store of the folder that holds the root; None if there is none."""
+        """A store of the folder that holds the root; None without such a thing."""
 
     def exists(self, name: str) -> bool:
         """Whether a name exists, as a file, a folder or anything else. OSError if it cannot be seen, which is not to be absent."""
@@ -116,15 +116,15 @@ class Store(ABC):
 
     @abstractmethod
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, in any order; empty if there is no such folder. Damaged if it is reached through a link."""
+        """The names in a folder, in any order; empty if the folder does not exist. Damaged if it is reached through a link."""
 
     @abstractmethod
     def entries(self, folder: str) -> list[Entry]:
-        """The same names, sorted, each with what it is; without those that were deleted since the listing."""
+        """The same names, sorted, each with its kind; without names that were deleted since the listing."""
 
     @abstractmethod
     def tag(self, name: str) -> Hashable | None:
-        """Distinguishes a file from one that takes its place later, without reading a byte of it; None if it is absent."""
+        """Distinguishes a file from a later file of its name, without reading a byte of it; None if it is absent."""
 
     @abstractmethod
     def are_one(self, name: str, other: str) -> bool:

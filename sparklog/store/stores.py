@@ -98,7 +98,7 @@ def local(root: str) -> str:
         raise _invalid_path(root, f"only a shell makes a home directory of ~; write {Path(path).expanduser()}")
     if "\0" in path:
         raise _invalid_path(root, f"Nul character not allowed: {path}")
-    # POSIX lets the system decide what two slashes at the beginning mean. Here they are one slash, as in Java.
+    # POSIX lets the system decide what two slashes at the beginning mean. Here they are one slash, like in Java.
     return re.sub("^//", "/", os.path.normpath(Path(path).absolute()))
 
 

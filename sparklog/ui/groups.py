@@ -31,7 +31,7 @@ def table_of(logs: TopicLogs, path: str | None) -> OffsetTable:
 
 
 def groups(logs: TopicLogs, path: str | None, request: Request) -> dict[str, Any]:
-    """All groups, each with its lag. For those that it does not come to in time there is only the name."""
+    """All groups, each with its lag. Groups that it does not reach in time have only the name."""
     if path is None:
         return {"table": None, "exists": False, "groups": [], "more": 0}
     table = table_of(logs, path)

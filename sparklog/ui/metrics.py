@@ -41,7 +41,7 @@ def serve_metrics(
     ready: Callable[[str], None] | None = None,
     filesystem: FileSystem | None = None,
 ) -> None:
-    """Serves the metrics of a root at `/metrics` until it is interrupted. The arguments are those of `serve`.
+    """Serves the metrics of a root at `/metrics` until it is interrupted. The arguments are the arguments of `serve`.
 
     Raises:
         CallError: If the root does not exist, if other machines reach the host and `public` is not given, or if the port is in use.

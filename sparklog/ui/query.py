@@ -65,7 +65,7 @@ def millis(request: Request, name: str) -> int | None:
 
 
 def cursor(request: Request, name: str, state: State, partition: int | None = None) -> dict[int, int] | None:
-    """Offsets by partition, as `0:42,3:7`; an offset alone is one of `partition`, or of the only one. None if they are not given."""
+    """Offsets by partition, as `0:42,3:7`; an offset alone belongs to `partition`, or to the only partition. None if they are not given."""
     text = request.query_params.get(name, "")
     if not text:
         return None

@@ -57,7 +57,7 @@ class Found(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Which records are wanted: those with a key, with its `routes` as in `Wanted`, those with some bytes in key or value."""
+    """Which records are wanted: records with a key, with its `routes` as in `Wanted`; or records with some bytes in key or value."""
 
     key: bytes | None
     routes: Callable[[Segment], bool] | None
@@ -80,7 +80,7 @@ def shown(data: Any, longest: int) -> dict[str, Any] | None:
 
 
 def rows_of(batch: pa.RecordBatch, numbers: Iterable[int] | None = None, value_bytes: int = _VALUE_BYTES) -> Iterator[dict[str, Any]]:
-    """The records of a batch with these numbers, cut to what a list shows. They do not keep the batch in memory."""
+    """The records of a batch with these numbers, cut to the length that a list shows. They do not keep the batch in memory."""
     columns = {name: batch.column(name) for name in _COLUMNS}
     times = columns["timestamp"].cast(pa.int64())
     for number in range(batch.num_rows) if numbers is None else numbers:

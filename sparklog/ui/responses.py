@@ -1,4 +1,4 @@
-"""Answers as JSON: ASCII, exact numbers, bounded bytes, and errors that say what the log says."""
+"""Answers as JSON: ASCII, exact numbers, bounded bytes, and errors with the texts of the log."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Download(Response):
 
 
 def answering(answer: Callable[[Request], object]) -> Callable[[Request], Any]:
-    """An endpoint that answers with what a function returns, which runs in a thread, or with the error that it raises."""
+    """An endpoint that answers with the result of a function, which runs in a thread, or with the error that it raises."""
 
     def limited(request: Request) -> Response:
         if not _reading.acquire(timeout=_WAIT_S):

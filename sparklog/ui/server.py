@@ -49,7 +49,7 @@ def application(
 ) -> Starlette:
     """The page of a root as an ASGI application. `table` is an offset table, `hosts` are names by which the server may be asked.
 
-    The root, and `filesystem`, are those of `Log`. CallError if there is not a root.
+    The root, and `filesystem`, are the arguments of `Log`. CallError if there is not a root.
     """
     logs = arguments.topic_logs(root, filesystem, KEPT)
     offsets = None if table is None else arguments.path("table", table)
@@ -110,7 +110,7 @@ def _files() -> list[Route]:
         content = functools.partial(Response, file.read_bytes(), media_type=_TYPES[file.suffix])
         found.append(Route(f"/web/{file.name}", lambda _, content=content: content()))
         if file.name == "index.html":
-            # The browser's path says what is shown.
+            # The browser's path selects the view.
             found += [Route(path, lambda _, content=content: content()) for path in ("/", "/topics/{rest:path}", "/groups", "/group")]
             absent = functools.partial(_absent, content)
     return [*found, Route("/{rest:path}", absent)]

@@ -1,4 +1,4 @@
-"""A live tail: what is committed from now on, as server-sent events."""
+"""A live tail: records that are committed from now on, as server-sent events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sparklog.ui.records import rows_of
 from sparklog.ui.responses import Refused, failure, written
 
 BACKLOG = 1_000
-"""If more records are new at a time, the tail shows the last ones, and says how many it skipped."""
+"""If more records are new at a time, the tail shows the last records, and the number of skipped records."""
 TAILS_MAX = 16
 _AT_ONCE = 4
 """So many tails read at a time. The others wait."""
@@ -53,7 +53,7 @@ class Tail:
             raise SparklogError("TOPIC_REPLACED", topic=state.topic, root=self._log.root)
 
     def poll(self) -> dict[str, Any] | None:
-        """The records since the last call; None if there are none. They are at most BACKLOG."""
+        """The records since the last call; None without such records. They are at most BACKLOG."""
         before = self._followed.state
         self._followed.look()
         state = self._followed.state

@@ -52,7 +52,7 @@ def topic(logs: TopicLogs, request: Request) -> dict[str, Any]:
 
 
 def records(logs: TopicLogs, request: Request) -> dict[str, Any]:
-    """A page of records, or what a search found. If there are too many partitions, it has no records, and `most` is the limit."""
+    """A page of records, or the records of a search. If there are too many partitions, it has no records, and `most` is the limit."""
     log, state = opened(logs, request)
     count = min(max(query.number(request, "limit", 100), 1), ROWS_MAX)
     partition = query.maybe_number(request, "partition")
@@ -105,7 +105,7 @@ def _cursor(positions: dict[int, int] | None) -> str | None:
 
 
 def _moved(state: State, asked: dict[int, int]) -> list[dict[str, int]]:
-    """The offsets that were asked for, but do not exist or not any more."""
+    """The requested offsets that do not exist, or no longer exist."""
     return [
         {"partition": each, "asked": offset, "start": state.starts[each], "end": state.ends[each]}
         for each, offset in asked.items()
@@ -244,7 +244,7 @@ def _reroute(past: Past) -> dict[str, Any]:
 
 
 def line(summary: Summary) -> dict[str, Any]:
-    """A line about a topic: what is in it, or why that cannot be read."""
+    """A line about a topic: its content, or why it cannot be read."""
     found = summary.as_dict()
     if summary.error is not None:
         found["error"] = {"condition": summary.error.condition, "text": text_of(summary.error)}

@@ -1,4 +1,4 @@
-"""Checks a whole root against docs/FORMAT.md, with code that shares nothing with the connector, and reports what is wrong."""
+"""Checks a whole root against docs/FORMAT.md, with code that shares nothing with the connector, and reports every fault."""
 
 from sparklog.verify.report import Finding, Report, Waiting
 from sparklog.verify.run import verify

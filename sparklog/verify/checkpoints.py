@@ -119,7 +119,7 @@ def difference(sound: Sound, state: State, queries: Queries) -> str | None:
 
 
 def live_segments(state: State, partition: int) -> list[Segment]:
-    """The live segments of a partition in order of offsets, also those that are wholly below the log start offset."""
+    """The live segments of a partition in order of offsets, also segments wholly below the log start offset."""
     return state.live[partition].all()
 
 

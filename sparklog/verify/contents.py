@@ -22,7 +22,7 @@ _RESTORE = "nothing makes the field right: read the records without conditions o
 
 
 class Contents:
-    """The records of one segment. `batches` adds some, and `findings` says what was wrong, each kind of fault once for a segment."""
+    """The records of one segment. `batches` adds batches, and `findings` has the faults, each kind of fault once for a segment."""
 
     def __init__(
         self,

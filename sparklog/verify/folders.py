@@ -1,4 +1,4 @@
-"""Every name below the root: what the format knows, what waits for its deletion, and the rest. FORMAT.md sections 2 and 14."""
+"""Every name below the root: names of the format, names that wait for their deletion, and the rest. FORMAT.md sections 2 and 14."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _KINDS = {"file": "a file", "folder": "a folder", "link": "a symbolic link", "ot
 
 
 def topics_in(root: Root) -> tuple[list[str], list[Finding], list[Waiting]]:
-    """The topics of a root, also deleted ones; and what is wrong above them."""
+    """The topics of a root, also deleted topics; and the faults above them."""
     findings: list[Finding] = []
     topics: list[str] = []
     strange: list[tuple[str, int]] = []
@@ -168,7 +168,7 @@ class Folders:
         self.waiting += tallied(self._topic, "removed", removed) + tallied(self._topic, "unnamed", unnamed)
 
     def _no_writer(self, planned: int) -> tuple[str, str] | None:
-        """Why no writer that was planned at this version can commit any more, and the fix. None if one can."""
+        """Why no writer that was planned at this version can commit now, and the fix. None if one can."""
         state = self._chain.state
         if state and planned < state.horizon:
             return f"its writer was planned at version {planned}, below the horizon {state.horizon}", _VACUUM
@@ -203,7 +203,7 @@ class Folders:
             self.waiting.append(Waiting(self._topic, "view", 0, 0, view_folder(self._topic, 0)))
 
     def _lost(self) -> None:
-        """The topic has data files and no version: what is in its view was committed."""
+        """The topic has data files and no version: the segments in its view were committed."""
         for folder in self._inside(""):
             match = _VIEW_FOLDER.fullmatch(folder.name)
             if match and match[1] == self._topic and folder.is_folder:
@@ -241,12 +241,12 @@ class Folders:
         self.waiting += tallied(self._topic, "other", strange)
 
     def _is_of_this_topic(self) -> bool:
-        """Whether the view can hold what was committed to this topic and not to a deleted one of its name, whose view was not emptied."""
+        """Whether the view can hold segments of this topic, and not of a deleted topic of its name whose view was not emptied."""
         deletions = [number for entry in self._listed if (number := deleted_version_of(entry.name)) is not None]
         return not deletions or self._unnamed > max(deletions)
 
     def _is_published(self, file: str, base: int) -> bool:
-        """Whether a file of the view begins with a right batch at this offset. Only what was committed is published."""
+        """Whether a file of the view begins with a right batch at this offset. Only committed segments are published."""
         try:
             with self._root.store.open(file) as log:
                 header = Header.read(log.read(0, HEADER_BYTES), 0, log.size)
@@ -262,13 +262,13 @@ _VACUUM = "CALL partlog.vacuum deletes it"
 
 
 def view_findings(root: Root, topics: set[str]) -> Iterator[Waiting]:
-    """Folders with names as those of the Kafka view that belong to none of these topics."""
+    """Folders with names like the Kafka view's that do not belong to any of these topics."""
     try:
         listed = root.store.entries("")
     except (OSError, Damaged):
         return  # `topics_in` has said so.
     if not root.store.has_links:
-        topics = set()  # no folder is that of a view
+        topics = set()  # no folder belongs to a view
     matches = [match for entry in listed if (match := _VIEW_FOLDER.fullmatch(entry.name))]
     yield from tallied(None, "other", [(match[0], 0) for match in matches if match[1] not in topics])
 

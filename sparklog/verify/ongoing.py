@@ -30,7 +30,10 @@ def shared_bytes(topic: str, segments: Sequence[Segment]) -> Iterator[Finding]:
 
 
 def boundary(state: State, checkpoints: Sequence[int]) -> Iterator[Finding]:
-    """A boundary without a checkpoint that is at or above it. `checkpoints` are the versions of those that are right by themselves."""
+    """A boundary without a checkpoint that is at or above it.
+
+    `checkpoints` are the versions of the checkpoints that are right by themselves.
+    """
     file = topic_file(state.topic, version_file(state.version))
     if state.boundary > state.version:
         problem = f"its boundary is {state.boundary}, above the version itself: every version file may be deleted"
@@ -46,7 +49,7 @@ def boundary(state: State, checkpoints: Sequence[int]) -> Iterator[Finding]:
 def markers(state: State, names: Sequence[str], present: set[int], deletions: set[int]) -> Iterator[Finding]:
     """Deletion markers that are wrong or missing.
 
-    `present` are the versions whose files are there, `deletions` those of them that deleted the topic.
+    `present` are the versions whose files are there; `deletions` are the present versions that deleted the topic.
     """
     found = {number for name in names if (number := deleted_version_of(name)) is not None}
     for number in sorted(found):

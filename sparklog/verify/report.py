@@ -25,7 +25,7 @@ class Finding:
       from the rest; `garbage`, files that no version names, where nothing else is wrong.
     * condition: what kind of fault it is, as BATCH_CORRUPT; docs/guide/verify.md lists them.
     * problem, impact, fix: the fault, the records that it costs, and how to fix it.
-    * topic, partition, offset: where; None where that does not apply. The offset is the first one that is concerned.
+    * topic, partition, offset: where; None where that does not apply. The offset is the first affected offset.
     * file: relative to the root, with slashes. byte: of that file, counted from 0; None if the file as a whole is meant.
     """
 
@@ -76,7 +76,7 @@ class Waiting(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How much was looked at. `bytes` are those of the segments."""
+    """How much was looked at. `bytes` are the bytes of the segments."""
 
     topics: int = 0
     versions: int = 0
@@ -127,7 +127,7 @@ class Report(Displayed):
         return json.dumps(self.as_dict())
 
     def summary(self) -> str:
-        """One line: what was found."""
+        """One line: the finding."""
         if self.ok:
             return "nothing is wrong"
         counts = Counter(finding.severity for finding in self.findings)
@@ -137,7 +137,7 @@ class Report(Displayed):
         return "\n".join([f"{self.root}: {self.summary()}", *self.about(), *(f"\n{finding}" for finding in self.findings)])
 
     def about(self) -> list[str]:
-        """Lines that say what was checked, and what is there besides."""
+        """Lines with the checks that were made, and with other files that exist."""
         checked = self.checked
         read = "lengths and metadata only" if self.quick else f"{checked.batches:,} batches, {checked.records:,} records"
         metadata = f"{checked.topics:,} topics, {checked.versions:,} versions, {checked.checkpoints:,} checkpoints"
@@ -180,7 +180,7 @@ def _said(each: Waiting) -> str:
 
 
 def tallied(topic: str | None, what: str, files: Iterable[tuple[str, int]]) -> list[Waiting]:
-    """One entry for these files, given as name and bytes; none if there are none."""
+    """One entry for these files, given as name and bytes; no entry without files."""
     found = sorted(files)
     return [Waiting(topic, what, len(found), sum(size for _, size in found), found[0][0])] if found else []
 

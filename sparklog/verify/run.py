@@ -45,7 +45,7 @@ _TOPICS_AT_ONCE = 16
 
 
 class Looked(NamedTuple):
-    """The findings in a topic's metadata. `moment` differs if the topic has moved. `fresh` and `sweeping` are those of `Chain`;
+    """The findings in a topic's metadata. `moment` differs if the topic has moved. `fresh` and `sweeping` are the fields of `Chain`;
     `deleting` says that the topic has just been deleted.
     """
 
@@ -68,7 +68,7 @@ class Looked(NamedTuple):
         return finding.condition in _OF_PUBLISHING and (finding.partition, finding.offset) in self.fresh
 
     def told(self, finding: Finding) -> Finding:
-        """The finding, which says so if a writer may be at work on it."""
+        """The finding, with a note if a writer may be at work on it."""
         return replace(finding, fix=_WAIT + finding.fix) if self.is_at_work(finding) else finding
 
 
@@ -154,7 +154,7 @@ class _Checking:
         return (0 if self._quick else size) + segments * _SEGMENT_BYTES >= _WORTHWHILE_BYTES
 
     def again(self, before: Looked, now: Looked, seen: list[Finding]) -> tuple[list[Finding], list[Finding]]:
-        """The findings in segments that were wrong before or were not there; and those of them that were seen before too."""
+        """The findings in segments that were wrong before or were not there; and the findings among them that were seen before too."""
         files = {finding.file for finding in seen}
         known = {each.segment for each in before.expected}
         doubtful = [each for each in now.expected if each.segment not in known or _concerns(each, files)]
@@ -252,12 +252,12 @@ def _table(state: State, segment: Segment, known: dict[int, Sequence[int]]) -> S
 
 
 def _file_end(chain: Chain, file: str) -> int | None:
-    """Where the last segment of a data file ends, also one that was removed; None if that is not known."""
+    """The end of the last segment of a data file, also of a removed segment; None if that is not known."""
     return max(end for _, end in chain.extents[file]) if is_own_file(file) or file in chain.added else None
 
 
 def _units(expected: list[Expected]) -> list[list[Expected]]:
-    """The segments in parts of some megabytes; the largest come first, so that no process is left with one of them in the end."""
+    """The segments in parts of some megabytes; the largest come first, so that no process is left with a large part in the end."""
     units: list[list[Expected]] = []
     size = _UNIT_BYTES
     for each in expected:

@@ -1,7 +1,7 @@
-"""Every byte of a segment, and what the Kafka view has of it. FORMAT.md sections 3, 4, 5 and 8.
+"""Every byte of a segment, and its files in the Kafka view. FORMAT.md sections 3, 4, 5 and 8.
 
-A reader stops at the first fault. This goes on behind it, as far as positions and offsets are still known, and checks what readers do not:
-times, keys, counts, the stamp, indexes and copies.
+A reader stops at the first fault. This code goes on behind it, as far as positions and offsets are still known. It makes checks that
+readers do not make: times, keys, counts, the stamp, indexes and copies.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SegmentCheck:
         self._chunk_bytes = self._chunk_records = 0
         self._contents = Contents(expected.segment, expected.partitions, expected.partitioner, expected.table)
         self._stamps = [0, 0, 0]
-        """How many fields hold the relative offset, the absolute one, and a mixture. Where both are equal, none of these."""
+        """How many fields hold the relative offset, the absolute one, and a mixture. If both are equal, nothing of these."""
         self._unstamped: int | None = None
         self._reached = expected.segment.base
         self._index = Indexes(expected.segment.base, INTERVAL_BYTES)
@@ -183,7 +183,7 @@ class SegmentCheck:
             self._add(REPAIRABLE, "INDEX_WRONG", problem, "no record: a reader walks more of the segment", fix, byte, self._segment.base)
 
     def _batches(self, file: File, end: int) -> Iterator[Walked]:
-        """The batches whose headers are right, in order; what is wrong is reported. Ends where the next batch is not known."""
+        """The batches whose headers are right, in order; wrong headers are reported. Ends where the next batch is not known."""
         segment = self._segment
         self._position = segment.position
         block, block_at = b"", segment.position
@@ -237,7 +237,7 @@ class SegmentCheck:
         return base
 
     def _stamp(self) -> None:
-        """Where there is no stamp, either every field has the relative offset, or every one the absolute one, after a merge."""
+        """Without a stamp, every field has the relative offset, or after a merge every field has the absolute offset."""
         if self._segment.tiles and not self._segment.in_own_file and sum(map(bool, self._stamps)) > 1:
             problem = "some base offset fields hold relative offsets and some absolute ones, although nothing stamps this file"
             self._add(
@@ -251,7 +251,7 @@ class SegmentCheck:
             )
 
     def _decode(self, batch: Walked) -> None:
-        """Checks the checksum of a batch; its records are checked with those of others."""
+        """Checks the checksum of a batch; its records are checked together with the records of other batches."""
         header = batch.header
         try:
             payload = Payload.of(header, batch.data, batch.base, self._decompressed_max)

@@ -25,7 +25,7 @@ _RESTORE = "restore the file from a copy; version files must not be edited"
 
 
 class Link(NamedTuple):
-    """A version and its hash, which the next version must name. `sound` says whether its file is right by itself."""
+    """A version and its hash, which the next version must name. `sound`: whether its file is right by itself."""
 
     version: int
     hash: str
@@ -36,14 +36,14 @@ class Link(NamedTuple):
 class Chain:
     """A topic as its version files and checkpoints tell it. `read` fills it.
 
-    * state: the newest state; if that cannot be made, the last one that could be, and `broken` is the version that stopped it.
-    * segments: those whose bytes readers need.
+    * state: the newest state; if it cannot be made, the last state that can be made, and `broken` is the version that stopped it.
+    * segments: the segments whose bytes readers need.
     * extents: for every data file that a version or a checkpoint names, its segments as (position, end), where `added` are of versions.
     * sent: the batches of producers in segments, by partition, file and position, as the versions say that added the segments.
     * removed: the data files that a version removed.
     * fresh: the places in the Kafka view, as (partition, base offset), where a version of a `recent` time (ms since 1970) adds or removes
       a segment. Its writer may still be publishing.
-    * sweeping: whether a version of a `recent` time raised the horizon. The process that put it may still be deleting what is below.
+    * sweeping: whether a version of a `recent` time raised the horizon. The process that put it may still be deleting the files below.
     """
 
     root: Root
@@ -139,7 +139,7 @@ class Chain:
         for segment in version.added:
             self._name(segment)
             self.added.add(segment.file)
-        # The batches of a merge are those of other versions.
+        # The batches of a merge come from other versions.
         if version.features.has(Feature.PRODUCERS) and not version.removed:
             self._expect_producers(version)
         self._replay(version)
@@ -167,12 +167,12 @@ class Chain:
             self._unknown = features.unknown
 
     def _follow(self, before: Link, version: Version) -> None:
-        """Checks that a version names the one before it. If not, one of the two files is not what was committed."""
+        """Checks that a version names the one before it. If not, one of the two files was changed after its commit."""
         file = self._file(version_file(before.version))
         if version.previous == before.hash:
             return
         problem = f"its hash is not the one that version {version.version} has as `previous`: one of the two files was changed"
-        # A file that is damaged by itself was reported, and is the one that was changed.
+        # A file that is damaged by itself was reported, and is the changed file.
         if before.sound:
             self._numbered.append((before.version, self._damage("VERSION_CORRUPT", problem, file, 0)))
             own = self._file(version_file(version.version))
@@ -194,7 +194,7 @@ class Chain:
                     return
                 if (version.topic_id == state.topic_id) == state.deleted:
                     raise Damaged("its `topicId` is that of the deleted topic" if state.deleted else "its `topicId` is another one")
-                # A wrong link was reported; what the version says is checked nevertheless.
+                # A wrong link was reported; the content of the version is checked nevertheless.
                 after = state.followed_by(version._replace(previous=state.hash))
         except Damaged as damage:
             self._fault(version.version, "VERSION_CORRUPT", str(damage), 0)
@@ -220,7 +220,7 @@ class Chain:
         self._now(after)
 
     def _freshen(self, before: State | None, version: Version) -> None:
-        """Remembers what the writer of a version may still be doing."""
+        """Remembers the work that the writer of a version may still do."""
         self.fresh |= {(segment.partition, segment.base) for segment in version.added}
         if before:
             self.sweeping |= version.horizon > before.horizon
@@ -348,7 +348,7 @@ class Chain:
         return finding
 
     def _live(self) -> None:
-        """The segments to check: those of the newest state, or what is known of them."""
+        """The segments to check: the segments of the newest state, or the known ones."""
         state = self.state
         if state is None or self.broken is not None:
             self.removed |= {gone.file for version in self._later for gone in version.removed}
@@ -378,6 +378,6 @@ def _with(finding: Finding, **fields: Any) -> Finding:
 
 
 def _absent(present: set[int], least: int, most: int) -> list[tuple[int, int]]:
-    """The runs of numbers from `least` to `most` that are not present, as (first, last). Their number is bounded by what is present."""
+    """The runs of numbers from `least` to `most` that are not present, as (first, last). Their number is bounded by the present files."""
     bounds = [least - 1, *sorted(number for number in present if least <= number <= most), most + 1]
     return [(one + 1, other - 1) for one, other in itertools.pairwise(bounds) if other > one + 1]

@@ -49,7 +49,7 @@ class Indexes:
 
 
 class ViewOfSegment:
-    """The files of a segment in the view. `batch` is told every batch of the segment, and `end` says what is wrong."""
+    """The files of a segment in the view. `batch` gets every batch of the segment, and `end` returns the faults."""
 
     def __init__(self, root: Root, expected: Expected, data: File) -> None:
         segment = expected.segment

@@ -1,7 +1,7 @@
 """Processes that check parts of a root.
 
-They are started as programs of their own, and not with multiprocessing: that would import the caller's main module again, which runs a
-script without a `__main__` guard a second time.
+They are started as programs of their own, and not with multiprocessing. Multiprocessing would import the caller's main module again, and so
+run a script without a `__main__` guard a second time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules that writers keep and readers do not check: what each kind of version may change. FORMAT.md sections 5 and 7."""
+"""Rules that writers keep and readers do not check: the changes that each kind of version may make. FORMAT.md sections 5 and 7."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CHANGES = {
 
 
 class Writers:
-    """Remembers what no later version may use again."""
+    """Remembers values that no later version may use again."""
 
     def __init__(self) -> None:
         self._txns: dict[str, int] = {}
