@@ -124,8 +124,9 @@ class DeltaOutput:
 
         Raises:
             CallError: OUTPUT_NOT_READ if rows are given and the records of the last poll are written already, or the poll returned no
-                records. RetryError: OUTPUT_FENCED if another member has written any of the partitions since. Nothing was written, and the
-                next `poll` goes on where the table is.
+                records.
+            RetryError: OUTPUT_FENCED if another member has written any of the partitions since. Nothing was written, and the next `poll`
+                goes on where the table is.
 
         Example:
             >>> batches = output.poll(1_000)
