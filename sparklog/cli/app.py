@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -23,12 +24,49 @@ _INSTEAD = {
     "-b": "there is no broker: a command takes the root, as in `sparklog topics ROOT`",
     "-e": "leave it out: `sparklog cat ROOT TOPIC` ends at the end offset",
     "-t": "a command takes root and topic without options, as in `sparklog cat ROOT TOPIC`",
-    "consume": "use `sparklog cat ROOT TOPIC`, or `sparklog tail ROOT TOPIC -f` to go on",
-    "list": "use `sparklog topics ROOT`",
-    "ls": "use `sparklog topics ROOT`",
-    "compact": "there is no compaction; `sparklog merge ROOT TOPIC` makes few segments of many, and loses no record",
+    "--group": "a command takes the group without an option, as in `sparklog lag ROOT GROUP`",
+    "--from-beginning": "leave it out: `sparklog cat ROOT TOPIC` begins at the first record",
     "--topic": "a command takes root and topic without options, as in `sparklog cat ROOT TOPIC`",
     "--bootstrap-server": "there is no broker: a command takes the root, as in `sparklog topics ROOT`",
+    "--list": "use `sparklog topics ROOT`, or `sparklog groups ROOT`",
+    "--describe": "use `sparklog describe ROOT TOPIC`, or `sparklog groups describe ROOT GROUP`",
+    "--create": "use `sparklog create ROOT TOPIC`",
+    "--delete": "use `sparklog delete-topic ROOT TOPIC`, or `sparklog groups delete ROOT GROUP`",
+    "--alter": "use `sparklog config ROOT TOPIC --add KEY=VALUE`, or `sparklog add-partitions ROOT TOPIC`",
+    "--reset-offsets": "use `sparklog reset ROOT GROUP`",
+    "list": "use `sparklog topics ROOT`",
+    "ls": "use `sparklog topics ROOT`",
+    "status": "use `sparklog topics ROOT`, or `sparklog lag ROOT GROUP`",
+    "offsets": "use `sparklog describe ROOT TOPIC`, or `sparklog lag ROOT GROUP`",
+    "get-offsets": "use `sparklog describe ROOT TOPIC`",
+    "partitions": "use `sparklog describe ROOT TOPIC`, or `sparklog add-partitions ROOT TOPIC`",
+    "count": "use `sparklog describe ROOT TOPIC`",
+    "size": "use `sparklog topics ROOT`",
+    "read": "use `sparklog cat ROOT TOPIC`",
+    "get": "use `sparklog cat ROOT TOPIC`",
+    "consume": "use `sparklog cat ROOT TOPIC`, or `sparklog groups consume ROOT GROUP TOPIC` as a member of a group",
+    "consumer": "use `sparklog cat ROOT TOPIC`, or `sparklog groups consume ROOT GROUP TOPIC` as a member of a group",
+    "console-consumer": "use `sparklog cat ROOT TOPIC`, or `sparklog groups consume ROOT GROUP TOPIC` as a member of a group",
+    "console-producer": "use `sparklog produce ROOT TOPIC`",
+    "producer": "use `sparklog produce ROOT TOPIC`",
+    "write": "use `sparklog produce ROOT TOPIC`",
+    "consumer-groups": "use `sparklog groups ROOT`",
+    "reset-offsets": "use `sparklog reset ROOT GROUP`",
+    "members": "use `sparklog groups members ROOT GROUP`",
+    "doctor": "use `sparklog groups doctor ROOT GROUP`",
+    "history": "use `sparklog groups history ROOT GROUP`, or `sparklog commits ROOT TOPIC`",
+    "alter": "use `sparklog config ROOT TOPIC --add KEY=VALUE`, or `sparklog add-partitions ROOT TOPIC`",
+    "configs": "use `sparklog config ROOT TOPIC`",
+    "dump-log": "use `sparklog dump ROOT TOPIC`",
+    "reassign-partitions": "use `sparklog move-slots ROOT TOPIC`, or `sparklog suggest-moves ROOT TOPIC`",
+    "compact": "there is no compaction; `sparklog merge ROOT TOPIC` makes few segments of many, and loses no record",
+    "compaction": "there is no compaction; `sparklog merge ROOT TOPIC` makes few segments of many, and loses no record",
+    "optimize": "use `sparklog merge ROOT TOPIC`",
+    "truncate": "use `sparklog delete-records ROOT TOPIC --offsets 0:-1`",
+    "check": "use `sparklog verify ROOT`",
+    "fsck": "use `sparklog verify ROOT`",
+    "prometheus": "use `sparklog metrics ROOT`",
+    "monitor": "use `sparklog metrics ROOT`, or `sparklog ui ROOT`",
 }
 """Words of Kafka's tools, and what to write here."""
 
@@ -51,8 +89,11 @@ class _Commands(_Family):
         overview.show(self, [*_PANELS, _OF_CONNECTOR], _ABOUT, _MORE)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] in _INSTEAD and args[0] not in self.commands:
-            raise typer.BadParameter(f"{args[0]} is not known here: {_INSTEAD[args[0]]}.", ctx)
+        word = args[0].removeprefix("kafka-").removesuffix(".sh") if args else ""
+        if word in _INSTEAD and word not in self.commands:
+            raise typer.BadParameter(f"{args[0]} is not known here: {_INSTEAD[word]}.", ctx)
+        if args and word != args[0] and word in self.commands:
+            raise typer.BadParameter(f"{args[0]} is not known here: use `sparklog {word}`.", ctx)
         return super().parse_args(ctx, args)
 
 
@@ -61,6 +102,8 @@ class _Groups(_Family):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            if len(args) > 1 and overview.near(args[0], self.commands) and not Path(args[0]).exists():
+                self.resolve_command(ctx, args)  # it suggests the commands with such names
             args = [next(iter(groups.FAMILY)), *args]
         return super().parse_args(ctx, args)
 

@@ -6,9 +6,11 @@ import sys
 
 import pyarrow as pa
 import pytest
+import typer.main
 from handmade import TIME, Topic, records
 
 from sparklog import Log
+from sparklog.cli.app import _INSTEAD, app
 from sparklog.offsets import OffsetTable
 
 
@@ -36,6 +38,15 @@ from sparklog.offsets import OffsetTable
         (["topics", "--bootstrap-server", "h:9092"], "there is no broker"),
         (["cat", ".", "t", "--partitoin", "1"], "No such option: --partitoin (Possible options: --partition)"),
         (["cat", ".", "t", "--timeout", "1"], "No such option: --timeout"),
+        (["consume", "."], "`sparklog groups consume ROOT GROUP TOPIC` as a member of a group"),
+        (["kafka-consumer-groups.sh", "--list"], "kafka-consumer-groups.sh is not known here: use `sparklog groups ROOT`"),
+        (["kafka-topics.sh", "--list"], "kafka-topics.sh is not known here: use `sparklog topics`"),
+        (["kafka-topics", "--list"], "kafka-topics is not known here: use `sparklog topics`"),
+        (["topics", ".", "--list"], "--list is not known here: use `sparklog topics ROOT`"),
+        (["lag", ".", "--group", "g"], "a command takes the group without an option, as in `sparklog lag ROOT GROUP`"),
+        (["cat", ".", "t", "--from-beginning"], "begins at the first record"),
+        (["groups", "lags", ".", "g"], "No such command 'lags'. Did you mean lag?"),
+        (["groups", "memebrs", ".", "g"], "No such command 'memebrs'. Did you mean members?"),
         (["-L"], "kcat's -L is `sparklog topics ROOT`"),
     ],
 )
@@ -162,3 +173,13 @@ def test_a_reset_counts_what_moves(run, topic, tmp_path):
     topic.delete()
     topic.append(records(3))
     assert "Group g: 2 partitions would be moved" in said("--to-earliest"), "the topic is another one, at the same offset"
+
+
+def test_each_word_of_other_tools_leads_to_commands_that_there_are():
+    """The commands that the answers name, and the words themselves, which are not commands."""
+    commands = typer.main.get_command(app).commands
+    for word, instead in _INSTEAD.items():
+        assert word not in commands
+        for named in re.findall(r"`sparklog ([a-z -]+?)(?: [A-Z-]|`)", instead):
+            first, _, second = named.partition(" ")
+            assert first in commands and (not second or second in commands["groups"].commands), (word, named)
