@@ -72,7 +72,7 @@ _INSTEAD = {
 
 
 class _Family(typer.core.TyperGroup):
-    """Commands, of which only near names are suggested for one that is unknown."""
+    """Commands that suggest only near names for an unknown command."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         if args and args[0] not in self.commands and not args[0].startswith("-"):
@@ -112,7 +112,10 @@ class _Command(typer.core.TyperCommand):
     """One of the commands."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuses an option that takes one value and is given twice, whose last value would count without a word, and those of kcat."""
+        """Refuses an option that takes one value and is given twice: its last value would count without a word.
+
+        Refuses options of kcat too.
+        """
         try:
             given: list[Any] = [*self.make_parser(ctx).parse_args(list(args))[2]]
         except typer.TyperException as error:
@@ -216,7 +219,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether an interrupt is behind an error: a library that is being imported makes another one of it."""
+    """Whether an interrupt is behind an error: a library that is being imported makes another error of it."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sparklog.log.topic import Topic
 
 _SEQUENCES = 1 << 31
-"""Sequence numbers begin at 0 again after the last one that an int32 holds."""
+"""Sequence numbers begin at 0 again after the last number that an int32 holds."""
 _END_MARKERS = ("ABORT", "COMMIT")
 
 

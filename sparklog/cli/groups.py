@@ -307,7 +307,7 @@ def _moved(group: str, moves: list[Move], *, execute: bool, as_json: bool) -> No
 
 
 def _partitions(root: str, given: list[str]) -> dict[str, list[int]]:
-    """The partitions of each --topic: those of `t:0,2`, all of `t`."""
+    """The partitions of each --topic: 0 and 2 of `t:0,2`, all of `t`."""
     from sparklog.log.log import Log
 
     log = Log(root)

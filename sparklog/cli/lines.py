@@ -41,7 +41,7 @@ def delimiter(text: str) -> bytes:
 
 
 def plain(separator: bytes | None, *, null: bool) -> Parser:
-    """Lines that are a value, or a key, the separator and a value; without the separator a value. With `null`, what is empty is null."""
+    """Lines that are a value, or a key, the separator and a value; without the separator a value. With `null`, an empty text is null."""
 
     def parse(line: bytes) -> Record:
         first, found, rest = line.partition(separator) if separator else (line, b"", b"")

@@ -56,7 +56,7 @@ def metrics(
     try:
         serve_metrics(root, table, host, int(address["port"]), public=public, hosts=names or (), ready=ready)
     except KeyboardInterrupt:
-        os._exit(130)  # otherwise Python waits for what is being read
+        os._exit(130)  # otherwise Python waits for the running read
 
 
 COMMANDS = (metrics,)

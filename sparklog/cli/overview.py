@@ -42,7 +42,7 @@ def show(group: TyperGroup, panels: Sequence[str], about: Sequence[str], more: S
 
 
 def near(given: str, names: Iterable[str]) -> list[str]:
-    """The names of which `given` may be a slip, or the beginning; the likeliest first."""
+    """The names that may be meant by `given`, as a slip or a beginning; the likeliest first."""
     known = list(names)
     begun = [name for name in known if name.lstrip("-").startswith(given.lstrip("-"))] if len(given.lstrip("-")) >= _LEAST_LETTERS else []
     return list(dict.fromkeys([*difflib.get_close_matches(given, known, cutoff=_NEAR), *begun]))

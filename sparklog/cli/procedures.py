@@ -13,7 +13,7 @@ from pathlib import Path
 class Parameter:
     """A parameter. `default` is SQL; None if the argument is required. `min` and `max` are bounds of a long, or ms of an interval.
 
-    `shell` says in place of `text` what it is where the command line is used; None if that is the same.
+    `shell` replaces `text` on the command line; None if that is the same.
     """
 
     name: str
@@ -31,9 +31,9 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Procedure:
-    """A procedure: what it does in ten words, and the rest; its parameters in the order of a call by position; the columns of its rows.
+    """A procedure: its effect in ten words, and the rest; its parameters in the order of a call by position; the columns of its rows.
 
-    `shell` is as that of a parameter.
+    `shell` is like the field of a parameter.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The command that writes lines as records: it reads, and commits what was read again and again."""
+"""The command that writes lines as records: it reads lines and commits them in batches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LINE_BYTES = 64 << 20
 _LOOKS_S = 0.2
 """How often the command looks whether it was interrupted."""
 _BESIDE = 16
-"""The most commits that are searched for the one that was just made."""
+"""The most commits that are searched for the commit that was just made."""
 
 
 def produce(
@@ -92,7 +92,7 @@ def _produce(
     *,
     blank: bool,
 ) -> bool:
-    """Commits all lines of a file or pipe, and says what was committed. Whether an interrupt ended it."""
+    """Commits all lines of a file or pipe, and prints the commits. Whether an interrupt ended it."""
     held: list[lines.Record] = []
     number, size, since = 0, 0, 0.0
 
@@ -174,7 +174,7 @@ def _pieces(fd: int, asked: Callable[[], bool]) -> Iterator[list[bytes]]:
 
 @contextmanager
 def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Gives a function that tells whether an interrupt came. The first one only sets that; the second one is a KeyboardInterrupt."""
+    """Gives a function that returns whether an interrupt came. The first one only sets that; the second one is a KeyboardInterrupt."""
     came = False
 
     def note(_number: int, _frame: object) -> None:
@@ -194,7 +194,7 @@ def _interrupts() -> Iterator[Callable[[], bool]]:
 
 
 class _Topic:
-    """The topic that is written, and what was committed to it."""
+    """The topic that is written, and the commits to it."""
 
     def __init__(self, root: str, name: str, config: dict[str, str], source: str) -> None:
         from sparklog import arguments
@@ -210,7 +210,7 @@ class _Topic:
         self._began = time.monotonic()
 
     def commit(self, records: list[lines.Record], lines_read: int) -> None:
-        """Commits records, in their order, as one version. An error says which lines are not committed."""
+        """Commits records, in their order, as one version. An error names the lines that are not committed."""
         if not records:
             return
         try:
@@ -231,7 +231,9 @@ class _Topic:
             sys.stderr.flush()
 
     def exist(self) -> None:
-        """The end of an input without records: its options are checked as those of any, and the topic is created if it does not exist."""
+        """The end of an input without records: its options are checked like the options of any input, and the topic is created if it does
+        not exist.
+        """
         if self._commits or (self._newest() >= 0 and not self._config):
             return
         self._write([])
@@ -254,7 +256,7 @@ class _Topic:
         return f"{counted(self._records, 'record')} in {counted(self._commits, 'commit')}"
 
     def end(self) -> None:
-        """Prints what was committed, and where it is."""
+        """Prints the commits, and their offsets."""
         self.clear()
         rows = [[number, first, last, count] for number, (first, last, count) in sorted(self._placed.items())]
         title = f"{self.said()} to {self.name}"
@@ -279,7 +281,7 @@ class _Topic:
             return -1
 
     def _place(self, records: int) -> None:
-        """Notes which offsets the commit that was just made gave. It is that of its number of records, if there is just one."""
+        """Notes which offsets the commit that was just made gave. It is the commit with this number of records, if exactly one exists."""
         from sparklog.log.log import Log
 
         try:

@@ -58,7 +58,7 @@ def tail(
     from sparklog.log.log import Log
 
     of = Log(root).topic(topic)
-    # Where to follow from is decided first: a record that is committed in between is printed once, by one of the two.
+    # The offsets to follow from are decided first: a record that is committed in between is printed once, by one of the two.
     ends = of.end_offsets()
     found = of.tail(n, partition, key=key_bytes(key), columns=COLUMNS)
     if not follow:

@@ -85,7 +85,7 @@ def table(title: str, about: Sequence[str], columns: Sequence[str], rows: Sequen
 
 
 def show(display: Display, spare: Sequence[str] = ()) -> None:
-    """Prints a table: in a terminal one that fits its width, elsewhere each row as one line, whatever its length.
+    """Prints a table: in a terminal a table that fits its width, elsewhere each row as one line of any length.
 
     A table that is too wide loses the columns `spare`, from the first on, and then folds the columns of texts.
     """
@@ -138,7 +138,9 @@ def progress(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
 
 @contextmanager
 def bar(total: int | None, what: str) -> Iterator[Callable[[int], None]]:
-    """A bar, which is called with what was done since, on standard error if that is a terminal and it takes over a second."""
+    """A progress bar, which is called with the work that was done since, on standard error if that is a terminal and it takes over a
+    second.
+    """
     began, done = time.monotonic(), 0
     shown: Progress | None = None
 

@@ -90,7 +90,7 @@ def create(session: SparkSession, root: str, topic: str, config: Mapping[str, st
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Keeps what the JVM prints, then and later, in a file without a name, which is shown only if Spark does not start."""
+    """Keeps the output of the JVM, then and later, in a file without a name, which is shown only if Spark does not start."""
     shown = sys.stderr.isatty()
     if shown:
         sys.stderr.write("Starting Spark …")
@@ -123,7 +123,7 @@ def _ours(error: Any) -> Exception:
     id = (error.getCondition() or "").removeprefix("PARTLOG_")
     parameters = error.getMessageParameters() or {}
     if id == "ARGUMENT_VALUE":
-        # The argument is that of a procedure, and the remedy is its signature in SQL.
+        # The argument is an argument of a procedure, and the remedy is its signature in SQL.
         name = parameters["argument"]
         option = name.upper() if name in ("root", "topic") else "--" + name.replace("_", "-")
         return SparklogError("OPTION_VALUE", option=option, value=parameters["value"], reason=parameters["reason"])

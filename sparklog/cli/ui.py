@@ -46,7 +46,7 @@ def ui(
     try:
         serve(root, table, host, port, public=public, hosts=names or (), ready=ready)
     except KeyboardInterrupt:
-        os._exit(130)  # otherwise Python waits for what is being read
+        os._exit(130)  # otherwise Python waits for the running reads
 
 
 COMMANDS = (ui,)

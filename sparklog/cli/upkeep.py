@@ -35,12 +35,12 @@ _EXAMPLES = {
 }
 """By procedure, the words after the command of its examples. A procedure that is not here has a command of another kind."""
 _LOSES = {"delete_records", "delete_topic", "expire", "vacuum"}
-"""Procedures that delete: their commands only say so, unless `--execute` is given."""
+"""Procedures that delete: their commands only show the deletion, unless `--execute` is given."""
 _UNITS = {
     "ms": {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000},
     "bytes": {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40},
 }
-"""By what a number counts, the units that it may have."""
+"""The units that a number may have, by the thing that it counts."""
 _TOPIC: dict[str, Any] = {"metavar": "[TOPIC]", "help": "The topic; all topics of the root without it.", "show_default": False}
 _PAIRS = re.compile(r"\d{1,9}:-?\d{1,19}(,\d{1,9}:-?\d{1,19})*")
 _NUMBERS = re.compile(r"\d{1,9}(,\d{1,9})*")
@@ -73,7 +73,7 @@ def _interval(parameter: Parameter) -> Callable[[str], datetime.timedelta]:
 
 
 def _offsets(text: str) -> str:
-    """Numbers by partition as JSON: that itself, or `0:100,1:-1`. The connector checks what is in the JSON."""
+    """Numbers by partition as JSON: that itself, or `0:100,1:-1`. The connector checks the content of the JSON."""
     if not _PAIRS.fullmatch(text):
         try:
             if isinstance(json.loads(text), dict):
@@ -92,7 +92,7 @@ def _moves(text: str) -> dict[int, int]:
 
 
 def _pairs(text: str, key: str) -> dict[int, int]:
-    """The numbers of a text that matches `_PAIRS`; `key` says what their keys are."""
+    """The numbers of a text that matches `_PAIRS`; `key` names their keys."""
     found: dict[int, int] = {}
     for pair in text.split(","):
         name, number = map(int, pair.split(":"))
@@ -181,7 +181,7 @@ def _command(procedure: Procedure) -> Callable[..., None]:
 
 
 def _answer(name: str, columns: Sequence[str], rows: list[dict[str, Any]], dry_run: bool | None, to_do_it: str, *, as_json: bool) -> None:
-    """Writes the rows of a procedure; `dry_run` is None for one without a dry run."""
+    """Writes the rows of a procedure; `dry_run` is None for a procedure without a dry run."""
     title = f"{name}: {counted(len(rows), 'row')}"
     if dry_run:
         title += f" of a dry run; nothing was changed ({to_do_it} to do it)"
@@ -248,7 +248,7 @@ def _called(procedure: str, root: str, topic: str | None, arguments: dict[str, A
     log = Log(root)
     if topic is not None:
         arguments = {"topic": topic, **arguments}
-        if procedure != "delete_topic":  # which also ends what a call that died has left of a topic
+        if procedure != "delete_topic":  # which also finishes the deletion of a call that died
             log.topic(topic)
     from sparklog.cli import spark
 
@@ -301,7 +301,7 @@ def create(
 
 
 def _exists(root: str, topic: str) -> bool:
-    """Whether a topic is there and can be read. If there is nothing to be read, the connector says whether one can be created."""
+    """Whether a topic is there and can be read. If nothing is there to be read, the connector reports whether a topic can be created."""
     from sparklog.log.log import Log
 
     try:

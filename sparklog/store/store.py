@@ -104,7 +104,7 @@ class Store(ABC):
 
     @abstractmethod
     def above(self) -> Store | None:
-        """A store of the folder that holds the root; None without such a thing."""
+        """A store of the folder that holds the root; None if the store cannot reach it."""
 
     def exists(self, name: str) -> bool:
         """Whether a name exists, as a file, a folder or anything else. OSError if it cannot be seen, which is not to be absent."""
