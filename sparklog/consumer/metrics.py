@@ -82,7 +82,7 @@ class _Second:
         self.greatest = max(self.greatest, value)
 
 
-class Metrics:
+class ConsumerMetrics:
     """The numbers of one consumer."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from sparklog.consumer.async_commits import AsyncCommits
 from sparklog.consumer.beliefs import Steps
 from sparklog.consumer.core import Core
 from sparklog.consumer.groups import ConsumerGroup
-from sparklog.consumer.metrics import Metrics
+from sparklog.consumer.metrics import ConsumerMetrics
 from sparklog.consumer.records import TopicPartition
 from sparklog.consumer.requests import Ats, FetchReply, Refused
 from sparklog.consumer.topic_reads import TopicReads
@@ -41,7 +41,7 @@ class Shell:
         self._core, self._logs, self.group, self._told, self._dual = core, logs, group, told, dual
         self._topics: dict[str, TopicReads] = {}
         self.async_commits = AsyncCommits(self._commit, core.ended)
-        self.metrics = Metrics()
+        self.metrics = ConsumerMetrics()
         self._does: dict[type, Callable[[Any], Any]] = {
             ask.Now: lambda _: time.monotonic(),
             ask.Wait: lambda request: time.sleep(request.seconds),

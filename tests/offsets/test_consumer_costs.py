@@ -75,7 +75,7 @@ def test_once_a_second_the_version_before_is_looked_at_too(topic, calls, monkeyp
 
 @pytest.mark.parametrize(
     ("given", "wanted"),
-    [({}, ["Now", "Look"]), (OWNER, ["Now", "Beat", "Look"]), (MEMBER, ["Now", "LookAtGroup", "Beat", "Look"])],
+    [({}, ["Now", "LookAtTopics"]), (OWNER, ["Now", "Beat", "LookAtTopics"]), (MEMBER, ["Now", "LookAtGroup", "Beat", "LookAtTopics"])],
     ids=["alone", "owner", "member"],
 )
 def test_a_poll_that_finds_nothing_makes_requests_where_a_turn_is_due(topic, table, given, wanted):
