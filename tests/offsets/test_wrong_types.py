@@ -10,7 +10,7 @@ import pytest
 import sparklog
 from sparklog import Consumer, Log
 from sparklog.offsets import OffsetTable, track, write_delta
-from sparklog.ui import application, serve
+from sparklog.ui import application, serve, serve_metrics
 from sparklog.verify import verify
 
 PUBLIC = ("sparklog", "sparklog.offsets", "sparklog.consumer", "sparklog.assignors", "sparklog.ui", "sparklog.verify", "sparklog.log")
@@ -47,6 +47,7 @@ BOOLEANS: dict[tuple[str, str], Callable[..., object]] = {
     ("verify", "quick"): lambda topic, table, given: verify(Log(topic.root)._logs.root, quick=given),
     ("Topic.show", "last"): lambda topic, table, given: Log(topic.root)["t"].show(last=given),
     ("serve", "public"): lambda topic, table, given: serve(topic.root, host="0.0.0.0", public=given),
+    ("serve_metrics", "public"): lambda topic, table, given: serve_metrics(topic.root, host="0.0.0.0", public=given),
     **{
         (f"OffsetTable.{call.__name__}", name): moving(name, act)
         for call, act in (
@@ -110,6 +111,7 @@ NUMBERS: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "Log.verify": (lambda topic, table, **given: Log(topic.root).verify(**given), ("jobs",)),
     "verify": (lambda topic, table, **given: verify(Log(topic.root)._logs.root, **given), ("jobs",)),
     "serve": (lambda topic, table, **given: serve(topic.root, **given), ("port",)),
+    "serve_metrics": (lambda topic, table, **given: serve_metrics(topic.root, **given), ("port",)),
     "Placement.__init__": (lambda topic, table, **given: sparklog.Placement(topic.root, "t", **given), ("refresh_s",)),
     "Topic.batches": (of_topic("batches"), ("partition",)),
     "Topic.commits": (of_topic("commits"), ("limit",)),
