@@ -14,6 +14,14 @@ DOCUMENTED = docstrings.documented()
 SECTIONS = re.compile(r"^(Args|Attributes|Returns|Raises|Example):\n((?:(?: .*)?\n)+)", re.MULTILINE)
 
 
+RAISE_NOTHING = {
+    *("Consumer.assignment", "Consumer.paused", "Consumer.subscription", "Consumer.wakeup"),
+    *("GroupPlan.display", "GroupPlan.lag", "Owner.is_committed", "Placement.stop", "SparklogError.in_shell", "moved", "owners_of"),
+    *("Membership.belongs_to", "Membership.held", "Membership.known", "Membership.liveness", "Membership.to_release", "Membership.topics"),
+}
+"""They look at what is in memory."""
+
+
 def sections(given: Any) -> dict[str, str]:
     return dict(SECTIONS.findall((inspect.getdoc(given) or "") + "\n"))
 
@@ -35,6 +43,10 @@ def test_a_docstring_names_each_argument_and_what_is_returned(name: str) -> None
 def test_a_docstring_has_an_example(name: str) -> None:
     """Only a consumer makes a `Membership`, which needs other members to show something."""
     assert name.startswith("Membership") or ">>> " in sections(DOCUMENTED[name]).get("Example", "")
+
+
+def test_a_docstring_says_what_can_fail() -> None:
+    assert {name for name, given in functions().items() if "Raises" not in sections(given)} == RAISE_NOTHING
 
 
 def test_errors_that_docstrings_name_are_declared() -> None:

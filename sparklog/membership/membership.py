@@ -121,6 +121,9 @@ class Membership(Standing):
         """Takes free shares that it wants, takes up shares that others gave to it, and commits the beginnings of shares without a position.
 
         A share that was given to it, and that another member wants now, is given on before it is taken up.
+
+        Raises:
+            GenerationFenced: If one owner took the group alone.
         """
         with self._lock:
             self._waits_for_operator()
@@ -214,10 +217,14 @@ class Membership(Standing):
                     self._adopt()
 
     def beat(self) -> None:
-        """As the owner of the first share, writes a row of its own again if it wrote no row for a minute: so the group counts as running.
+        """Writes a row of its own again if it wrote none for a minute, as the owner of the first share: so the group counts as running.
 
         A member whose heartbeats others do not see does so after a third of its session, without rows if it has no position. No row is
         written while an operator asks members to hold their commits.
+
+        Raises:
+            GenerationFenced: If one owner took the group alone.
+            RetryError: OFFSETS_TABLE if the table cannot be written.
         """
         with self._lock:
             every = min(_ROW_EVERY_S, self._settings.session_s / 3) if self._is_unseen else _ROW_EVERY_S
@@ -230,13 +237,21 @@ class Membership(Standing):
                 self._changed |= not self._has_committed(again)
 
     def end(self) -> None:
-        """Ends for good, and leaves the group. A static member stays in it: a member that joins under its name in time takes its place."""
+        """Ends for good, and leaves the group. A static member stays: a member that joins under its name in time takes its place.
+
+        Raises:
+            RetryError: OFFSETS_TABLE if the table cannot be written.
+        """
         self._heartbeater.stop(self._settings.heartbeat_s)
         if self._settings.instance is None:
             self.leave()
 
     def leave(self) -> None:
-        """Leaves the group; the next `look` joins it again, under another id."""
+        """Leaves the group; the next `look` joins it again, under another id.
+
+        Raises:
+            RetryError: OFFSETS_TABLE if the table cannot be written.
+        """
         with self._lock:
             self._mine = {}
             if self.id is not None:
