@@ -26,7 +26,7 @@ EXPIRED = {0: 4, 1: 0, 2: 7}
 BEGIN = 1_700_000_000_000
 PRODUCE = """
 from test_kafka_data import produce
-produce(servers, range(60, 90))
+produce(servers["kafka.bootstrap.servers"], range(60, 90))
 """
 
 Read = list[tuple[int, int, int, bytes | None, bytes | None, list[tuple[str, bytes]]]]
@@ -124,12 +124,13 @@ def run(folder: Path, commands: Path, servers: str) -> None:
     """The blocks of the page as one program: Python as it stands, commands in a terminal. Kafka gets more records before the cut over."""
     jars = ",".join(str(jar) for jar in sorted(CONNECTOR.glob("*.jar")))
     assert jars, f"{CONNECTOR} is empty: run `make kafka`"
-    package = r'"spark.jars.packages": "org.apache.spark:spark-sql-kafka[^"]*"'
+    packages = '"spark.jars.packages": connector'
+    assert packages in PAGE
     program = ["from terminal import paste"]
     for title, body in SECTIONS:
         program += [PRODUCE] * (title == "Cut over")
         for kind, block in BLOCK.findall(body):
-            given = re.sub(package, f'"spark.jars": "{jars}"', block.replace("broker:9092", servers))
+            given = block.replace(packages, f'"spark.jars": "{jars}"').replace("broker:9092", servers)
             program.append(given if kind == "python" else f"paste({given!r})")
     assert len(program) == 2 + len(BLOCK.findall(PAGE))
     (folder.parent / "program.py").write_text("\n".join(program), encoding="utf-8")
