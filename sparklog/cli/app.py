@@ -98,7 +98,7 @@ class _Commands(_Family):
 
 
 class _Groups(_Family):
-    """The commands of `sparklog groups`, which lists them if it is given none of them, as `sparklog groups ROOT`."""
+    """The commands of `sparklog groups`, which lists them without a command, such as `sparklog groups ROOT`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in (*self.commands, *ctx.help_option_names):

@@ -59,10 +59,10 @@ def produce(
 ) -> None:
     """Write lines of a file or a pipe as records.
 
-    The first commit creates the topic, and starts Spark. An input without lines creates it too, and its options are checked.
-    With -K a line is a key and a value; a line without the separator is a value. Bytes that are not UTF-8 are written as they are. With
-    --json, a line may have key, value, headers, partition and timestamp; topic and offset do not count. A line that is wrong ends the
-    command: the lines before it are committed. Ctrl-C commits what was read, and ends; a second one ends at once.
+    The first commit creates the topic, and starts Spark. An input without lines creates it too, and its options are checked. With -K a line
+    is a key and a value; a line without the separator is a value. Bytes that are not UTF-8 are written as they are. With --json, a line may
+    have key, value, headers, partition and timestamp; topic and offset do not count. A line that is wrong ends the command: the lines
+    before it are committed. Ctrl-C commits the lines that were read, and ends. A second Ctrl-C ends at once.
 
     Examples:
       echo customer-7:hello | sparklog produce my-log orders -K :

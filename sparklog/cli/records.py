@@ -178,8 +178,8 @@ def cat(
 ) -> None:
     """Print records: text, JSON, CSV, Arrow or Parquet.
 
-    To a pipe or a file, values are printed byte by byte; in a terminal, what is not printable becomes an escape. Times are ISO 8601,
-    in UTC without a zone, or milliseconds since 1970-01-01 UTC.
+    To a pipe or a file, values are printed byte by byte; in a terminal, an unprintable character becomes an escape. Times are ISO 8601, in
+    UTC without a zone, or milliseconds since 1970-01-01 UTC.
 
     Examples:
       sparklog cat my-log orders -p 0 -o -5

@@ -174,7 +174,7 @@ def commits(
 ) -> None:
     """List the newest commits of a topic, with writers.
 
-    The newest is the last. Each is shown with what it added or removed.
+    The newest is the last. Each is shown with the segments that it added or removed.
 
     Example:
       sparklog commits my-log orders -n 20

@@ -228,7 +228,7 @@ class Beliefs:
         if topic not in self.states or found is self.states[topic]:
             return
         if isinstance(found, SparklogError):
-            self._news[topic] = found  # the next poll says so, if that topic may not go
+            self._news[topic] = found  # the next poll reports it, if that topic may not go
         else:
             self._news.pop(topic, None)
             self._turn_to(topic, found)

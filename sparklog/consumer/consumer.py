@@ -816,7 +816,7 @@ class Consumer:
         """These offsets, each with the id of its topic; None for all positions."""
         if offsets is None:
             return None
-        # The offsets are of the topics that it reads, even if there is another one of the name by now.
+        # The offsets are of the topics that it reads, even if another topic has the name now.
         known = self._core.shares.copy()
         given: Ats = {}
         for partition, value in arguments.mapping("offsets", offsets):

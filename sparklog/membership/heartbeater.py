@@ -1,4 +1,4 @@
-"""The heartbeats of a member: writes them, and says whether the member is live, and which other members are silent."""
+"""The heartbeats of a member: writes them, and knows whether the member is live, and which other members are silent."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Group:
     """One group as the table has it: its newest generation, the positions of that, and whether something runs it."""
 
     def __init__(self, name: str, found: Iterable[Position]) -> None:
-        """`found`: its current rows, one of each topic and partition and one note. Those of older generations do not count."""
+        """`found`: its current rows, one of each topic and partition and one note. Rows of older generations do not count."""
         rows = list(found)
         self.name = name
         self.generation = max((row.generation for row in rows), default=0)

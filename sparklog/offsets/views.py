@@ -22,7 +22,7 @@ class GroupMember:
     """A member of a group.
 
     * assignment: by topic, the partitions that it owns. to_release, to_take: how many others wait for, and how many it waits for.
-    * heartbeat: when it last wrote a heartbeat, by the clock of the store; None if there is none. No rule looks at this time.
+    * heartbeat: when it last wrote a heartbeat, by the clock of the store; None without a heartbeat. No rule looks at this time.
     """
 
     consumer_id: str

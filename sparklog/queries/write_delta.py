@@ -63,7 +63,7 @@ def write_delta(
         >>> spark.read.format("delta").load("output").count(), [each.offset for each in table.positions("archive")]
         (20, [5, 15])
     """
-    opened = OffsetTable(table, root)  # says at once what is wrong with them
+    opened = OffsetTable(table, root)  # reports wrong arguments at once
     # Spark takes scheme:/path too.
     places.delta_table(re.sub("^([a-zA-Z][a-zA-Z0-9+.-]*):/(?!/)", r"\1:///", arguments.path("path", path)), opened.topics.root, "output")
     require_group(group)

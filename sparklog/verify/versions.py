@@ -167,7 +167,7 @@ class Chain:
             self._unknown = features.unknown
 
     def _follow(self, before: Link, version: Version) -> None:
-        """Checks that a version names the one before it. If not, one of the two files was changed after its commit."""
+        """Checks that a version names the version before it. If not, one of the two files was changed after its commit."""
         file = self._file(version_file(before.version))
         if version.previous == before.hash:
             return

@@ -34,14 +34,14 @@ public final class Administration {
    * @param keep by partition, an offset that the log start offset does not rise above, also if {@code offsets} is higher
    * @param dryRun whether to return only the outcome
    * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, OPTION_VALUE for {@code keep}, TOPIC_RECREATED;
-   *     those of a commit
+   *     the errors of a commit
    */
   public Changed deleteRecords(SortedMap<Integer, Long> offsets, SortedMap<Integer, Long> keep, boolean dryRun) {
     return deleteRecords(existing(), offsets, keep, dryRun);
   }
 
   /**
-   * As {@link #deleteRecords(SortedMap, SortedMap, boolean)}, if the topic is still the one with this id.
+   * As {@link #deleteRecords(SortedMap, SortedMap, boolean)}, if the topic still has this id.
    *
    * @param topicId of the topic that the offsets were chosen for
    * @throws PartlogException TOPIC_RECREATED if another one has its name; as above
@@ -86,7 +86,7 @@ public final class Administration {
    *
    * @param weights of the partitions whose weights change
    * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OPTION_VALUE for a weight, TOPIC_RECREATED, REROUTED, REROUTES_TOO_MANY;
-   *     those of a commit
+   *     the errors of a commit
    */
   public Changed reroute(SortedMap<Integer, Long> weights, RerouteTime when, boolean dryRun) {
     return reroute(when, dryRun, topic -> RerouteTopic.weighed(log, topic, weights).asking(when == RerouteTime.NEXT_WRITE));

@@ -14,7 +14,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * The thing that a name of a catalog is about.
  *
  * @param path of the root
- * @param settings of the root's file system that the catalog has, beside those of the session
+ * @param settings of the root's file system that the catalog has, beside the settings of the session
  * @param topic null if it is about all topics of the root
  * @param about which table about the topic; null for the topic itself
  */

@@ -87,7 +87,7 @@ final class Definition {
         : column.equalsIgnoreCase(Columns.VALUE) ? TopicConfig.VALUE_TYPE : null;
   }
 
-  /** @param ofWrite whether OPTIONS may have options of a write too; TBLPROPERTIES are those of the topic only */
+  /** @param ofWrite whether OPTIONS may have options of a write too; TBLPROPERTIES have only options of the topic */
   private static Map<String, String> properties(String name, CatalogTarget place, TableInfo info, boolean ofWrite) {
     if (place.topic() != null) {
       ReadableTopics.requireLegal(place.topic());

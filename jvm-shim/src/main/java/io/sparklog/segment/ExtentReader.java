@@ -66,7 +66,7 @@ public final class ExtentReader implements Closeable {
    *
    * @param file of the extent's segment; closing the reader closes it, and so does an exception here
    * @param ahead reads the file, and nothing else until this is closed
-   * @throws SegmentGone if the file is gone by now
+   * @throws SegmentGone if the file is gone
    * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT
    */
   public static ExtentReader open(SegmentFile file, Extent extent, Need need, ReadAhead ahead, BatchDecoder decoder) throws IOException {
@@ -101,7 +101,7 @@ public final class ExtentReader implements Closeable {
   /**
    * Reads and checks the next batch; false after the last one.
    *
-   * @throws SegmentGone if the file is gone by now
+   * @throws SegmentGone if the file is gone
    * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT
    */
   public boolean next() throws IOException {

@@ -11,7 +11,7 @@ import java.util.zip.CRC32C;
  */
 public final class ReadAhead {
   /**
-   * Small batches are read together, this many bytes at once. Larger batches are read one at a time: then they are still in the processor's
+   * Small batches are read together, this many bytes at once. Larger batches are read singly: then they are still in the processor's
    * nearest cache when they are decoded, and nothing is moved.
    */
   private static final int READ_BYTES = 128 << 10;

@@ -48,8 +48,8 @@ public final class Stores {
    *     fragment. A store on a disk is made from that alone. Or it is a URI of HDFS or S3, as Hadoop takes it, and Hadoop's settings.
    * @throws PartlogException ROOT_REQUIRED if it is blank; STORE_UNSUPPORTED for any other scheme, or a host: commits could be lost in a
    *     store whose put-if-absent was not checked; STORE_UNAVAILABLE; OPTION_VALUE for {@code ~}, for a relative path after {@code file:},
-   *     and for what the system does not accept as a path; in
-   *     HDFS and S3, for settings after {@code ?}, for credentials, and for names that HDFS does not take
+   *     and for a text that the system does not accept as a path; in HDFS and S3, for settings after {@code ?}, for credentials, and for
+   *     names that HDFS does not take
    */
   public static LogStore open(StoreRef ref) {
     String root = ref.root();

@@ -31,7 +31,7 @@ final class Upkeep implements UpkeepQueue.Run {
   /** The versions to follow, in order. */
   private final List<Version> put = new ArrayList<>();
   private long mergeBytes;
-  /** The run that does this one's work: this one, or the one that took it. */
+  /** The run that does the work of this run: this run itself, or the run that took the work. */
   private Upkeep run = this;
   private Optional<State> after = Optional.empty();
   private long mergedBytes;
