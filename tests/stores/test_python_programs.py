@@ -34,6 +34,9 @@ def test_the_command_line(s3, topic):
     OffsetTable(table, url, filesystem=s3.filesystem()).begin("g", {"t": {0: 3}})
     assert "moved" in run("reset", url, "g", "--table", table, "--to-latest", "--topic", "t", "--execute", "--force")
     assert [each["group"] for each in json.loads(run("groups", url, "--table", table, "--json"))] == ["g"]
+    metrics = run("metrics", url, "--table", table)
+    assert 'partlog_partition_end_offset{partition="0",topic="t"}' in metrics and 'partlog_topic_unused_bytes{topic="t"} 0.0' in metrics
+    assert 'partlog_group_partition_lag{group="g",partition="0",topic="t"} 0.0' in metrics
     refused = subprocess.run(
         [sys.executable, "-m", "sparklog", "topics", f"s3a://{s3.bucket}/nothing"],
         **{"capture_output": True, "text": True, "check": False, "cwd": REPOSITORY, "env": {**os.environ, **environment(s3)}},
