@@ -97,7 +97,7 @@ def test_upkeep_that_is_behind(run, tmp_path):
     assert found["partlog_topic_unused_bytes t"] == 0, "a write may still run"
     os.utime(left, (time.time() - DAY_S - 60,) * 2)
     assert parsed(run("metrics", topic.root))["partlog_topic_unused_bytes t"] == 1000
-    sized = Topic(tmp_path / "root", "sized", config={"retention.bytes": "1"})
+    sized = Topic(tmp_path / "root", "sized", config={"retention.bytes": "0"})
     sizes = []
     for _ in range(3):
         sized.append(records(5))
