@@ -47,6 +47,10 @@ demo: toolchain $(VENV) $(JAR) $(KAFKA) ## write 336,776 real events into a log,
 .PHONY: wheel
 wheel: $(WHEEL) ## build the wheel, with the jar inside, in dist/
 
+.PHONY: release
+release: toolchain $(VENV) ## check that the checkout can be released, build the wheel, and test it in empty environments; it uploads nothing
+	@$(PY) tests/release.py
+
 ## What a developer wants
 
 # What all tests need.

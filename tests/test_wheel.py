@@ -13,31 +13,21 @@ from typing import Any
 
 import pytest
 
+import sparklog
+
 pytestmark = pytest.mark.slow
 
-JOB = """
-import json, sys
-from pathlib import Path
-import sparklog
-from pyspark.sql import functions as F
+FRONT_PAGE = "spark,cli,ui"
+"""The extras that README.md installs."""
 
-spark = sparklog.session(**{"spark.master": "local[2]", "spark.ui.enabled": "false"})
-events = spark.createDataFrame([("a", "1"), ("b", "2"), ("a", "3"), (None, "4")], "key string, value string")
-events.write.format("partlog").option("topic", "events").option("partitions", 3).mode("append").save("root")
-back = spark.read.format("partlog").option("subscribe", "events").load("root")
-rows = back.select(F.col("key").cast("string"), F.col("value").cast("string"), "partition").collect()
-worker = F.udf(lambda _: __import__("sys").executable)
-print(json.dumps({
-    "package": sparklog.__file__,
-    "rows": sorted(([row.key, row.value] for row in rows), key=str),
-    "routed": all(row.partition == sparklog.partition_for(row.key, 3) for row in rows if row.key),
-    "worker": back.select(worker("value")).first()[0],
-    "logs": sorted(path.parent.name for path in Path("root").glob("events-*/*.log")),
-}))
+WORKER = """
+from pyspark.sql import functions as F
+print("worker:", log.select(F.udf(lambda _: __import__("sys").executable)("value")).first()[0])
 """
+"""The Python of Spark's workers: that of the environment, which is not activated."""
 
 READ = """
-import importlib.util, json, sys
+import importlib.util, itertools, json
 import sparklog
 
 def refused(call):
@@ -50,8 +40,8 @@ def refused(call):
 
 log = sparklog.Log("root")
 topics = {name: {str(number): end for number, end in log[name].end_offsets().items()} for name in log}
-with sparklog.Consumer("root", "chosen", auto_offset_reset="earliest", consumer_timeout_ms=2000) as consumer:
-    consumed = sum(1 for record in consumer)
+with sparklog.Consumer("root", "chosen", auto_offset_reset="earliest") as consumer:
+    consumed = len(list(itertools.islice(consumer, sum(topics["chosen"].values()))))
 print(json.dumps({
     "package": sparklog.__file__,
     "topics": topics,
@@ -70,9 +60,10 @@ print(json.dumps({
 """
 
 GROUP = """
-import json, sparklog
-with sparklog.Consumer("root", "chosen", group_id="g", table="table", auto_offset_reset="earliest", consumer_timeout_ms=2000) as consumer:
-    consumed = sum(1 for record in consumer)
+import itertools, json, sparklog
+ends = sparklog.Log("root")["chosen"].end_offsets()
+with sparklog.Consumer("root", "chosen", group_id="g", table="table", auto_offset_reset="earliest") as consumer:
+    consumed = len(list(itertools.islice(consumer, sum(ends.values()))))
     consumer.commit()
 group = sparklog.offsets.OffsetTable("table", "root").group("g")
 print(json.dumps({"consumed": consumed, "positions": {str(each.partition): each.offset for each in group.positions()}}))
@@ -121,15 +112,16 @@ class Environment:
         options = ("--quiet", "--disable-pip-version-check", "--use-pep517", "--no-compile", "--constraint", str(constraints))
         self.run("-m", "pip", "install", *options, *packages)
 
-    def run(self, *words: str, folder: Path | None = None, status: int = 0) -> str:
-        """Runs its Python, and returns the output."""
-        done = self.ended(*words, folder=folder)
-        assert done.returncode == status, done.stdout + done.stderr
+    def run(self, *words: str, folder: Path | None = None, path: Path | None = None) -> str:
+        """Runs its Python, which finds programs in a folder `path` first, and returns the output."""
+        done = self.ended(*words, folder=folder, path=path)
+        assert done.returncode == 0, done.stdout + done.stderr[-4_000:]
         return done.stdout
 
-    def ended(self, *words: str, folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    def ended(self, *words: str, folder: Path | None = None, path: Path | None = None) -> "subprocess.CompletedProcess[str]":
         command = (str(self.python), *words)
-        return subprocess.run(command, cwd=folder or self.folder.parent, env=self._variables, capture_output=True, text=True, check=False)
+        variables = self._variables | ({"PATH": f"{path}:{self._variables['PATH']}"} if path else {})
+        return subprocess.run(command, cwd=folder or self.folder.parent, env=variables, capture_output=True, text=True, check=False)
 
     def packages(self) -> set[str]:
         return {package["name"] for package in json.loads(self.run("-m", "pip", "list", "--format=json"))}
@@ -158,7 +150,7 @@ def installed(core, wheel, tmp_path_factory):
 
     def made(extras: str) -> Environment:
         if extras not in found:
-            found[extras] = core.copy(tmp_path_factory.mktemp("wheel") / extras)
+            found[extras] = core.copy(tmp_path_factory.mktemp("wheel") / extras.replace(",", "-"))  # Spark splits paths of jars at commas
             found[extras].install(f"{wheel}[{extras}]")
         return found[extras]
 
@@ -231,28 +223,39 @@ def test_plots_need_their_extra_alone(installed, folder):
     assert (folder / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_spark_works_in_an_empty_environment(installed, tmp_path):
-    spark = installed("spark")
-    (tmp_path / "job.py").write_text(JOB)
-    said = json.loads(spark.run("job.py", folder=tmp_path).splitlines()[-1])
+def test_the_front_page_pasted_twice(installed, wheel, repository, tmp_path):
+    """By a reader who has a Python shell and a terminal in one folder, in the environment that the page installs."""
+    page = (repository / "README.md").read_text(encoding="utf-8")
+    (_, install), *blocks = re.findall(r"^```(python|bash)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert install == f"make wheel\npip install 'dist/{wheel.name}[{FRONT_PAGE}]'\n"
+    assert {language for language, _ in blocks} == {"python", "bash"}
+    environment = installed(FRONT_PAGE)
+    program = tmp_path / "program.py"
+    pasted = (block if language == "python" else f"paste({block!r})" for language, block in blocks * 2)
+    program.write_text("\n".join(["from terminal import paste", *pasted, WORKER]), encoding="utf-8")
+    shutil.copy(repository / "tests" / "spark" / "terminal.py", tmp_path)
+    (tmp_path / "bin").mkdir()
+    command = tmp_path / "bin" / "sparklog"
+    # Another page may have the usual port of the web page.
+    command.write_text(f'#!/bin/sh\n[ "$1" != ui ] || set -- "$@" --port 0\nexec "{environment.python}" -m sparklog "$@"\n')
+    command.chmod(0o755)
+    (tmp_path / "folder").mkdir()
+    printed = environment.run(str(program), folder=tmp_path / "folder", path=tmp_path / "bin")
+    log = sparklog.Log(tmp_path / "folder" / "my-log")
+    assert {topic: log[topic].read().num_rows for topic in log.topics()} == {"copy": 2_003, "events": 2_006}
+    assert printed.splitlines()[-1] == f"worker: {environment.python}"
+    assert list((tmp_path / "folder" / "my-log").glob("events-*/*.log")), "the Kafka view holds no log"
 
-    package = Path(said["package"])
-    assert package.is_relative_to(spark.folder)
-    assert said["rows"] == [["a", "1"], ["a", "3"], ["b", "2"], [None, "4"]]
-    assert said["routed"]
-    assert said["worker"] == str(spark.python)
-    assert said["logs"], "the Kafka view holds no log"
-
-    jar = Path(spark.run("-m", "sparklog", "jar").removesuffix("\n"))
-    assert jar == package.parent / "jars" / "sparklog.jar"
+    jar = Path(environment.run("-m", "sparklog", "jar").removesuffix("\n"))
+    assert jar.is_relative_to(environment.folder)
     assert jar.is_file()
-    assert not spark.packages() & {"delta-spark", "deltalake", "grpcio"}, "extras are not installed unless they are asked for"
-    delta = spark.ended("-c", "import sparklog; sparklog.session(delta=True)")
+    assert not environment.packages() & {"delta-spark", "deltalake", "grpcio"}, "extras are not installed unless they are asked for"
+    delta = environment.ended("-c", "import sparklog; sparklog.session(delta=True)")
     assert "pip install 'sparklog[delta]'" in delta.stderr
 
 
 def test_a_user_s_program_is_typed(installed, tmp_path):
-    spark = installed("spark")
+    spark = installed(FRONT_PAGE)
     spark.install("pyarrow-stubs")  # Arrow itself has no types
     program = tmp_path / "program.py"
     program.write_text(TYPED + "sparklog.sesion()\n")
