@@ -38,7 +38,6 @@ FASTEST_FIRST = (
     "tests/spark/",
     *(f"tests/stores/test_{name}.py" for names in OF_STORES.values() for name in names),
 )
-WITH_SPARK = ("tests/spark/", "tests/test_wheel.py")
 WITH_A_SPARK_OF_ITS_OWN = (
     "tests/spark/test_class_archive.py",
     "tests/spark/test_documents.py",
@@ -47,15 +46,16 @@ WITH_A_SPARK_OF_ITS_OWN = (
     "tests/spark/test_offsets.py::test_offset_tables_with_delta_spark",
     "tests/spark/test_shell_guide.py",
     "tests/spark/test_stream_kills.py",
+    "tests/test_wheel.py",
 )
 """They could run beside any other test, since they start no Connect server, whose port only one can have."""
 
 
 class Lanes(LoadScopeScheduling):
-    """One of two processes runs the tests that share a session, which takes both cores when it works, but seldom does; the other the rest.
+    """One of two processes runs the tests that share a session, which takes both cores when it works, but seldom does.
 
-    Each of the files that start a Spark of their own is for the process that has nothing else to do. So is each of the tests of stores,
-    but for those that share what takes long to start.
+    Each other folder, and each of the files that start a Spark of their own, is for the process that has nothing else to do. So is each of
+    the tests of stores, but for those that share what takes long to start.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -64,7 +64,7 @@ class Lanes(LoadScopeScheduling):
         if nodeid.startswith("tests/stores/"):
             shared = (lane for lane in ("cluster", "sessions") for name in OF_STORES[lane] if f"/test_{name}.py::" in nodeid)
             return next(shared, nodeid.partition("::")[0])
-        return "spark" if nodeid.startswith(WITH_SPARK) else "log"
+        return nodeid.partition("::")[0].rpartition("/")[0]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
@@ -102,7 +102,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
                 place = next((place for place in FASTEST_FIRST if report.nodeid.startswith(place)), "others")
                 seconds[place] += report.duration
     released = json.loads((Path(__file__).parent / "seconds.json").read_text())
-    before = released["seconds"].get(config.getoption("markexpr"), {})
+    tiers = released["seconds"]
+    marks = config.getoption("markexpr")
+    before = Counter(tiers.get(marks, {}))
+    if marks == "not soak":  # `make full` runs all tiers
+        for tier in tiers.values():
+            before.update(tier)
     about = f" (in brackets: release {released['release']}, {released['circumstances']})" if before else ""
     terminalreporter.write_line(f"seconds by part{about}:")
     for place, taken in sorted(seconds.items()):

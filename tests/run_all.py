@@ -1,6 +1,7 @@
-"""`make test` and `make rest`: the tests of Python, and beside them those of Java, whose output waits in a file.
+"""`make test`, `make rest` and `make full`: the tests of Python, and beside them those of Java, whose output waits in a file.
 
-The first argument is the tier: `quick`, or `slow` for the tests that are marked so in either language. The others are arguments of pytest.
+The first argument is the tier: `quick`, `slow` for the tests that are marked so in either language, or `full` for both in one run, which
+starts and collects once. The others are arguments of pytest.
 The last lines say what failed, and the very last one how the whole ended.
 """
 
@@ -16,7 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-TIERS = {"quick": ("not slow and not soak", "-DexcludedGroups=slow"), "slow": ("slow and not soak", "-Dgroups=slow")}
+TIERS = {
+    "quick": ("not slow and not soak", "-DexcludedGroups=slow"),
+    "slow": ("slow and not soak", "-Dgroups=slow"),
+    "full": ("not soak", ""),
+}
 """The marks that pytest selects, and the tags that Maven selects."""
 LINE_CHARACTERS = 300
 LAST_LINES = 30

@@ -26,7 +26,7 @@ from sparklog.membership.standing import Standing
 from sparklog.offsets.generations import Generations
 from sparklog.offsets.members import GroupState, Held, Registered
 
-SEEDS = 2_000
+SEEDS = 500
 
 
 @pytest.fixture(autouse=True)

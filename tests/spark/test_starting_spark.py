@@ -35,6 +35,10 @@ PROMPT = re.compile(rb"(>>> |scala> |spark-sql \(\w+\)> )(\x1b\[\d*m)*$")
 PATIENCE = 600
 """The seconds that a command may take. Starting Spark takes several times as long on a busy machine."""
 
+SHOWN_ELSEWHERE = {"Plain Python", "Plain Python with your own builder", "spark-shell", "spark-sql"}
+"""The soak runs these sections. Other tests start Spark by `sparklog.session()` and `sparklog.configure()`, by a shell with `--jars`, and
+by spark-sql with the settings of the guide to SQL."""
+
 pytestmark = pytest.mark.slow
 
 
@@ -146,7 +150,14 @@ def carry_out(blocks: list[tuple[str, str]], folder: Path, shell: Shell) -> None
             assert not missing, printed[-4_000:]
 
 
-@pytest.mark.parametrize("title", [title for title in SECTIONS if title not in ("A Connect server", "A cluster")])
+@pytest.mark.parametrize(
+    "title",
+    [
+        pytest.param(title, marks=[pytest.mark.soak] if title in SHOWN_ELSEWHERE else [])
+        for title in SECTIONS
+        if title not in ("A Connect server", "A cluster")
+    ],
+)
 def test_section(title: str, tmp_path: Path, shell: Shell) -> None:
     carry_out(SECTIONS[title], tmp_path, shell)
     assert any((tmp_path / "log").rglob("*.log"))
@@ -161,6 +172,7 @@ def test_a_connect_server(tmp_path: Path, shell: Shell) -> None:
     assert any((tmp_path / "log").rglob("*.log"))
 
 
+@pytest.mark.soak  # tests/stores has a cluster too
 def test_a_cluster(tmp_path: Path, shell: Shell) -> None:
     """A master and a worker of Spark's own cluster; executors are processes of their own."""
     port = free_port()
