@@ -44,6 +44,9 @@ __all__ = [
     "txn_options",
 ]
 
+for _name in {*__all__} & {*globals()}:  # the classes that are imported late do so themselves
+    globals()[_name].__module__ = __name__
+
 
 def __dir__() -> list[str]:
     return sorted({*__all__, "offsets", *(name for name in globals() if name.startswith("__"))})

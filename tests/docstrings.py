@@ -22,7 +22,7 @@ def documented() -> dict[str, Any]:
     for module in MODULES:
         for name in module.__all__:
             given = getattr(module, name)
-            if inspect.isfunction(given) or (inspect.isclass(given) and given.__module__.startswith("sparklog.")):
+            if inspect.isfunction(given) or (inspect.isclass(given) and given.__module__.startswith("sparklog")):
                 found[name] = given
             if inspect.isclass(given):
                 found |= {f"{name}.{each}": member for each, member in _members(given)}

@@ -3,6 +3,7 @@
 import ast
 import io
 import json
+import pickle
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import tokenize
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from packaging.requirements import Requirement
@@ -71,6 +73,14 @@ def modules() -> list[Path]:
 def test_public_names():
     assert sparklog.__all__ == PUBLIC
     assert all(hasattr(sparklog, name) for name in PUBLIC)
+
+
+def test_a_public_name_shows_the_module_from_which_users_import_it():
+    """In a repr, in an error of a program and in `help`."""
+    shown = {name: getattr(sparklog, name).__module__ for name in sparklog.__all__}
+    assert shown == dict.fromkeys(sparklog.__all__, "sparklog")
+    assert pickle.loads(pickle.dumps(sparklog.TopicPartition("t", 1))) == ("t", 1)
+    assert list(get_type_hints(sparklog.ConsumerRecord)) == list(sparklog.ConsumerRecord._fields)
 
 
 def test_there_is_no_dumping_ground():

@@ -59,6 +59,8 @@ class Consumer:
         20
     """
 
+    __module__ = "sparklog"
+
     @explained
     def __init__(
         self,

@@ -30,6 +30,9 @@ class TopicPartition(NamedTuple):
     partition: int
 
 
+TopicPartition.__module__ = "sparklog"
+
+
 class OffsetAndMetadata(NamedTuple):
     """An offset to commit, and a text that is kept with it.
 
@@ -77,6 +80,9 @@ class ConsumerRecord(NamedTuple):
     key: Any
     value: Any
     headers: list[tuple[str, bytes | None]]
+
+
+ConsumerRecord.__module__ = "sparklog"
 
 
 class Fetched(NamedTuple):

@@ -33,6 +33,8 @@ class Log(Displayed):
         {0: 5, 1: 15}
     """
 
+    __module__ = "sparklog"
+
     root: str
     """The absolute path, or the URL as Spark spells it."""
 

@@ -47,6 +47,8 @@ class Topic(Displayed):
         20
     """
 
+    __module__ = "sparklog"
+
     name: str
 
     def __init__(self, root: str | os.PathLike[str] | Root | TopicLogs, name: str, *, filesystem: FileSystem | None = None) -> None:

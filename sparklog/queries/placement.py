@@ -88,6 +88,8 @@ class Placement:
         {0: 1, 1: 1}
     """
 
+    __module__ = "sparklog"
+
     def __init__(
         self,
         root: str | os.PathLike[str],
