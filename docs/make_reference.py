@@ -157,8 +157,8 @@ def _errors_page() -> str:
 def _offsets_page() -> str:
     page = "<!-- Made by `make docs` from sparklog/offsets/rows.py and docs/make_reference.py; edit those. -->\n\n# Offset tables\n\n"
     page += (
-        "An offset table is a Delta table, which is not below the root. `sparklog.offsets.OffsetTable` creates, reads and writes it; "
-        "other programs read it. Rows are only added.\n\n"
+        "An offset table is a Delta table outside of every root. `sparklog.offsets.OffsetTable` creates, reads and writes it. Other "
+        "programs can read it. Rows are only added. [Groups](../guide/groups.md) shows how to use it.\n\n"
     )
     page += _head("column", "type", "null", "meaning")
     sql = {"string": "STRING", "int64": "BIGINT", "int32": "INT"}
@@ -166,25 +166,28 @@ def _offsets_page() -> str:
         type = sql.get(str(field.type), "TIMESTAMP")
         page += _row(_code(field.name), type, "yes" if field.nullable else "no", rows.COLUMNS[field.name][1])
     page += (
-        "\n* A **position** is a row whose partition is 0 or more. The same position again, with a later time, is a heartbeat.\n"
-        "* A **note** says what happened to a group: `begin` (a new owner, or a change of its members), `end` (its owner ended, or its "
-        "last member left), `reset`, `load`, `copy`, `forget` (a topic was dropped) or `delete`. Each generation begins with one, in the "
-        "same commit as the positions that it begins with.\n"
-        "* Commits of a group have **numbers**: 1, 2, 3, …. Each commit of an owner or an operator has one, and each change of members."
-        " A commit of positions by a member has none. A commit has its number as the version of a `txn` action with the application id "
-        "`sparklog.offsets/<group>`, and its rows have the number in `seq`. A writer looks at the group, and commits with the number "
-        "after the newest one. Delta lets only one commit have a number: if another writer was first, the writer looks again. So "
-        "each commit follows from all commits before it.\n"
-        "* An owner takes the next **generation** in a commit that has the positions of the one before. An owner whose generation is not "
-        "the newest commits nothing (`GENERATION_FENCED`). So a group skips nothing, and loses no acknowledged commit, whichever owners "
+        "\n* A **position** is a row whose partition is 0 or more. A row that repeats the position with a later time is a heartbeat.\n"
+        "* A **note** says what happened to a group. Each generation begins with a note, in the same commit as its first positions.\n\n"
+        + _head("note", "after")
+        + _row("`begin`", "a new owner, or a change of the members")
+        + _row("`end`", "the owner ended, or the last member left")
+        + _row("`reset`, `load`, `copy`, `delete`", "the call of an operator")
+        + _row("`forget`", "a topic was dropped")
+        + "\n* Commits of a group have **numbers**: 1, 2, 3, …. Each commit of an owner or an operator has a number, and so "
+        "has each change of members. A commit of positions by a member has no number.\n"
+        "* The number of a commit is the version of a `txn` action with the application id `sparklog.offsets/<group>`. The rows of the "
+        "commit have the number in `seq`.\n"
+        "* A writer looks at the group, and commits with the number after the newest one. Delta lets only one commit have a number. If "
+        "another writer was first, the writer looks again. So each commit follows from all commits before it.\n"
+        "* An owner takes the next **generation** in a commit that has the positions of the generation before. An owner with an older "
+        "generation commits nothing (`GENERATION_FENCED`). So a group skips nothing, and loses no acknowledged commit, whichever owners "
         "overlap or die.\n"
-        "* The current positions of a group are those of its greatest generation, and in it the greatest offset of each partition. "
-        "A group whose newest generation began with `delete` does not exist.\n"
+        "* The current positions of a group are the greatest offset of each partition in the greatest generation. A group whose newest "
+        "generation began with `delete` does not exist.\n"
         f"* A group **runs** if its newest note is `begin` or has members, and its newest row is younger than {rows.ALIVE.seconds // 60} "
         "minutes.\n"
-        "* **Members** share a group: notes have their state, and `seq` of the positions that a member commits is the number of the state "
-        "that it knows. "
-        "[Members of a group](members.md) has the rules for that, and is normative as this page is.\n\n"
+        "* **Members** share a group. The notes have the state of the members. The `seq` of a member's positions is the number of the "
+        "state that the member knows. [Members of a group](members.md) has the rules, and is normative as this page is.\n\n"
         "The current positions in SQL, for a table or view `offsets`; Spark and Databricks quote names with backticks:\n\n"
         "```sql\n"
         'SELECT "group", topic, "partition", max("offset") AS "offset"\n'

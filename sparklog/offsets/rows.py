@@ -18,14 +18,17 @@ from sparklog.show.display import SHOWN, Display, Displayed, readable, when
 
 COLUMNS = {
     "group": (pa.string(), "The group: any text of 1 to 255 characters."),
-    "generation": (pa.int64(), "Which owner of the group wrote the row: 1, 2, 3, …. Each begins with the positions of the one before."),
+    "generation": (
+        pa.int64(),
+        "The number of the owner that wrote the row: 1, 2, 3, …. Each begins with the positions of the generation before.",
+    ),
     "topic": (pa.string(), "The topic; empty in a note."),
-    "topic_id": (pa.string(), "The topic's id, by which one that was created again is told from the one before; empty in a note."),
+    "topic_id": (pa.string(), "The id of the topic: a topic that is created again has another id. Empty in a note."),
     "partition": (pa.int32(), "The partition, from 0 on; −1 in a note."),
     "offset": (pa.int64(), "The offset that the group reads next; −1 in a note."),
     "committed_at": (
         pa.timestamp("us", "UTC"),
-        "When it was written, by the writer's clock. It decides nothing but whether a group runs.",
+        "The time of the write, by the clock of the writer. It only decides whether a group runs.",
     ),
     "query_id": (pa.string(), "The id of the streaming query that was tracked."),
     "epoch": (pa.int64(), "The micro-batch of that query."),
