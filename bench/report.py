@@ -68,8 +68,8 @@ HEAD = """
 * Each case runs partlog and its peers in the same process, in turns, after a warm-up.
 * Compare medians, and ratios rather than seconds. A ratio of 2 means that partlog is twice as fast. The table gives the
   newest ratio, and the least and greatest of the last five runs.
-* A ratio varies by about 10 % between runs, and as much between machines, mostly with the speed of memory ("bytes and
-  CRC-32C alone" has taken 0.05 to 0.09 s).
+* A ratio varies by about 10 % between runs, and as much between machines. The speed of memory is the main cause: "bytes and
+  CRC-32C alone" has taken 0.05 to 0.09 s.
 * The time of a write includes syncing its files to disk. CPU seconds are those of all threads. All runs have 4 GB of heap.
 
 Records are in 8 partitions. They are of three kinds, each the same in every run:
@@ -83,9 +83,8 @@ faster on record batches and compresses about as well. For a fair comparison, "P
 
 Three sides measure parts of a read:
 
-* "A source that costs nothing" does not read or decode: it gives Spark the same batch, in Spark's own vectors, again and
-  again up to the number of records. Its time is Spark's own. Taking whole rows from partlog's vectors is slightly
-  cheaper for Spark.
+* "A source that costs nothing" does not read or decode. It gives Spark the same batch, in Spark's own vectors, until the
+  number of records is reached. Its time is Spark's own. Whole rows from partlog's vectors are slightly cheaper for Spark.
 * "Bytes and CRC-32C alone" is a checked read without Spark.
 * "Bytes, CRC-32C and decompression alone" is the same for compressed batches: the codec's library decompresses batch
   by batch into one array.
@@ -96,12 +95,12 @@ Streams:
 
 * AvailableNow takes everything in one trigger; its time is that of the whole query, from start to end.
 * The time of a trigger is what Spark reports of it (`triggerExecution`), after the first ten triggers of a query.
-* The floor is a trigger of the same Spark with a source and a sink that cost nothing. It depends on how Spark writes the
-  two files of its checkpoint: its default starts a process for each file, the manager of FileSystem does not.
-* A process keeps the state of each topic that it works with. The state of 200,000 segments takes 21 MB of heap (25,000 epochs to 8
-  partitions, one data file an epoch), and is loaded once, from a checkpoint, in 2.2 s of CPU. To see that nothing
-  was committed since takes two looks at names, 10 to 14 µs of CPU, and reads nothing. `StateMemoryTest` prints these
-  figures; they are of Java 17, its first seconds.
+* The floor is a trigger of the same Spark with a source and a sink that cost nothing. It depends on Spark's way to write the
+  two files of its checkpoint. The default starts a process for each file; the manager of FileSystem does not.
+* A process keeps the state of each topic that it works with. The state of 200,000 segments takes 21 MB of heap: 25,000 epochs
+  to 8 partitions, with one data file an epoch. It is loaded once, from a checkpoint, in 2.2 s of CPU. A look that finds no new
+  commit takes two looks at names, 10 to 14 µs of CPU, and reads nothing. `StateMemoryTest` prints these figures, which are of
+  Java 17 in its first seconds.
 """
 RESULTS_TITLE = """# Results of the benchmarks
 
