@@ -464,6 +464,70 @@ def test_hidden_subjects(tmp_path, name, text, parts):
     assert [part for each in texts(tmp_path / name) for part in hidden_subjects(each)] == parts
 
 
+HABITS = {
+    "what … for a thing that has a name": re.compile(
+        r"\bwhat (?:is|was|are|were|has|had|they|it|the|an?|that|this|each|every|no|other|all|both|some|only|belongs|comes|follows|needs"
+        r"|goes|stays|holds|happens|makes|can|must|may|will|would)\b"
+    ),
+    "a pronoun in place of the noun": re.compile(
+        r"\b(?:the ones?|those|that|one) (?:of|that|which|with|without|in|at|from|below|above|whose)\b"
+    ),
+    "there is none": re.compile(r"\b(?:is|are|was|were) none\b|\bis no (?!longer\b)[a-z]|\bnone of\b"),
+    "a text that tells": re.compile(
+        r"\btells of\b|\bsays how\b|\bis told\b|\btells? (?:how|which|what|whether)\b|\bsays? (?:which|what|whether|so)\b"
+    ),
+    "a word with a plainer one": re.compile(r"\bby now\b|\bany more\b|\bc[ao]me to be\b|\bso long as\b|\banew\b|\bwhatever\b|\bof which\b"),
+}
+MOST_HABITS = {
+    "pages": (23, 45, 7, 18, 7),
+    "Java": (0, 2, 0, 0, 0),
+    "Python": (7, 25, 6, 8, 7),
+    "specifications": (0, 11, 4, 3, 2),
+}
+"""The counts of today, in the order of HABITS. Lower a count after you have removed some."""
+
+
+def kind_of(path: Path) -> str | None:
+    """The kind of texts in a file whose habits are counted; None for tests, benchmarks, and the notes of releases."""
+    if path.suffix == ".md" and (path.parent == ROOT or "docs" in path.parts):
+        return None if path.name == "CHANGELOG.md" or path.parent.name == "releases" else "pages"
+    if path.suffix == ".java" and JAVA / "main" in path.parents:
+        return "Java"
+    if PACKAGE in path.parents:
+        return {".py": "Python", ".json": "specifications"}.get(path.suffix)
+    return None
+
+
+def habits(text: str) -> list[int]:
+    """The counts of each habit in a text without code."""
+    text = " ".join(re.sub(r"`[^`\n]*`|\{@\w+ [^}]*\}", "x", text).split())
+    return [len(habit.findall(text)) for habit in HABITS.values()]
+
+
+def test_habits_of_prose_do_not_come_back():
+    found = {kind: [0] * len(HABITS) for kind in MOST_HABITS}
+    for path in sources():
+        if kind := kind_of(path):
+            for text in texts(path):
+                found[kind] = [count + more for count, more in zip(found[kind], habits(text), strict=True)]
+    assert {kind: counts for kind, counts in found.items() if any(map(int.__gt__, counts, MOST_HABITS[kind]))} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("Returns what is there.\nWhat a reader sees,\nand what\nthe `what is` does.", [2, 0, 0, 0, 0]),
+        ("The state, and the one of the topic that was deleted; those\nwithout records.", [0, 2, 0, 0, 0]),
+        ("There is none. It is no error, and none of them.", [0, 0, 3, 0, 0]),
+        ("It says which file, and the caller is told whether.", [0, 0, 0, 2, 0]),
+        ("It is gone by now, whatever {@code by now} is; it begins anew.", [0, 0, 0, 0, 3]),
+        ("The reader decides which file it reads, and which of them is damaged. It notes a file that exists.", [0, 0, 0, 0, 0]),
+    ],
+)
+def test_habits(text, counts):
+    assert habits(text) == counts
+
+
 def test_what_a_shell_completes_are_the_names_that_users_import():
     shown = {name for name in dir(sparklog) if name[0] != "_"}
     assert shown == {*sparklog.__all__, "offsets"}
