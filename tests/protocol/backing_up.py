@@ -13,9 +13,10 @@ def back_up(root: Path, copy: Path, between: Callable[[], object] = lambda: None
     """Runs the loop of the guide for a root with one topic. `between` is called after the version files and before the data files."""
     [loop] = re.findall(r"^```bash\n(for from in .*?)^```$", _GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     linked, goes_on = copy.with_name(f"{copy.name}.linked"), copy.with_name(f"{copy.name}.goes-on")
-    wait = f"touch {linked}; until [ -e {goes_on} ]; do sleep 0.05; done; "
-    here = loop.replace("my-log/", f"{root}/").replace("to=backup/", f"to={copy}/").replace("cp -al", f"{wait}cp -al")
-    with subprocess.Popen(["bash", "-uo", "pipefail", "-c", here]) as shell:
+    here = loop.replace("my-log/", f"{root}/").replace("to=backup/", f"to={copy}/")
+    wait = f"[ $part = . ] || {{ touch {linked}; until [ -e {goes_on} ]; do sleep 0.05; done; }}"
+    before, asks, after = here.partition('    ls "$from$part"')
+    with subprocess.Popen(["bash", "-uo", "pipefail", "-c", f"{before}    {wait}\n{asks}{after}"]) as shell:
         while not linked.exists():
             assert shell.poll() is None
             time.sleep(0.05)
