@@ -1,12 +1,12 @@
 package io.sparklog.admin;
 
+import io.sparklog.log.Change;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.upkeep.Repeatable;
 import java.io.IOException;
 import java.util.Map;
 import java.util.Optional;
@@ -15,7 +15,7 @@ import java.util.Optional;
  * A change that an operator asks for. It is for one topic, not for another that has taken its name since, and to repeat it changes nothing
  * more. FORMAT.md section 7.
  */
-abstract class AdministrativeChange implements Repeatable {
+abstract class AdministrativeChange implements Change.Administrative {
   private final TopicLog log;
   private final State planned;
   private State was;

@@ -1,15 +1,15 @@
 package io.sparklog.admin;
 
+import io.sparklog.log.Change;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
-import io.sparklog.upkeep.Repeatable;
 import java.io.IOException;
 import java.util.Optional;
 
 /** Begins a topic without records. Its identity is chosen before, so that the topic which it made is known again. */
-final class CreateTopic implements Repeatable {
+final class CreateTopic implements Change.Administrative {
   private final TopicLog log;
   private final TopicConfig config;
   private final String topicId;

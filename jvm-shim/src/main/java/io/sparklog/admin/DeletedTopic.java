@@ -23,7 +23,7 @@ import java.time.Clock;
  *
  * <p>The clean-up is a run of the topic's queue: the upkeep of an earlier commit may be at work, and has {@link UpkeepHints} alone.
  */
-final class DeletedTopic implements UpkeepQueue.Run {
+final class DeletedTopic implements UpkeepQueue.UpkeepRun {
   private final TopicLog log;
   private final LogStore store;
   private final String topic;
@@ -54,7 +54,7 @@ final class DeletedTopic implements UpkeepQueue.Run {
   }
 
   @Override
-  public boolean takes(UpkeepQueue.Run later) {
+  public boolean takes(UpkeepQueue.UpkeepRun later) {
     return false;
   }
 

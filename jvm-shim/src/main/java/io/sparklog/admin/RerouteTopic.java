@@ -125,7 +125,7 @@ final class RerouteTopic extends AdministrativeChange {
   boolean isIn(State newest) {
     int[] wanted = wanted(newest);
     Optional<int[]> pending = newest.pendingWeights();
-    return isRight(newest, wanted) ? pending.isEmpty() : later && pending.filter(its -> Arrays.equals(its, wanted)).isPresent();
+    return isRight(newest, wanted) ? pending.isEmpty() : later && pending.filter(waiting -> Arrays.equals(waiting, wanted)).isPresent();
   }
 
   private int[] wanted(State newest) {

@@ -136,30 +136,30 @@ public final class Vacuum {
     }
 
     private long bytes(String file) throws IOException {
-      return store.sparesLooks() ? told(file).bytes() : store.bytes(Names.topicFile(log.topic(), file));
+      return store.sparesLooks() ? listing(file).bytes() : store.bytes(Names.topicFile(log.topic(), file));
     }
 
     private long modifiedMs(String file) throws IOException {
-      return store.sparesLooks() ? told(file).modifiedMs() : store.modifiedMs(Names.topicFile(log.topic(), file));
+      return store.sparesLooks() ? listing(file).modifiedMs() : store.modifiedMs(Names.topicFile(log.topic(), file));
     }
 
-    private ReadStore.Listed told(String file) throws IOException {
+    private ReadStore.Listed listing(String file) throws IOException {
       int slash = file.lastIndexOf('/');
-      ReadStore.Listed told = listed(file.substring(0, slash)).get(file.substring(slash + 1));
-      if (told == null) {
+      ReadStore.Listed listing = listed(file.substring(0, slash)).get(file.substring(slash + 1));
+      if (listing == null) {
         throw new NoSuchFileException(file);
       }
-      return told;
+      return listing;
     }
 
     private Map<String, ReadStore.Listed> listed(String folder) throws IOException {
-      Map<String, ReadStore.Listed> told = listed.get(folder);
-      if (told == null) {
+      Map<String, ReadStore.Listed> listing = listed.get(folder);
+      if (listing == null) {
         boolean isThere = folders().contains(folder.substring(folder.indexOf('/') + 1));
-        told = isThere ? store.listed(Names.topicFile(log.topic(), folder)) : Map.of();
-        listed.put(folder, told);
+        listing = isThere ? store.listed(Names.topicFile(log.topic(), folder)) : Map.of();
+        listed.put(folder, listing);
       }
-      return told;
+      return listing;
     }
   }
 

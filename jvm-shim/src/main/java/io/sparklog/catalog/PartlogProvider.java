@@ -32,21 +32,18 @@ import scala.jdk.javaapi.CollectionConverters;
  * then. A read reads {@link PartlogTable}.
  */
 public class PartlogProvider implements SupportsCatalogOptions, SessionConfigSupport, DataSourceRegister, StreamSourceProvider {
-  /** The name of the format, of its catalog and of its settings. */
-  static final String NAME = "partlog";
-
   /** Spark asks for a public constructor without arguments. */
   public PartlogProvider() {}
 
   @Override
   public String shortName() {
-    return NAME;
+    return PartlogTable.FORMAT;
   }
 
   /** {@code spark.datasource.partlog.<option>} holds for all reads and writes of a session. */
   @Override
   public String keyPrefix() {
-    return NAME;
+    return PartlogTable.FORMAT;
   }
 
   @Override
@@ -72,7 +69,7 @@ public class PartlogProvider implements SupportsCatalogOptions, SessionConfigSup
    */
   @Override
   public String extractCatalog(CaseInsensitiveStringMap options) {
-    String setting = "spark.sql.catalog." + NAME;
+    String setting = "spark.sql.catalog." + PartlogTable.FORMAT;
     String expected = PartlogCatalog.class.getName();
     SQLConf conf = SQLConf.get();
     String found = conf.getConfString(setting, null);
@@ -83,7 +80,7 @@ public class PartlogProvider implements SupportsCatalogOptions, SessionConfigSup
         throw PartlogException.of("CATALOG_TAKEN", "setting", setting, "found", found, "expected", expected);
       });
     }
-    return NAME;
+    return PartlogTable.FORMAT;
   }
 
   @Override

@@ -2,6 +2,7 @@ package io.sparklog.catalog;
 
 import io.sparklog.log.QueryStart;
 import io.sparklog.log.Root;
+import io.sparklog.sink.Existence;
 import io.sparklog.sink.PartlogWrite;
 import io.sparklog.sink.SinkMetrics;
 import io.sparklog.source.PartlogScanBuilder;
@@ -14,7 +15,6 @@ import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
-import io.sparklog.sink.Existence;
 import io.sparklog.storage.CheckpointFolders;
 import java.io.IOException;
 import java.security.SecureRandom;
@@ -38,11 +38,16 @@ import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A root, with the options of a load, a save or a table of Spark's own catalog. Nothing is read before a scan or a write. */
 class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, ReportsSinkMetrics {
+  /** The name of the format, of its catalog and of its settings. */
+  static final String FORMAT = "partlog";
+
   /** By session, the options without effect that it was warned about. */
   private static final Map<Object, Set<String>> WARNED = Collections.synchronizedMap(new WeakHashMap<>());
 
@@ -136,7 +141,7 @@ class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColum
 
   @Override
   public MetadataColumn[] metadataColumns() {
-    return HiddenColumn.all();
+    return Arrays.stream(Columns.METADATA.fields()).map(HiddenColumn::new).toArray(MetadataColumn[]::new);
   }
 
   /** For DESCRIBE EXTENDED and SHOW TBLPROPERTIES: the options it was made with, and that its log stays when it is dropped. */
@@ -232,5 +237,28 @@ class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColum
   @Override
   public String toString() {
     return name();
+  }
+
+  /** A column that a query gets only where it names the column. */
+  private record HiddenColumn(StructField field) implements MetadataColumn {
+    @Override
+    public String name() {
+      return field.name();
+    }
+
+    @Override
+    public DataType dataType() {
+      return field.dataType();
+    }
+
+    @Override
+    public boolean isNullable() {
+      return field.nullable();
+    }
+
+    @Override
+    public String comment() {
+      return field.getComment().getOrElse(() -> null);
+    }
   }
 }

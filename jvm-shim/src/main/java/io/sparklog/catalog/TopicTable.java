@@ -75,7 +75,7 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
   @Override
   public Map<String, String> properties() {
     Map<String, String> shown = new TreeMap<>(config);
-    shown.put(TableCatalog.PROP_PROVIDER, PartlogProvider.NAME);
+    shown.put(TableCatalog.PROP_PROVIDER, FORMAT);
     shown.put(TableCatalog.PROP_LOCATION, root().store().root());
     return shown;
   }

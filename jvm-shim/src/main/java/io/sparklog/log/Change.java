@@ -14,17 +14,20 @@ public interface Change {
   /** Makes durable all files that the version will name. Called once, before the state is read. */
   default void prepare() throws IOException {}
 
-  /** Which steps a put of its version has. */
-  default Step.Put steps() {
-    return Step.Put.COMMIT;
+  /**
+   * A change that changes nothing more if it is made twice. If version files were deleted while its version was put, this change is asked
+   * again from the newest state, as a change with a query is. Any other change ends as unknown. FORMAT.md section 7.5.
+   */
+  interface Administrative extends Change {
+    @Override
+    default Step.Put steps() {
+      return Step.Put.ADMIN;
+    }
   }
 
-  /**
-   * Whether to make it twice changes nothing more. Version files may be deleted during the put of its version. Such a change is then asked
-   * again from the newest state, like a change with a query. Any other change ends as unknown.
-   */
-  default boolean isIdempotent() {
-    return false;
+  /** The steps that a put of its version has. */
+  default Step.Put steps() {
+    return Step.Put.COMMIT;
   }
 
   /**

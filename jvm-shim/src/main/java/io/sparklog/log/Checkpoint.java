@@ -100,12 +100,12 @@ public final class Checkpoint {
     return read(store, topic, name, null);
   }
 
-  /** As the other. @param told of its file, so that its length need not be asked for; null if that is not known */
-  static Replay read(ReadStore store, String topic, String name, ReadStore.Listed told) throws IOException, Damaged {
+  /** As the other. @param listed the file in a listing, so that its length need not be asked for; null if it was not listed */
+  static Replay read(ReadStore store, String topic, String name, ReadStore.Listed listed) throws IOException, Damaged {
     String file = Names.topicFile(topic, name);
-    try (FileReader opened = told == null ? store.open(file) : store.open(file, told); Checked lines = new Checked(opened)) {
-      if (told != null) {
-        opened.expect(0, told.bytes());
+    try (FileReader opened = listed == null ? store.open(file) : store.open(file, listed); Checked lines = new Checked(opened)) {
+      if (listed != null) {
+        opened.expect(0, listed.bytes());
       }
       JsonNode head = lines.next(HEAD_BYTES_MAX);
       Damaged.unless(head != null, "it is empty");

@@ -67,7 +67,7 @@ public final class Committer {
         if (newest.isPresent() && isDone(change, newest.get())) {
           return Optional.empty();
         }
-        if (unseen != null && unseen.query() == null && !change.isIdempotent()) {
+        if (unseen != null && unseen.query() == null && !(change instanceof Change.Administrative)) {
           throw attempt.unknown(unseen.version(), new IOException("earlier versions were deleted while it was put"));
         }
         Optional<NextVersion> next = change.next(newest);

@@ -18,7 +18,7 @@ import java.util.TreeMap;
  *
  * @param last by partition and producer
  */
-record Producers(SortedMap<Key, Last> last) {
+record Producers(SortedMap<Producer, Last> last) {
   static final Producers NONE = new Producers(new TreeMap<>());
 
   /** Sequences are below this number, and the sequence after the last one is 0. */
@@ -30,32 +30,32 @@ record Producers(SortedMap<Key, Last> last) {
   private static final String EXPIRATION_MS = "86400000";
 
   /** A producer in a partition. */
-  record Key(int partition, long id) implements Comparable<Key> {
+  record Producer(int partition, long id) implements Comparable<Producer> {
     @Override
-    public int compareTo(Key other) {
+    public int compareTo(Producer other) {
       return partition == other.partition ? Long.compare(id, other.id) : Integer.compare(partition, other.partition);
     }
   }
 
   /** A batch. @param first the sequence of its first record @param base its first offset @param end the offset after its last */
-  record Batch(long first, long base, long end) {
+  record ProducerBatch(long first, long base, long end) {
     /** The sequence of the first record of the batch after this one. */
     private long next() {
       return (first + end - base) % SEQUENCES;
     }
 
-    private static Batch parse(JsonNode first, JsonNode base, JsonNode end) throws Damaged {
+    private static ProducerBatch parse(JsonNode first, JsonNode base, JsonNode end) throws Damaged {
       long at = Json.number(base, "base", 0, Long.MAX_VALUE - 1);
       long most = Math.min(Long.MAX_VALUE - at, SEQUENCES - 1) + at;
-      return new Batch(Json.number(first, "first", 0, SEQUENCES - 1), at, Json.number(end, "end", at + 1, most));
+      return new ProducerBatch(Json.number(first, "first", 0, SEQUENCES - 1), at, Json.number(end, "end", at + 1, most));
     }
   }
 
   /** The last batches of a producer in a partition, from old to new. @param time of the version with the newest, in ms since 1970 */
-  record Last(int epoch, long time, List<Batch> batches) {}
+  record Last(int epoch, long time, List<ProducerBatch> batches) {}
 
   /** A batch of a producer that a version adds. */
-  record Sent(Key producer, int epoch, Batch batch) {
+  record Sent(Producer producer, int epoch, ProducerBatch batch) {
     private ObjectNode toJson() {
       return Json.MAPPER.createObjectNode()
           .put("partition", producer.partition)
@@ -69,7 +69,7 @@ record Producers(SortedMap<Key, Last> last) {
 
   static ArrayNode toJson(List<Sent> sent) {
     ArrayNode json = Json.MAPPER.createArrayNode();
-    sent.forEach(one -> json.add(one.toJson()));
+    sent.forEach(each -> json.add(each.toJson()));
     return json;
   }
 
@@ -80,8 +80,8 @@ record Producers(SortedMap<Key, Last> last) {
     Map<Integer, Long> ends = new HashMap<>();
     List<Sent> found = new ArrayList<>();
     for (JsonNode entry : json.has("producers") ? Json.array(json, "producers", BATCHES_MAX) : Json.MAPPER.createArrayNode()) {
-      Key producer = key(entry, partitions);
-      Batch batch = Batch.parse(Json.field(entry, "first"), Json.field(entry, "base"), Json.field(entry, "end"));
+      Producer producer = key(entry, partitions);
+      ProducerBatch batch = ProducerBatch.parse(Json.field(entry, "first"), Json.field(entry, "base"), Json.field(entry, "end"));
       String where = "a batch of partition " + producer.partition + " at offset " + batch.base;
       Damaged.unless(batch.base >= ends.getOrDefault(producer.partition, 0L),
           "field producers has " + where + " that overlaps the one before it");
@@ -94,8 +94,8 @@ record Producers(SortedMap<Key, Last> last) {
     return found;
   }
 
-  private static Key key(JsonNode json, int partitions) throws Damaged {
-    return new Key((int) Json.number(Json.field(json, "partition"), "partition", 0, partitions - 1), Json.number(json, "id", 0));
+  private static Producer key(JsonNode json, int partitions) throws Damaged {
+    return new Producer((int) Json.number(Json.field(json, "partition"), "partition", 0, partitions - 1), Json.number(json, "id", 0));
   }
 
   private static int epoch(JsonNode json) throws Damaged {
@@ -105,24 +105,24 @@ record Producers(SortedMap<Key, Last> last) {
   /** As the head of a checkpoint has them. */
   ArrayNode toJson() {
     ArrayNode json = Json.MAPPER.createArrayNode();
-    last.forEach((producer, its) -> {
-      ObjectNode entry = json.addObject().put("partition", producer.partition).put("id", producer.id).put("epoch", its.epoch);
-      ArrayNode batches = entry.put("time", its.time).putArray("batches");
-      its.batches.forEach(batch -> batches.addArray().add(batch.first).add(batch.base).add(batch.end));
+    last.forEach((producer, newest) -> {
+      ObjectNode entry = json.addObject().put("partition", producer.partition).put("id", producer.id).put("epoch", newest.epoch);
+      ArrayNode batches = entry.put("time", newest.time).putArray("batches");
+      newest.batches.forEach(batch -> batches.addArray().add(batch.first).add(batch.base).add(batch.end));
     });
     return json;
   }
 
   /** The producers in the head of a checkpoint. @param ends of the state */
   static Producers parse(JsonNode head, long[] ends) throws Damaged {
-    TreeMap<Key, Last> found = new TreeMap<>();
+    TreeMap<Producer, Last> found = new TreeMap<>();
     for (JsonNode entry : head.has("producers") ? Json.array(head, "producers", BATCHES_MAX) : Json.MAPPER.createArrayNode()) {
-      Key producer = key(entry, ends.length);
-      List<Batch> batches = new ArrayList<>();
+      Producer producer = key(entry, ends.length);
+      List<ProducerBatch> batches = new ArrayList<>();
       for (JsonNode values : Json.array(entry, "batches", BATCHES_KEPT)) {
         Damaged.unless(values.isArray() && values.size() == 3, "field producers has something other than a batch");
-        Batch batch = Batch.parse(values.get(0), values.get(1), values.get(2));
-        Batch before = batches.isEmpty() ? null : batches.get(batches.size() - 1);
+        ProducerBatch batch = ProducerBatch.parse(values.get(0), values.get(1), values.get(2));
+        ProducerBatch before = batches.isEmpty() ? null : batches.get(batches.size() - 1);
         Damaged.unless(before == null || batch.base >= before.end && batch.first == before.next(),
             "field producers has batches of producer " + producer.id + " that do not follow one another");
         batches.add(batch);
@@ -146,21 +146,21 @@ record Producers(SortedMap<Key, Last> last) {
     String text = config.getOrDefault(EXPIRATION, EXPIRATION_MS);
     Damaged.unless(text.matches("[1-9][0-9]{0,18}") && (text.length() < 19 || text.compareTo(Long.toString(Long.MAX_VALUE)) <= 0),
         EXPIRATION + " is " + text);
-    TreeMap<Key, Last> found = new TreeMap<>(last);
-    for (Sent one : sent) {
-      Batch batch = one.batch;
-      String what = "the batch of producer " + one.producer.id + " at offset " + batch.base + " of partition " + one.producer.partition;
-      Damaged.unless(batch.base >= ends[one.producer.partition], what + " is below the end before the version");
-      Last known = found.get(one.producer);
-      boolean isSame = known != null && known.epoch == one.epoch;
+    TreeMap<Producer, Last> found = new TreeMap<>(last);
+    for (Sent each : sent) {
+      ProducerBatch batch = each.batch;
+      String what = "the batch of producer " + each.producer.id + " at offset " + batch.base + " of partition " + each.producer.partition;
+      Damaged.unless(batch.base >= ends[each.producer.partition], what + " is below the end before the version");
+      Last known = found.get(each.producer);
+      boolean isSame = known != null && known.epoch == each.epoch;
       long first = known == null ? batch.first : isSame ? known.batches.get(known.batches.size() - 1).next() : 0;
-      Damaged.unless((known == null || one.epoch >= known.epoch) && batch.first == first, what + " does not follow the one before it");
-      List<Batch> batches = new ArrayList<>(isSame ? known.batches : List.of());
+      Damaged.unless((known == null || each.epoch >= known.epoch) && batch.first == first, what + " does not follow the one before it");
+      List<ProducerBatch> batches = new ArrayList<>(isSame ? known.batches : List.of());
       batches.add(batch);
-      found.put(one.producer, new Last(one.epoch, time, batches.subList(Math.max(0, batches.size() - BATCHES_KEPT), batches.size())));
+      found.put(each.producer, new Last(each.epoch, time, batches.subList(Math.max(0, batches.size() - BATCHES_KEPT), batches.size())));
     }
     long expiration = Long.parseLong(text);
-    found.values().removeIf(its -> time - its.time >= expiration);
+    found.values().removeIf(newest -> time - newest.time >= expiration);
     return new Producers(found);
   }
 }

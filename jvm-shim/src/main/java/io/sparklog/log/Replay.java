@@ -204,12 +204,12 @@ final class Replay {
     Set<Version.Removed> found = new HashSet<>();
     for (int p = changed.nextSetBit(0); p >= 0; p = changed.nextSetBit(p + 1)) {
       own(p).removeIf(segment -> {
-        Version.Removed one = new Version.Removed(segment.partition(), segment.file(), segment.position());
-        return left.contains(one) && (found.contains(one) || found.add(one));
+        Version.Removed key = new Version.Removed(segment.partition(), segment.file(), segment.position());
+        return left.contains(key) && (found.contains(key) || found.add(key));
       });
     }
-    for (Version.Removed one : removed) {
-      Damaged.unless(found.contains(one), "it removes a segment that is not live: " + one.file() + " at byte " + one.position());
+    for (Version.Removed key : removed) {
+      Damaged.unless(found.contains(key), "it removes a segment that is not live: " + key.file() + " at byte " + key.position());
     }
   }
 

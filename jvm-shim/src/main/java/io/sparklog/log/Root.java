@@ -340,7 +340,7 @@ public final class Root implements ReadableTopics {
     return isSeen(store::rootExists);
   }
 
-  private interface Look {
+  private interface RootCheck {
     boolean at() throws IOException;
   }
 
@@ -348,9 +348,9 @@ public final class Root implements ReadableTopics {
    * Whether there is something at the root itself. In a store without folders, a policy that allows all names below the root may refuse a
    * look at the root's own name. Then nothing that matters is there.
    */
-  private boolean isSeen(Look look) {
+  private boolean isSeen(RootCheck check) {
     try {
-      return look.at();
+      return check.at();
     } catch (IOException e) {
       if (e instanceof AccessDeniedException && !store.hasFolders()) {
         return false;

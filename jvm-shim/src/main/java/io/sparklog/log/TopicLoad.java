@@ -59,16 +59,16 @@ final class TopicLoad {
     Moved before = null;
     long lastBefore = -1;
     while (true) {
-      Map<String, ReadStore.Listed> told = new TreeMap<>();
-      List<String> names = files.list(told);
+      Map<String, ReadStore.Listed> listed = new TreeMap<>();
+      List<String> names = files.list(listed);
       // The name of a checkpoint, even of a damaged one, tells that its version was committed.
       long last = Names.newest(names);
       if (last < 0) {
         return null;
       }
       try {
-        State found = files.isSparing() ? trusting(names, told, last) : null;
-        return found == null ? attempt(names, told, last) : found;
+        State found = files.isSparing() ? trusting(names, listed, last) : null;
+        return found == null ? attempt(names, listed, last) : found;
       } catch (Moved now) {
         // If versions were committed during the attempt, files were deleted too, and a slow listing may miss what took their place.
         if (last == lastBefore && now.isAgain(before)) {
@@ -86,11 +86,11 @@ final class TopicLoad {
    *
    * @return null if all is not as it should be: another attempt tells why
    */
-  private State trusting(List<String> names, Map<String, ReadStore.Listed> told, long last) throws IOException {
+  private State trusting(List<String> names, Map<String, ReadStore.Listed> listed, long last) throws IOException {
     List<String> checkpoints = checkpoints(names);
-    Replay builder = checkpoints.isEmpty() ? null : readable(checkpoints.get(0), told.get(checkpoints.get(0)), new ArrayList<>());
+    Replay builder = checkpoints.isEmpty() ? null : readable(checkpoints.get(0), listed.get(checkpoints.get(0)), new ArrayList<>());
     long version = builder == null ? -1 : builder.nextVersion() - 1;
-    String tag = builder == null ? null : files.tag(version, told);
+    String tag = builder == null ? null : files.tag(version, listed);
     if (tag == null) {
       return null;
     }
@@ -109,12 +109,12 @@ final class TopicLoad {
   }
 
   /**
-   * @param told of the files, by the listing
+   * @param listed the files in the listing
    * @param last the greatest version in {@code names}, the names of the topic's folder
    */
-  private State attempt(List<String> names, Map<String, ReadStore.Listed> told, long last) throws IOException, Moved {
+  private State attempt(List<String> names, Map<String, ReadStore.Listed> listed, long last) throws IOException, Moved {
     List<String> checkpoints = checkpoints(names);
-    Start start = start(checkpoints, told, last);
+    Start start = start(checkpoints, listed, last);
     Replay builder = start.builder;
     boolean follow = files.replay(builder);
     long next = builder.nextVersion();
@@ -140,8 +140,8 @@ final class TopicLoad {
     if (start.version >= 0) {
       return start.tag.equals(files.tag(start.version));
     }
-    Map<String, ReadStore.Listed> told = new TreeMap<>();
-    return checkpoints.containsAll(checkpoints(files.list(told))) && start.tag.equals(files.tag(0, told));
+    Map<String, ReadStore.Listed> listed = new TreeMap<>();
+    return checkpoints.containsAll(checkpoints(files.list(listed))) && start.tag.equals(files.tag(0, listed));
   }
 
   /**
@@ -157,14 +157,14 @@ final class TopicLoad {
     }
   }
 
-  private Start start(List<String> checkpoints, Map<String, ReadStore.Listed> told, long last) throws IOException, Moved {
+  private Start start(List<String> checkpoints, Map<String, ReadStore.Listed> listed, long last) throws IOException, Moved {
     List<IOException> failures = new ArrayList<>();
     StringBuilder tried = new StringBuilder();
     for (String checkpoint : checkpoints) {
-      Replay builder = readable(checkpoint, told.get(checkpoint), failures);
+      Replay builder = readable(checkpoint, listed.get(checkpoint), failures);
       if (builder != null) {
         long version = builder.nextVersion() - 1;
-        String tag = files.tag(version, told);
+        String tag = files.tag(version, listed);
         Start start = new Start(checkpoint, version, tag, builder, first(failures));
         byte[] bytes = tag == null ? null : files.readIfPresent(version);
         if (bytes == null) {
@@ -181,7 +181,7 @@ final class TopicLoad {
       tried.append(checkpoint).append(store.exists(Names.topicFile(topic, checkpoint)) ? " " : " gone ");
     }
     // Those that were tried: if another one comes before the next attempt, or one goes, the next attempt is not the same again.
-    Start start = new Start(tried.toString(), -1, files.tag(0, told), new Replay(), first(failures));
+    Start start = new Start(tried.toString(), -1, files.tag(0, listed), new Replay(), first(failures));
     if (start.tag == null) {
       throw new Moved(start, 0, missing(start, 0, last));
     }
@@ -209,14 +209,14 @@ final class TopicLoad {
   /**
    * The state in a checkpoint; null if it is damaged, gone or cannot be read, for others may do.
    *
-   * @param told of its file; null if that is not known
+   * @param listed its file in a listing; null if it was not listed
    * @param failures gets the reason if it cannot be read, but may be whole
    * @throws IOException only if an interrupt ended it
    * @throws PartlogException FORMAT_TOO_NEW
    */
-  Replay readable(String name, ReadStore.Listed told, List<IOException> failures) throws IOException {
+  Replay readable(String name, ReadStore.Listed listed, List<IOException> failures) throws IOException {
     try {
-      return Checkpoint.read(store, topic, name, told);
+      return Checkpoint.read(store, topic, name, listed);
     } catch (Damaged | NoSuchFileException | UnfitFileException damagedOrGone) {
       return null;
     } catch (IOException e) {

@@ -10,18 +10,18 @@ import java.util.Optional;
  */
 public final class UpkeepQueue {
   /** The upkeep that follows one commit, or several of them together. It throws nothing. */
-  public interface Run {
+  public interface UpkeepRun {
     /** Takes over the work of {@code later}, while neither has begun; false if each must be a run of its own. */
-    boolean takes(Run later);
+    boolean takes(UpkeepRun later);
 
     void run();
   }
 
-  private final Deque<Run> waiting = new ArrayDeque<>();
-  private Run working;
+  private final Deque<UpkeepRun> waiting = new ArrayDeque<>();
+  private UpkeepRun working;
 
   /** Hands over a run. It is shared with the last run that waits, if that takes it. Waits for nothing. */
-  public synchronized void add(Run run) {
+  public synchronized void add(UpkeepRun run) {
     if (waiting.isEmpty() || !waiting.getLast().takes(run)) {
       waiting.add(run);
     }
@@ -31,8 +31,8 @@ public final class UpkeepQueue {
    * Returns when {@code run}, which was added and not taken by another, is done. Until then, this thread does the waiting runs in order,
    * unless another thread does them. An interrupt ends no waiting: the thread is interrupted again when it works, and when this returns.
    */
-  public void await(Run run) {
-    for (Optional<Run> next = next(run); next.isPresent(); next = next(run)) {
+  public void await(UpkeepRun run) {
+    for (Optional<UpkeepRun> next = next(run); next.isPresent(); next = next(run)) {
       try {
         next.get().run();
       } finally {
@@ -42,7 +42,7 @@ public final class UpkeepQueue {
   }
 
   /** The run to do next; empty if {@code run} is done. Waits while another thread is at work. */
-  private synchronized Optional<Run> next(Run run) {
+  private synchronized Optional<UpkeepRun> next(UpkeepRun run) {
     boolean interrupted = false;
     while (working != null && isOwed(run)) {
       try {
@@ -61,7 +61,7 @@ public final class UpkeepQueue {
     return Optional.of(working);
   }
 
-  private boolean isOwed(Run run) {
+  private boolean isOwed(UpkeepRun run) {
     return working == run || waiting.contains(run);
   }
 

@@ -42,23 +42,23 @@ final class VersionFiles {
     return sparing;
   }
 
-  /** As the other. @param told gets the lengths and tags that the listing has, where looks are spared */
-  List<String> list(Map<String, ReadStore.Listed> told) throws IOException {
+  /** As {@link #list()}. @param listed gets the lengths and tags that the listing has, if looks are spared */
+  List<String> list(Map<String, ReadStore.Listed> listed) throws IOException {
     if (!sparing) {
       return list();
     }
-    for (int lists = 0; lists < 2 && Names.newest(told.keySet()) < 0; lists++) {
-      told.putAll(store.listed(Names.topicFolder(topic)));
+    for (int lists = 0; lists < 2 && Names.newest(listed.keySet()) < 0; lists++) {
+      listed.putAll(store.listed(Names.topicFolder(topic)));
     }
-    return List.copyOf(told.keySet());
+    return List.copyOf(listed.keySet());
   }
 
-  /** The tag of a version file, before it is read; null if it is absent. @param told by {@link #list(Map)} */
-  String tag(long version, Map<String, ReadStore.Listed> told) throws IOException {
+  /** The tag of a version file, before it is read; null if it is absent. @param listed by {@link #list(Map)} */
+  String tag(long version, Map<String, ReadStore.Listed> listed) throws IOException {
     if (!sparing) {
       return tag(version);
     }
-    ReadStore.Listed file = told.get(Names.versionFile(version));
+    ReadStore.Listed file = listed.get(Names.versionFile(version));
     return file == null ? null : file.tag();
   }
 

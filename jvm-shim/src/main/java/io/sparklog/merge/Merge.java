@@ -43,12 +43,12 @@ final class Merge implements Change {
       return Optional.empty();
     }
     NextVersion next = new NextVersion(newest.get(), "merge");
-    for (Merged one : kept) {
-      List<Segment> live = one.liveIn(newest.get());
+    for (Merged each : kept) {
+      List<Segment> live = each.liveIn(newest.get());
       // A segment is routed and ordered only if all are that it takes the place of.
       boolean routed = live.stream().allMatch(Segment::routed);
       boolean ordered = live.stream().allMatch(Segment::ordered);
-      next.replace(live, one.added().stream().map(segment -> segment.limited(routed, ordered)).toList());
+      next.replace(live, each.added().stream().map(segment -> segment.limited(routed, ordered)).toList());
     }
     return Optional.of(next);
   }
@@ -58,7 +58,7 @@ final class Merge implements Change {
   }
 
   private List<Merged> holding(State newest) {
-    return merged.stream().filter(one -> !one.liveIn(newest).isEmpty()).toList();
+    return merged.stream().filter(each -> !each.liveIn(newest).isEmpty()).toList();
   }
 
   /** Whether other writers were first to replace some of it. */
@@ -69,8 +69,8 @@ final class Merge implements Change {
   /** The result of the version that was asked for last; nothing if the merge was dropped. */
   MergeCounts done() {
     MergeCounts done = MergeCounts.NOTHING;
-    for (Merged one : kept) {
-      done = done.and(new MergeCounts(one.removed().size(), one.added().size(), one.added().stream().mapToLong(Segment::bytes).sum()));
+    for (Merged each : kept) {
+      done = done.and(new MergeCounts(each.removed().size(), each.added().size(), each.added().stream().mapToLong(Segment::bytes).sum()));
     }
     return done;
   }
@@ -78,9 +78,9 @@ final class Merge implements Change {
   /** The data files that must stay: the files of that version, and the files that {@code newest} has in their place. */
   Set<String> named(Optional<State> newest) {
     Set<String> named = new HashSet<>();
-    kept.forEach(one -> one.added().forEach(segment -> named.add(segment.file())));
-    for (Merged one : merged) {
-      newest.ifPresent(state -> one.placeIn(state).forEach(segment -> named.add(segment.file())));
+    kept.forEach(each -> each.added().forEach(segment -> named.add(segment.file())));
+    for (Merged each : merged) {
+      newest.ifPresent(state -> each.placeIn(state).forEach(segment -> named.add(segment.file())));
     }
     return named;
   }

@@ -279,10 +279,10 @@ public final class MergePlan {
   static void requireNeighbours(List<Segment> segments) {
     Invariant.require(!segments.isEmpty(), () -> "no segments are to be merged");
     for (int i = 1; i < segments.size(); i++) {
-      Segment one = segments.get(i - 1);
+      Segment before = segments.get(i - 1);
       Segment next = segments.get(i);
-      Invariant.require(one.partition() == next.partition() && one.end() == next.base(),
-          () -> "segments that are merged do not follow one another: " + one + " and " + next);
+      Invariant.require(before.partition() == next.partition() && before.end() == next.base(),
+          () -> "segments that are merged do not follow one another: " + before + " and " + next);
     }
   }
 

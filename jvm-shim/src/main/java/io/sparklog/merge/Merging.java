@@ -190,7 +190,7 @@ public final class Merging {
     boolean live = log.newest()
         .filter(newest -> segment.partition() < newest.partitions())
         .map(newest -> newest.segments(segment.partition(), segment.base(), segment.end()))
-        .filter(found -> found.stream().anyMatch(one -> one.file().equals(segment.file())))
+        .filter(found -> found.stream().anyMatch(left -> left.file().equals(segment.file())))
         .isPresent();
     if (live) {
       leave(state, segment, gone.missing());

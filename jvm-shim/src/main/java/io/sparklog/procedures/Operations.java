@@ -107,9 +107,9 @@ final class Operations {
     State state = call.state();
     List<NamedMove> named = call.arguments().moves("moves");
     TreeMap<Integer, Integer> moves = call.arguments().asArgument("moves", () -> bySlot(named, state));
-    Changed told = moved(call, state, moves, true);
+    Changed planned = moved(call, state, moves, true);
     Map<Integer, Map<ByteBuffer, Long>> newest = SlotKeys.of(call.root(), state, moves.navigableKeySet(), SAMPLE_BYTES);
-    Changed changed = call.arguments().bool("dry_run") ? told : moved(call, state, moves, false);
+    Changed changed = call.arguments().bool("dry_run") ? planned : moved(call, state, moves, false);
     Map<NamedMove, Long> own = new HashMap<>();
     for (NamedMove move : named) {
       if (move.key() != null) {
@@ -214,8 +214,8 @@ final class Operations {
     State state = Uninterrupted.run(call::state);
     for (int partition = 0; partition < state.partitions(); partition++) {
       long start = state.start(partition);
-      Retention.Expired of = by.getOrDefault(partition, new Retention.Expired(partition, start, start, 0, 0));
-      call.row(partition, of.before(), of.start(), state.end(partition), of.records(), call.keep().get(partition));
+      Retention.Expired deleted = by.getOrDefault(partition, new Retention.Expired(partition, start, start, 0, 0));
+      call.row(partition, deleted.before(), deleted.start(), state.end(partition), deleted.records(), call.keep().get(partition));
     }
   }
 

@@ -43,7 +43,7 @@ public interface Filter {
   }
 
   static Filter offset(Intervals offsets) {
-    return of(new RecordFilter.Offsets(offsets));
+    return of(new RecordFilter.RecordOffsets(offsets));
   }
 
   /** @param micros times in microseconds since 1970, as {@link Times#micros} gives them */
@@ -62,11 +62,11 @@ public interface Filter {
   }
 
   static Filter all(List<Filter> filters) {
-    return Several.of(true, filters);
+    return AllOrAny.of(true, filters);
   }
 
   static Filter any(List<Filter> filters) {
-    return Several.of(false, filters);
+    return AllOrAny.of(false, filters);
   }
 
   /** The same, as a {@link Hint}: the reader of the records tests it too. */
@@ -88,18 +88,18 @@ public interface Filter {
   }
 
   /** Met by what meets all of some filters, or any of them. */
-  record Several(boolean all, List<Filter> filters) implements Filter {
+  record AllOrAny(boolean all, List<Filter> filters) implements Filter {
     /** Without nested filters of its own kind: a query may have a thousand conditions, each inside the condition before. */
     private static Filter of(boolean all, List<Filter> filters) {
       List<Filter> flat = new ArrayList<>();
       for (Filter filter : filters) {
-        if (filter instanceof Several several && several.all == all) {
-          flat.addAll(several.filters);
+        if (filter instanceof AllOrAny inner && inner.all == all) {
+          flat.addAll(inner.filters);
         } else {
           flat.add(filter);
         }
       }
-      return new Several(all, flat);
+      return new AllOrAny(all, flat);
     }
 
     @Override

@@ -65,10 +65,10 @@ public final class Keys implements Serializable {
     return i == 0 ? 0 : ends[i - 1];
   }
 
-  /** Those of each value of {@code of}. */
-  Map<Integer, Keys> by(ToIntFunction<byte[]> of) {
+  /** The keys of each value of {@code function}. */
+  Map<Integer, Keys> by(ToIntFunction<byte[]> function) {
     Map<Integer, List<byte[]>> lists = new HashMap<>();
-    all().forEach(key -> lists.computeIfAbsent(of.applyAsInt(key), value -> new ArrayList<>()).add(key));
+    all().forEach(key -> lists.computeIfAbsent(function.applyAsInt(key), value -> new ArrayList<>()).add(key));
     Map<Integer, Keys> found = new HashMap<>();
     lists.forEach((value, keys) -> found.put(value, of(keys)));
     return found;

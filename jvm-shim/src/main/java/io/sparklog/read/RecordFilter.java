@@ -11,7 +11,7 @@ import java.util.function.UnaryOperator;
  * A condition on the offset, the time and the key of a record, in one partition: {@link Filter#at}. Times are in microseconds since 1970.
  */
 public sealed interface RecordFilter extends Serializable
-    permits RecordFilter.Constant, RecordFilter.Offsets, RecordFilter.RecordTimes, RecordFilter.Several, Hint, KeyFilter {
+    permits RecordFilter.Constant, RecordFilter.RecordOffsets, RecordFilter.RecordTimes, RecordFilter.Several, Hint, KeyFilter {
   RecordFilter ALL_RECORDS = new Constant(true);
   RecordFilter NO_RECORDS = new Constant(false);
 
@@ -96,9 +96,9 @@ public sealed interface RecordFilter extends Serializable
     List<RecordFilter> shared = new ArrayList<>();
     long left = most;
     for (RecordFilter filter : filters.stream().sorted(Comparator.comparingLong(RecordFilter::bytes)).toList()) {
-      RecordFilter its = filter.within(left / (filters.size() - shared.size()));
-      left -= its.bytes();
-      shared.add(its);
+      RecordFilter part = filter.within(left / (filters.size() - shared.size()));
+      left -= part.bytes();
+      shared.add(part);
     }
     return shared;
   }
@@ -147,7 +147,7 @@ public sealed interface RecordFilter extends Serializable
   }
 
   /** Met by the records with these offsets. */
-  record Offsets(Intervals offsets) implements RecordFilter {
+  record RecordOffsets(Intervals offsets) implements RecordFilter {
     @Override
     public long bytes() {
       return OBJECT_BYTES + offsets.bytes();
@@ -155,7 +155,7 @@ public sealed interface RecordFilter extends Serializable
 
     @Override
     public RecordFilter within(long most) {
-      return bytes() <= most ? this : offsets.within(most - OBJECT_BYTES).<RecordFilter>map(Offsets::new).orElse(ALL_RECORDS);
+      return bytes() <= most ? this : offsets.within(most - OBJECT_BYTES).<RecordFilter>map(RecordOffsets::new).orElse(ALL_RECORDS);
     }
 
     @Override

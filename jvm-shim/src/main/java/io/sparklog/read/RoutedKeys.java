@@ -62,9 +62,9 @@ final class RoutedKeys {
 
   private Keys find(KeysOfPartition place) {
     Keys found = Keys.NONE;
-    for (int its : place.reroutes) {
-      Asked asked = new Asked(place.keys, its);
-      Map<Integer, Keys> all = byPartition.computeIfAbsent(asked, any -> place.keys.by(key -> homes.home(its, key)));
+    for (int epoch : place.reroutes) {
+      Asked asked = new Asked(place.keys, epoch);
+      Map<Integer, Keys> all = byPartition.computeIfAbsent(asked, any -> place.keys.by(key -> homes.home(epoch, key)));
       found = found.or(all.getOrDefault(place.partition, Keys.NONE));
     }
     return found;

@@ -48,11 +48,11 @@ public record Split(String topic, String topicId, long version, int partition, l
 
   /** Its filter without keys that its segments do not have, and within the bytes of a task; where nothing is left to test, without any. */
   private Split ofTask(RoutedKeys routed) {
-    RecordFilter its = extents.stream().anyMatch(Extent::filtered)
+    RecordFilter needed = extents.stream().anyMatch(Extent::filtered)
         ? routed.in(extents.stream().map(Extent::segment).toList(), filter).ofTask()
         : RecordFilter.ALL_RECORDS;
-    List<Extent> tested = its.equals(RecordFilter.ALL_RECORDS) ? extents.stream().map(Extent::unfiltered).toList() : extents;
-    return new Split(topic, topicId, version, partition, decompressedBytesMax, its, new ArrayList<>(tested), epochs);
+    List<Extent> tested = needed.equals(RecordFilter.ALL_RECORDS) ? extents.stream().map(Extent::unfiltered).toList() : extents;
+    return new Split(topic, topicId, version, partition, decompressedBytesMax, needed, new ArrayList<>(tested), epochs);
   }
 
   /**
@@ -66,9 +66,9 @@ public record Split(String topic, String topicId, long version, int partition, l
     Map<List<Object>, RecordFilter> filters = new HashMap<>();
     List<Split> narrowed = new ArrayList<>();
     for (Split split : splits) {
-      RecordFilter its = filters.computeIfAbsent(List.of(split.topic, split.partition),
+      RecordFilter added = filters.computeIfAbsent(List.of(split.topic, split.partition),
           place -> more.asHint().at(split.topic, split.partition));
-      split.and(its, routed.computeIfAbsent(split.topic, topic -> RoutedKeys.of(states.get(topic)))).ifPresent(narrowed::add);
+      split.and(added, routed.computeIfAbsent(split.topic, topic -> RoutedKeys.of(states.get(topic)))).ifPresent(narrowed::add);
     }
     return narrowed;
   }

@@ -314,11 +314,11 @@ public final class Routing {
       slots.add(first.partition(slot));
     }
     ArrayNode reroutes = json.putArray("reroutes");
-    for (PastReroute one : past) {
-      ObjectNode entry = reroutes.addObject().put("version", one.version());
+    for (PastReroute reroute : past) {
+      ObjectNode entry = reroutes.addObject().put("version", reroute.version());
       ArrayNode cut = entry.putArray("cut");
-      Arrays.stream(one.cut()).forEach(cut::add);
-      entry.set("moved", RoutingChange.toJson(one.moved()));
+      Arrays.stream(reroute.cut()).forEach(cut::add);
+      entry.set("moved", RoutingChange.toJson(reroute.moved()));
     }
     return json.put("table", Integer.toUnsignedLong(table.crc()));
   }
@@ -339,11 +339,11 @@ public final class Routing {
     PastReroute last = new PastReroute(-1, new long[0], List.of());
     for (JsonNode entry : Json.array(json, "reroutes", NUMBERS_MAX)) {
       long[] cut = Json.numbers(entry, "cut", ends.length);
-      PastReroute one = new PastReroute(Json.number(Json.field(entry, "version"), "version", last.version() + 1, version), cut,
+      PastReroute reroute = new PastReroute(Json.number(Json.field(entry, "version"), "version", last.version() + 1, version), cut,
           RoutingChange.moved(entry, slots, cut.length));
       requireRisen(last, cut);
-      past.add(one);
-      last = one;
+      past.add(reroute);
+      last = reroute;
     }
     requireRisen(last, ends);
     SlotTable first = SlotTable.of(partitions);

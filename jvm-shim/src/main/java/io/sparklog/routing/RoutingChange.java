@@ -88,13 +88,13 @@ public sealed interface RoutingChange {
       Damaged.unless(entry.isArray() && entry.size() > 1, "an entry of field moved has no slots");
       int least = moved.isEmpty() ? 0 : moved.get(moved.size() - 1).to() + 1;
       int to = (int) Json.number(entry.get(0), "moved", least, partitions - 1);
-      int[] its = new int[entry.size() - 1];
-      for (int i = 0; i < its.length; i++) {
-        its[i] = (int) Json.number(entry.get(i + 1), "moved", i == 0 ? 0 : its[i - 1] + 1, slots - 1);
-        Damaged.unless(!seen.get(its[i]), "field moved moves slot " + its[i] + " twice");
-        seen.set(its[i]);
+      int[] ofMove = new int[entry.size() - 1];
+      for (int i = 0; i < ofMove.length; i++) {
+        ofMove[i] = (int) Json.number(entry.get(i + 1), "moved", i == 0 ? 0 : ofMove[i - 1] + 1, slots - 1);
+        Damaged.unless(!seen.get(ofMove[i]), "field moved moves slot " + ofMove[i] + " twice");
+        seen.set(ofMove[i]);
       }
-      moved.add(new SlotMoves(to, its));
+      moved.add(new SlotMoves(to, ofMove));
     }
     return moved;
   }

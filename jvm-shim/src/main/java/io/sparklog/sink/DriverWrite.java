@@ -98,7 +98,7 @@ final class DriverWrite {
   }
 
   private static List<Map<String, TopicReport>> reports(Stream<WriterCommitMessage> messages) {
-    return messages.map(message -> ((TaskReport) message).topics()).toList();
+    return messages.map(message -> ((RowWriter.Report) message).topics()).toList();
   }
 
   @Override

@@ -6,8 +6,10 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.Stores;
 import io.sparklog.write.TaskWriter;
 import io.sparklog.write.TopicBuffer;
+import io.sparklog.write.TopicReport;
 import java.io.IOException;
 import java.util.Iterator;
+import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -133,7 +135,7 @@ final class RowWriter implements DataWriter<InternalRow> {
 
   @Override
   public WriterCommitMessage commit() {
-    return SparkErrors.run(() -> new TaskReport(writer.finish()));
+    return SparkErrors.run(() -> new Report(writer.finish()));
   }
 
   @Override
@@ -150,4 +152,7 @@ final class RowWriter implements DataWriter<InternalRow> {
   public CustomTaskMetric[] currentMetricsValues() {
     return WriteMetrics.of(writer);
   }
+
+  /** The reports of a task by topic, which Spark carries to the driver. */
+  record Report(Map<String, TopicReport> topics) implements WriterCommitMessage {}
 }

@@ -62,10 +62,10 @@ final class WriteMetrics {
     return new CustomMetric[] {new BytesWritten(), new RecordsWritten(), new PeakBufferBytes()};
   }
 
-  private record Value(String name, long value) implements CustomTaskMetric {}
+  private record WriteValue(String name, long value) implements CustomTaskMetric {}
 
   static CustomTaskMetric[] of(TaskWriter writer) {
-    return new CustomTaskMetric[] {new Value(BYTES_WRITTEN, writer.writtenBytes()), new Value(RECORDS_WRITTEN, writer.records()),
-        new Value(PEAK_BUFFER_BYTES, writer.heldBytesPeak())};
+    return new CustomTaskMetric[] {new WriteValue(BYTES_WRITTEN, writer.writtenBytes()), new WriteValue(RECORDS_WRITTEN, writer.records()),
+        new WriteValue(PEAK_BUFFER_BYTES, writer.heldBytesPeak())};
   }
 }

@@ -63,7 +63,7 @@ record Grouping(KeyRouting function, boolean ofTopics) {
    */
   static Grouping of(ReadRequest request, StructType schema, List<Split> splits, Terms terms) {
     boolean isAsked = terms.allowed && Arrays.asList(schema.fieldNames()).contains(Columns.KEY);
-    Optional<KeyRouting> function = isAsked ? routing(request, splits).filter(its -> terms.areMet(its, splits)) : Optional.empty();
+    Optional<KeyRouting> function = isAsked ? routing(request, splits).filter(routing -> terms.areMet(routing, splits)) : Optional.empty();
     return new Grouping(function.orElse(null), function.isEmpty() && !request.isOfOneTopic());
   }
 

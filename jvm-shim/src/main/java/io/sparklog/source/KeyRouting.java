@@ -89,12 +89,12 @@ public final class KeyRouting implements UnboundFunction, ScalarFunction<Integer
    */
   @Override
   public Reducer<Integer, Integer> reducer(ReducibleFunction<?, ?> other) {
-    if (!(other instanceof KeyRouting its) || its.partitioner != partitioner || SQLConf.get().v2BucketingShuffleEnabled()) {
+    if (!(other instanceof KeyRouting function) || function.partitioner != partitioner || SQLConf.get().v2BucketingShuffleEnabled()) {
       return null;
     }
-    int common = gcd(groups.get(), its.groups.get());
+    int common = gcd(groups.get(), function.groups.get());
     // Spark takes equal functions for equal groups, without a reducer too; so there must be one if it is needed.
-    boolean isNeeded = common > 1 || its.partitions == partitions;
+    boolean isNeeded = common > 1 || function.partitions == partitions;
     return isNeeded && common < partitions ? new Modulo(this, common) : null;
   }
 

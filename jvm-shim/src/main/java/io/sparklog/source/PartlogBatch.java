@@ -81,11 +81,11 @@ final class PartlogBatch implements Batch {
   /** Spark asks again for each plan, and plans with the groups only if it gets them here. */
   @Override
   public InputPartition[] planInputPartitions() {
-    Grouping its = grouping();
-    boolean told = isNarrowed || its.isSafe(splits(), SQLConf.get());
+    Grouping grouped = grouping();
+    boolean isGrouped = isNarrowed || grouped.isSafe(splits(), SQLConf.get());
     return splits().stream()
-        .map(split -> told
-            ? new PartlogInputPartition.Grouped(List.of(split), its.of(split))
+        .map(split -> isGrouped
+            ? new PartlogInputPartition.Grouped(List.of(split), grouped.of(split))
             : new PartlogInputPartition.Plain(List.of(split)))
         .toArray(InputPartition[]::new);
   }

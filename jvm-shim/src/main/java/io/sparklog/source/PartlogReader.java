@@ -93,8 +93,8 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
 
   @Override
   public CustomTaskMetric[] currentMetricsValues() {
-    return new CustomTaskMetric[] {new ReadMetrics.Value(ReadMetrics.BATCHES, batches()),
-        new ReadMetrics.Value(ReadMetrics.BYTES, bytes())};
+    return new CustomTaskMetric[] {new ReadMetrics.ReadValue(ReadMetrics.BATCHES, batches()),
+        new ReadMetrics.ReadValue(ReadMetrics.BYTES, bytes())};
   }
 
   @Override

@@ -221,7 +221,9 @@ final class PartlogScan
 
   @Override
   public CustomTaskMetric[] reportDriverMetrics() {
-    return stream != null ? new CustomTaskMetric[0] : new CustomTaskMetric[] {new ReadMetrics.Value(ReadMetrics.SKIPPED, skippedBytes())};
+    return stream != null
+        ? new CustomTaskMetric[0]
+        : new CustomTaskMetric[] {new ReadMetrics.ReadValue(ReadMetrics.SKIPPED, skippedBytes())};
   }
 
   private long skippedBytes() {

@@ -8,7 +8,7 @@ import io.sparklog.read.Split;
 import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitSize;
 import io.sparklog.spark.SparkErrors;
-import io.sparklog.spark.ToldOfWrites;
+import io.sparklog.spark.StreamingQueries;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.Warnings;
 import io.sparklog.stream.StreamOffsets;
@@ -37,7 +37,7 @@ import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow
 import org.apache.spark.sql.types.StructType;
 
 /** {@link TopicStream} as Spark's engine of micro-batches calls it: one for each run of a query. */
-final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics, ToldOfWrites {
+final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics, StreamingQueries.WriteListener {
   private final ReadableTopics root;
   private final StructType schema;
   private final Options options;
@@ -107,8 +107,8 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
   private static TriggerLimits asked(ReadLimit limit, TriggerLimits before) {
     if (limit instanceof CompositeReadLimit all) {
       TriggerLimits asked = before;
-      for (ReadLimit one : all.getReadLimits()) {
-        asked = asked(one, asked);
+      for (ReadLimit part : all.getReadLimits()) {
+        asked = asked(part, asked);
       }
       return asked;
     }

@@ -16,7 +16,7 @@ public final class ReadMetrics {
     return new CustomMetric[] {new BatchesRead(), new BytesRead(), new BytesSkipped()};
   }
 
-  record Value(String name, long value) implements CustomTaskMetric {}
+  record ReadValue(String name, long value) implements CustomTaskMetric {}
 
   /** Counted in tasks. */
   public static final class BatchesRead extends CustomSumMetric {

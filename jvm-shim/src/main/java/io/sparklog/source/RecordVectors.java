@@ -47,11 +47,11 @@ final class RecordVectors {
     return switch (field.name()) {
       case Columns.KEY -> new Payload(true, field.dataType());
       case Columns.VALUE -> new Payload(false, field.dataType());
-      case Columns.TOPIC -> new Topic(split.topic());
+      case Columns.TOPIC -> new TopicName(split.topic());
       case Columns.PARTITION -> new ConstantInt(split.partition());
       case Columns.OFFSET -> new Offset();
       case Columns.TIMESTAMP -> new Timestamp();
-      case Columns.TIMESTAMP_TYPE -> new TimestampType();
+      case Columns.TIMESTAMP_TYPE -> new TypeOfTimestamp();
       case Columns.HEADERS -> new HeadersVector();
       case Columns.ROUTING_EPOCH -> new RoutingEpoch(split.epochs());
       default -> throw new IllegalArgumentException("there is no column " + field.name());
@@ -108,10 +108,10 @@ final class RecordVectors {
     }
   }
 
-  private static final class Topic extends RecordVector {
+  private static final class TopicName extends RecordVector {
     private final UTF8String topic;
 
-    private Topic(String topic) {
+    private TopicName(String topic) {
       super(DataTypes.StringType);
       this.topic = UTF8String.fromString(topic);
     }
@@ -138,8 +138,8 @@ final class RecordVectors {
   }
 
   /** 0: the writer's time, 1: the time of appending to the log. */
-  private static final class TimestampType extends ConstantInt {
-    private TimestampType() {
+  private static final class TypeOfTimestamp extends ConstantInt {
+    private TypeOfTimestamp() {
       super(0);
     }
 

@@ -29,6 +29,12 @@ import scala.jdk.javaapi.CollectionConverters;
  * does not have them, nothing is known.
  */
 public final class StreamingQueries {
+  /** A source of a streaming query that learns where the query writes. */
+  public interface WriteListener {
+    /** The query has written to a topic. */
+    void written(String root, String topic);
+  }
+
   private static final int INPUT_BYTES = 8;
 
   /** The offset that a source of files logs: a number that does not identify the content of the files. */
@@ -146,8 +152,8 @@ public final class StreamingQueries {
     try {
       ofThisThread().flatMap(epoch -> query(epoch.queryId())).ifPresent(query -> {
         for (SparkDataStream source : CollectionConverters.asJava(query.sources())) {
-          if (source instanceof ToldOfWrites told) {
-            told.written(root, topic);
+          if (source instanceof WriteListener listener) {
+            listener.written(root, topic);
           }
         }
       });

@@ -152,12 +152,12 @@ public final class Options {
    * @param isNew whether to name a key; called once for each
    */
   public Optional<String> warning(Predicate<String> isNew) {
-    String told = ignored.entrySet()
+    String names = ignored.entrySet()
         .stream()
         .filter(entry -> isNew.test(entry.getKey()))
         .map(entry -> "`" + entry.getKey() + "`" + instead(entry.getValue()))
         .collect(Collectors.joining(", "));
-    return told.isEmpty() ? Optional.empty() : Optional.of("partlog has no broker, and ignores options for one: " + told);
+    return names.isEmpty() ? Optional.empty() : Optional.of("partlog has no broker, and ignores options for one: " + names);
   }
 
   private static String instead(JsonNode entry) {

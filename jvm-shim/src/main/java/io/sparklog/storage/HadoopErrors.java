@@ -17,12 +17,12 @@ final class HadoopErrors {
 
   /** A call of Hadoop's. */
   @FunctionalInterface
-  interface Call<T> {
+  interface Access<T> {
     T run() throws IOException;
   }
 
   /** Returns the result of {@code call}. @param location of the file or folder that it is about, for messages */
-  static <T> T translate(String location, Call<T> call) throws IOException {
+  static <T> T translate(String location, Access<T> call) throws IOException {
     try {
       return call.run();
     } catch (IOException e) {

@@ -133,7 +133,7 @@ abstract class HadoopStore implements LogStore {
     }
   }
 
-  final <T> T translate(String name, HadoopErrors.Call<T> call) throws IOException {
+  final <T> T translate(String name, HadoopErrors.Access<T> call) throws IOException {
     return HadoopErrors.translate(location(name), call);
   }
 
@@ -353,7 +353,7 @@ abstract class HadoopStore implements LogStore {
     }
 
     /** Remembers if it fails. */
-    final void act(HadoopErrors.Call<Void> call) throws IOException {
+    final void act(HadoopErrors.Access<Void> call) throws IOException {
       try {
         translate(name, call);
       } catch (Throwable e) {

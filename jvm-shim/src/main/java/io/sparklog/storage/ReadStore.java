@@ -151,7 +151,7 @@ public interface ReadStore {
    *
    * @throws java.nio.file.NoSuchFileException if it is absent: this may come when it is read, and not before
    */
-  default FileReader open(String name, Listed told) throws IOException {
+  default FileReader open(String name, Listed listed) throws IOException {
     return open(name);
   }
 }

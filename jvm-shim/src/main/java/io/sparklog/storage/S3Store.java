@@ -181,8 +181,8 @@ class S3Store extends HadoopStore {
   }
 
   @Override
-  public FileReader open(String name, Listed told) throws IOException {
-    return open(name, told.bytes());
+  public FileReader open(String name, Listed listed) throws IOException {
+    return open(name, listed.bytes());
   }
 
   private FileReader open(String name, long bytes) throws IOException {

@@ -45,17 +45,17 @@ final class OffsetShares {
   }
 
   private long[] oneEach(long[] waiting, long most) {
-    long[] one = new long[waiting.length];
+    long[] first = new long[waiting.length];
     long left = most;
     for (int i = 0; left > 0; i++) {
       int partition = (turn + i) % waiting.length;
       if (waiting[partition] > 0) {
-        one[partition] = 1;
+        first[partition] = 1;
         left--;
         nextTurn = (partition + 1) % waiting.length;
       }
     }
-    return one;
+    return first;
   }
 
   /** One each, and {@code more} by what waits beyond that, {@code beyond} in all: rounded down, then one more to the largest remainders. */

@@ -175,7 +175,7 @@ public final class TopicStream {
 
   /** After a data file is gone, other files hold its offsets, or the offsets have expired. @throws PartlogException if neither is so */
   private void requireLater(SegmentGone gone, List<OffsetRange> waiting) throws IOException {
-    State known = waiting.stream().map(OffsetRange::state).filter(of -> of.topic().equals(gone.topic())).findFirst().orElseThrow();
+    State known = waiting.stream().map(OffsetRange::state).filter(state -> state.topic().equals(gone.topic())).findFirst().orElseThrow();
     if (topics.isThere(gone.topic())) {
       new LaterState(root, dataLoss).after(gone, known, Long.MAX_VALUE);
     }

@@ -36,7 +36,7 @@ public final class KafkaExport {
 
   /** By partition, the segments that are written, by their base offsets. */
   private final Map<Integer, Map<Long, Segment>> written = new HashMap<>();
-  private final Map<Integer, Counts> counts = new HashMap<>();
+  private final Map<Integer, PartitionFiles> counts = new HashMap<>();
 
   private KafkaExport(TopicLog log, LogStore to) {
     this.log = log;
@@ -44,7 +44,7 @@ public final class KafkaExport {
   }
 
   /** The files of a partition. */
-  private static final class Counts {
+  private static final class PartitionFiles {
     private int files;
     private long bytes;
   }
@@ -184,9 +184,9 @@ public final class KafkaExport {
   }
 
   private void count(int partition, int files, long bytes) {
-    Counts of = counts.computeIfAbsent(partition, p -> new Counts());
-    of.files += files;
-    of.bytes += bytes;
+    PartitionFiles there = counts.computeIfAbsent(partition, p -> new PartitionFiles());
+    there.files += files;
+    there.bytes += bytes;
   }
 
   /** Writes the files that tell a broker more than segments do, and an empty segment where otherwise nothing would keep the end offset. */
@@ -213,9 +213,9 @@ public final class KafkaExport {
   private List<Exported> rows(State state, String folder) {
     List<Exported> rows = new ArrayList<>();
     for (int partition = 0; partition < state.partitions(); partition++) {
-      Counts of = counts.get(partition);
+      PartitionFiles there = counts.get(partition);
       rows.add(new Exported(partition, folder + "/" + Names.viewFolder(log.topic(), partition), state.start(partition),
-          state.end(partition), state.segments(partition).size(), of.files, of.bytes));
+          state.end(partition), state.segments(partition).size(), there.files, there.bytes));
     }
     return rows;
   }

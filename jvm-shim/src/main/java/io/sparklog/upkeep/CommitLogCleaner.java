@@ -1,5 +1,6 @@
 package io.sparklog.upkeep;
 
+import io.sparklog.log.Change;
 import io.sparklog.log.Committer;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
@@ -104,7 +105,7 @@ public final class CommitLogCleaner {
 
   /** Puts a version that does nothing but carry the boundary. */
   Optional<Version> carryBoundary(Committer committer) {
-    return committer.commit(new Repeatable() {
+    return committer.commit(new Change.Administrative() {
       @Override
       public Optional<NextVersion> next(Optional<State> newest) {
         return newest.filter(state -> isBoundaryBehind(state)).map(state -> new NextVersion(state, "vacuum"));

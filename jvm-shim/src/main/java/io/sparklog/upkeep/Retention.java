@@ -1,5 +1,6 @@
 package io.sparklog.upkeep;
 
+import io.sparklog.log.Change;
 import io.sparklog.log.Committers;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
@@ -12,7 +13,7 @@ import java.util.List;
 import java.util.Optional;
 
 /** Deletes the records that a topic's {@code retention.ms} and {@code retention.bytes}, or a call's, let go. FORMAT.md section 14. */
-public final class Retention implements Repeatable {
+public final class Retention implements Change.Administrative {
   /** An expired segment may wait for a checkpoint for this part of the span of times that a merge joins. */
   private static final int WAIT_PART = 8;
 

@@ -12,12 +12,12 @@ public final class Uninterrupted {
 
   /** Work that may be run again: it finds its own commits. */
   @FunctionalInterface
-  public interface Work<T> {
+  public interface RepeatableWork<T> {
     T run() throws IOException;
   }
 
   /** Runs {@code work}, and again where an interrupt ended it. */
-  public static <T> T run(Work<T> work) throws IOException {
+  public static <T> T run(RepeatableWork<T> work) throws IOException {
     boolean interrupted = false;
     try {
       while (true) {

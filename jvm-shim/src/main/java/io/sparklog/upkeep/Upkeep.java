@@ -22,7 +22,7 @@ import java.util.Optional;
  * The work that follows a commit and cannot fail it: merging, the Kafka view, replaced data files, a checkpoint, retention, and files below
  * the boundary. The next commit does the work that a process leaves undone. FORMAT.md sections 6, 7, 8 and 14.
  */
-final class Upkeep implements UpkeepQueue.Run {
+final class Upkeep implements UpkeepQueue.UpkeepRun {
   private final Committers committers;
   private final TopicLog log;
   private final String txn;
@@ -101,7 +101,7 @@ final class Upkeep implements UpkeepQueue.Run {
 
   /** A run with an operator's terms is not shared: these terms may keep more records than the topic's terms. */
   @Override
-  public boolean takes(UpkeepQueue.Run later) {
+  public boolean takes(UpkeepQueue.UpkeepRun later) {
     if (!(later instanceof Upkeep taken) || taken.terms != terms) {
       return false;
     }

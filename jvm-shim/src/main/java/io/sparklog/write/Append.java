@@ -146,10 +146,10 @@ final class Append implements Change {
    */
   private void bind(NextVersion next, Routing newest) {
     List<SlotMoves> bound = new ArrayList<>();
-    for (SlotMoves its : chosen) {
-      int[] unbound = Arrays.stream(its.slots()).filter(slot -> isUnbound(newest.table(), slot, its.to())).toArray();
+    for (SlotMoves move : chosen) {
+      int[] unbound = Arrays.stream(move.slots()).filter(slot -> isUnbound(newest.table(), slot, move.to())).toArray();
       if (unbound.length > 0) {
-        bound.add(new SlotMoves(its.to(), unbound));
+        bound.add(new SlotMoves(move.to(), unbound));
       }
     }
     if (!bound.isEmpty()) {

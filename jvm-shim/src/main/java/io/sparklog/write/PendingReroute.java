@@ -1,11 +1,11 @@
 package io.sparklog.write;
 
+import io.sparklog.log.Change;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
-import io.sparklog.upkeep.Repeatable;
 import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.time.Clock;
@@ -17,7 +17,7 @@ import java.util.random.RandomGenerator;
  * The re-route that waits for the next write. The write is planned again after the re-route, so a writer that writes alone is not refused.
  * FORMAT.md section 13.6.
  */
-public final class PendingReroute implements Repeatable {
+public final class PendingReroute implements Change.Administrative {
   private final TopicLog log;
   private final State planned;
 

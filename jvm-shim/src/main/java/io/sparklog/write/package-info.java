@@ -8,7 +8,7 @@
  * <pre>{@code
  *            on the driver                             in each task                           on the driver
  *  catalog   PartlogProvider, PartlogTable, NewTable
- *  sink      PartlogWrite, WritePlan ----------------> RowWriter, RowColumns -- TaskReport -> PartlogBatchWrite, PartlogStreamWrite
+ *  sink      PartlogWrite, WritePlan ----------------> RowWriter, RowColumns --     Report -> PartlogBatchWrite, PartlogStreamWrite
  *                  |                                     |                                      +- WritesOfEpoch, SinkMetrics
  *                  |                                     |                                      +- DriverWrite
  *  spark           |                                     |                                      +- StreamingQueries
