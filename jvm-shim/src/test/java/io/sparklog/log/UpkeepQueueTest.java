@@ -11,6 +11,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -21,9 +22,9 @@ import org.junit.jupiter.api.Timeout;
 final class UpkeepQueueTest {
   private final UpkeepQueue queue = new UpkeepQueue();
   /** The commits that each run followed, in the order of the runs. */
-  private final List<List<String>> done = Collections.synchronizedList(new ArrayList<>());
+  private final List<List<String>> done = new CopyOnWriteArrayList<>();
 
-  private class Followed implements UpkeepQueue.Run {
+  private class Followed implements UpkeepQueue.UpkeepRun {
     private final String kind;
     private final List<String> commits = new ArrayList<>();
     private Followed by = this;
@@ -34,7 +35,7 @@ final class UpkeepQueueTest {
     }
 
     @Override
-    public boolean takes(UpkeepQueue.Run later) {
+    public boolean takes(UpkeepQueue.UpkeepRun later) {
       Followed taken = (Followed) later;
       if (!taken.kind.equals(kind)) {
         return false;
@@ -232,6 +233,7 @@ final class UpkeepQueueTest {
         }
       }));
     }
+    threads.forEach(thread -> thread.setUncaughtExceptionHandler((of, fault) -> faults.add(fault.toString())));
     threads.forEach(Thread::start);
     for (Thread thread : threads) {
       thread.join();
