@@ -45,19 +45,19 @@ class Barrier:
             past = state.routing.past[number]
             taken: dict[int, dict[int, int]] = {}
             for partition, donors in self._donors[number].items():
-                its: dict[int, int] = {}
+                needs: dict[int, int] = {}
                 for donor in donors:
                     offset, at = past.cut_of(donor), consumed(donor)
                     if at is not None and max(at, state.starts[donor]) < offset:
-                        its[donor] = max(offset, its.get(donor, 0))
+                        needs[donor] = max(offset, needs.get(donor, 0))
                     for awaited, until in waits.get(donor, {}).items():
-                        its[awaited] = max(until, its.get(awaited, 0))
-                if its:
-                    taken[partition] = its
-                    found.setdefault(partition, []).append((past.cut_of(partition), its))
-            for partition, its in taken.items():
+                        needs[awaited] = max(until, needs.get(awaited, 0))
+                if needs:
+                    taken[partition] = needs
+                    found.setdefault(partition, []).append((past.cut_of(partition), needs))
+            for partition, needs in taken.items():
                 joined = waits.setdefault(partition, {})
-                for awaited, until in its.items():
+                for awaited, until in needs.items():
                     joined[awaited] = max(until, joined.get(awaited, 0))
             if not found:
                 self._passed = number + 1

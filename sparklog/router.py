@@ -87,9 +87,9 @@ def place(slot: int, shares: Sequence[int]) -> int:
     best, least = -1, 0
     for partition, share in enumerate(shares):
         if share:
-            its = race(slot, partition)
-            if best < 0 or its * shares[best] < least * share:
-                best, least = partition, its
+            rank = race(slot, partition)
+            if best < 0 or rank * shares[best] < least * share:
+                best, least = partition, rank
     return best
 
 
@@ -135,9 +135,9 @@ def partition_for(key: bytes | bytearray | memoryview | str | None, partitions: 
         >>> sparklog.partition_for("user-7", 8), sparklog.partition_for("user-7", 8, "murmur2")
         (0, 4)
     """
-    its = router(arguments.integer("partitions", partitions), partitioner)
+    by_key = router(arguments.integer("partitions", partitions), partitioner)
     data = key_bytes(key)
-    return None if data is None else its.of_key(data)
+    return None if data is None else by_key.of_key(data)
 
 
 def key_bytes(key: bytes | bytearray | memoryview | str | None) -> bytes | None:

@@ -56,7 +56,7 @@ def consume(
     from sparklog.consumer import Consumer
     from sparklog.offsets.plans import named as named_partitions
 
-    def told(word: str) -> Callable[[object, list[Any]], None]:
+    def printer(word: str) -> Callable[[object, list[Any]], None]:
         return lambda _, partitions: print(f"{word} {named_partitions(partitions)}", file=sys.stderr, flush=True)
 
     consumer = Consumer(
@@ -70,9 +70,9 @@ def consume(
         auto_offset_reset="earliest" if beginning else "latest",
         session_timeout_ms=session_ms,
         heartbeat_interval_ms=heartbeat_ms,
-        on_assign=told("reads"),
-        on_revoke=told("gives up"),
-        on_lost=told("lost"),
+        on_assign=printer("reads"),
+        on_revoke=printer("gives up"),
+        on_lost=printer("lost"),
     )
     written = False
     with ended_by(consumer.wakeup) as ended:

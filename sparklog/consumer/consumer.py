@@ -202,25 +202,25 @@ class Consumer:
             commit_s=commit_interval if enable_auto_commit else None,
         )
         self._core = Core(settings)
-        told = {"assigned": on_assign, "revoked": on_revoke, "lost": on_lost or on_revoke}
+        callbacks = {"assigned": on_assign, "revoked": on_revoke, "lost": on_lost or on_revoke}
         dual = None if dual_table is None else self._opened(dual_table, logs)
         self._membership: Membership | None = None
-        its: ConsumerGroup = Alone()
+        in_group: ConsumerGroup = Alone()
         if member is not None and opened is not None and group is not None:
             from sparklog.membership import Membership
 
             self._membership = Membership(opened, group, member, self._core.beginning)
             self._membership.belongs_to(self)
-            its = Shared(self._membership)
-        self._shell = Shell(self._core, logs, its, _telling(weakref.ref(self), told), dual)
+            in_group = Shared(self._membership)
+        self._shell = Shell(self._core, logs, in_group, _telling(weakref.ref(self), callbacks), dual)
         if wanted:
             self._shell.run(self._core.subscribe(wanted, None))
         if opened is not None and group is not None and member is None:
             from sparklog.offsets import Owner
 
             # After all checks, since it ends another consumer of the group.
-            its = Owned(Owner(opened, group))
-            self._shell.group = its
+            in_group = Owned(Owner(opened, group))
+            self._shell.group = in_group
 
     # ---- any topic and partition, whether it is read or not
 
@@ -906,11 +906,11 @@ class Consumer:
         return opened
 
 
-def _telling(its: weakref.ref[Consumer], callbacks: Mapping[str, Rebalanced | None]) -> Callable[[str, list[TopicPartition]], None]:
+def _telling(consumer: weakref.ref[Consumer], callbacks: Mapping[str, Rebalanced | None]) -> Callable[[str, list[TopicPartition]], None]:
     """Calls the callback of an event with the consumer, and does not keep the consumer alive."""
 
     def tell(event: str, partitions: list[TopicPartition]) -> None:
         if callback := callbacks[event]:
-            callback(its(), partitions)
+            callback(consumer(), partitions)
 
     return tell

@@ -103,8 +103,10 @@ class Core(Reading):
                 yield from self._adopt((yield ask.Take()))
         yield from self._raise()
         for topic in sorted(self._gone):  # one in each turn
-            its, partitions = self._settings, ", ".join(map(str, sorted(self._gone.pop(topic))))
-            raise SparklogError("MEMBER_TOPIC_GONE", topic=topic, root=its.root, group=its.group, table=its.table, partitions=partitions)
+            settings, partitions = self._settings, ", ".join(map(str, sorted(self._gone.pop(topic))))
+            raise SparklogError(
+                "MEMBER_TOPIC_GONE", topic=topic, root=settings.root, group=settings.group, table=settings.table, partitions=partitions
+            )
 
     def _adopt(self, view: View) -> Steps[None]:
         """Holds the shares that a look at the group showed, and informs the program: first of lost shares, then of new shares."""
@@ -128,9 +130,9 @@ class Core(Reading):
                 self._align(name, late=True)
         came = {}
         for each in new:
-            its, holding = self.states.get(each.topic), held[each]
-            if its is not None and its.topic_id == holding.topic_id and each.partition < its.partitions:
-                came[each] = AssignedPartition(each, holding.topic_id, holding, its.ends[each.partition])
+            known, holding = self.states.get(each.topic), held[each]
+            if known is not None and known.topic_id == holding.topic_id and each.partition < known.partitions:
+                came[each] = AssignedPartition(each, holding.topic_id, holding, known.ends[each.partition])
                 at = view.positions.get(each)
                 came[each].late = at is not None and at.topic_id != holding.topic_id
                 if at is not None and at.topic_id == holding.topic_id:
@@ -173,8 +175,8 @@ class Core(Reading):
     def _tell_of(self, going: list[TopicPartition]) -> Steps[None]:
         """Tells the program of each share once: a share of a topic that is gone is lost, another one is revoked."""
         for event, alive in (("lost", False), ("revoked", True)):
-            its = ((each, self.shares[each]) for each in going if each in self.shares)
-            untold = [each for each, share in its if share.alive is alive and not share.asked]
+            shares = ((each, self.shares[each]) for each in going if each in self.shares)
+            untold = [each for each, share in shares if share.alive is alive and not share.asked]
             for each in untold:
                 self.shares[each].asked = True
             yield from self._tell(event, untold)
@@ -204,10 +206,10 @@ class Core(Reading):
 
     def _not_committed(self, partitions: Iterable[TopicPartition]) -> Ats:
         """The positions of these shares that are not committed, of topics that are still there."""
-        its = ((each, self.shares[each]) for each in partitions if each in self.shares)
+        shares = ((each, self.shares[each]) for each in partitions if each in self.shares)
         return {
             each: share.at
-            for each, share in its
+            for each, share in shares
             if share.position is not None and share.position != share.committed and each.topic in self.states
         }
 

@@ -237,7 +237,9 @@ class Reading(Beliefs, ABC):
                     continue  # offsets without records were passed, or a topic is in another state
                 # By the same look at the group as the records that were taken.
                 self._idle = not any(
-                    TopicPartition(share.partition.topic, awaited) not in self.shares for share, its in self._blocked() for awaited in its
+                    TopicPartition(share.partition.topic, awaited) not in self.shares
+                    for share, donors in self._blocked()
+                    for awaited in donors
                 )
             if looked or not self._idle:
                 return []
@@ -310,10 +312,10 @@ class Reading(Beliefs, ABC):
                 for barrier in self._barriers.values():
                     barrier.forget()
                 self._find_open()
-        for share, its in self._blocked():
-            if (waits := (share.partition, tuple(sorted(its.items())))) not in self._told:
+        for share, donors in self._blocked():
+            if (waits := (share.partition, tuple(sorted(donors.items())))) not in self._told:
                 self._told.add(waits)
-                _log.info("%s-%d waits for %s", *share.partition, ", ".join(f"partition {n} up to offset {to}" for n, to in its.items()))
+                _log.info("%s-%d waits for %s", *share.partition, ", ".join(f"partition {n} up to offset {to}" for n, to in donors.items()))
 
     def _find_open(self) -> None:
         self._open, self._depends = {}, False
@@ -326,9 +328,9 @@ class Reading(Beliefs, ABC):
     def _consumed(self, state: State, number: int) -> int | None:
         """The offset up to which a partition was consumed; None if neither the consumer nor its group reads it, as far as is known."""
         partition = TopicPartition(state.topic, number)
-        its = self.shares.get(partition)
-        if its is not None and its.topic_id == state.topic_id:
-            return its.position or 0
+        share = self.shares.get(partition)
+        if share is not None and share.topic_id == state.topic_id:
+            return share.position or 0
         self._depends = True
         found = self._others.get((partition, state.topic_id))
         return found.offset if found else 0 if self._settings.shares else None
@@ -336,8 +338,8 @@ class Reading(Beliefs, ABC):
     def _blocked(self) -> list[tuple[AssignedPartition, dict[int, int]]]:
         """The shares that wait, each with what for."""
         found = []
-        for topic, its in self._open.items():
-            for number, cuts in its.items():
+        for topic, barriers in self._open.items():
+            for number, cuts in barriers.items():
                 share = self.shares.get(TopicPartition(topic, number))
                 if share is None or not share.alive or share.position is None or share.position >= self._end(share):
                     continue
@@ -355,6 +357,6 @@ class Reading(Beliefs, ABC):
         yield from self.settle()
         yield from self._look_at_barriers()
         return {
-            share.partition: {TopicPartition(share.partition.topic, each): offset for each, offset in its.items()}
-            for share, its in self._blocked()
+            share.partition: {TopicPartition(share.partition.topic, each): offset for each, offset in donors.items()}
+            for share, donors in self._blocked()
         }

@@ -28,17 +28,17 @@ T = TypeVar("T")
 
 
 class Shell:
-    """Runs the calls of one consumer. `told` calls the program's callback of an event; `dual` is a second table for the commits."""
+    """Runs the calls of one consumer. `tells` calls the program's callback of an event; `dual` is a second table for the commits."""
 
     def __init__(
         self,
         core: Core,
         logs: TopicLogs,
         group: ConsumerGroup,
-        told: Callable[[str, list[TopicPartition]], object],
+        tells: Callable[[str, list[TopicPartition]], object],
         dual: OffsetTable | None,
     ) -> None:
-        self._core, self._logs, self.group, self._told, self._dual = core, logs, group, told, dual
+        self._core, self._logs, self.group, self._tells, self._dual = core, logs, group, tells, dual
         self._topics: dict[str, TopicReads] = {}
         self.async_commits = AsyncCommits(self._commit, core.ended)
         self.metrics = ConsumerMetrics()
@@ -121,7 +121,7 @@ class Shell:
     def _tell(self, request: ask.Tell) -> BaseException | None:
         self.metrics.rebalances.add(len(request.partitions))
         try:
-            self._told(request.event, request.partitions)
+            self._tells(request.event, request.partitions)
         except BaseException as error:
             return error
         return None

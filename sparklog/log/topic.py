@@ -371,8 +371,8 @@ class Topic(Displayed):
         owners, offsets = by_time.chosen(found, n, last=True)
         tables = []
         for number, reader in enumerate(readers):
-            its = offsets[owners == number]
-            batches = reader.records(int(its[0]), int(its[-1]) + 1, None, wanted, names) if its.size else ()
+            chosen = offsets[owners == number]
+            batches = reader.records(int(chosen[0]), int(chosen[-1]) + 1, None, wanted, names) if chosen.size else ()
             tables.append(pa.Table.from_batches(batches, schema_of(names)))
         return by_time.interleaved(tables, owners) if tables else schema_of(names).empty_table()
 
@@ -471,9 +471,11 @@ class Topic(Displayed):
         """The partitions to read, and what of them."""
         if key is None:
             return arguments.some_partitions(state, self._log.root, partition), Wanted()
-        its = Key.of(state, key)
-        asked = its.partitions(self._log, state) if partition is None else arguments.some_partitions(state, self._log.root, partition)
-        return asked, Wanted(its.data, its.may_be_in if partition is None or its.routing else None)
+        wanted_key = Key.of(state, key)
+        asked = (
+            wanted_key.partitions(self._log, state) if partition is None else arguments.some_partitions(state, self._log.root, partition)
+        )
+        return asked, Wanted(wanted_key.data, wanted_key.may_be_in if partition is None or wanted_key.routing else None)
 
     def _scan(
         self, state: State, ranges: list[tuple[int, int, int]], limit: int | None, wanted: Wanted, columns: list[str]

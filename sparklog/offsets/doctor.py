@@ -314,8 +314,8 @@ class _Case:
                 waits.setdefault((share.owner, share.wanted_by), []).append(each)
             elif share.owner is None and share.wanted_by is None:
                 waits.setdefault((None, None), []).append(each)
-        for (owner, wanted), its in waits.items():
-            where = named(its)
+        for (owner, wanted), partitions in waits.items():
+            where = named(partitions)
             which = owner or wanted
             if which is None:
                 text, fix = "No member reads these partitions.", "Start a consumer that reads the topic."
@@ -347,14 +347,14 @@ class _Case:
             if state is None or state.topic_id != row.topic_id:
                 gone[topic, "does not exist" if state is None else "was created again"] += 1
                 continue
-            where, its = f"topic {topic} partition {number}", f"The position is {row.offset}"
+            where, position = f"topic {topic} partition {number}", f"The position is {row.offset}"
             if number >= state.partitions or row.offset > state.ends[number]:
                 end = state.ends[number] if number < state.partitions else 0
-                text = f"{its}, beyond the end offset {end}: the topic was restored from an older copy."
+                text = f"{position}, beyond the end offset {end}: the topic was restored from an older copy."
                 fix = self.of.command("reset", "--topic", f"{topic}:{number}", "--to-latest")
                 yield GroupFinding("error", "position-beyond-end", where, text, fix)
             elif row.offset < state.starts[number]:
-                text = f"{its}, and the log start offset is {state.starts[number]}. Offsets that expired before the group read them: "
+                text = f"{position}, and the log start offset is {state.starts[number]}. Offsets that expired before the group read them: "
                 text += f"{state.starts[number] - row.offset:,}."
                 fix = "Members go on at the log start offset, or where auto_offset_reset says. Set a longer retention.ms for the topic."
                 yield GroupFinding("warning", "position-expired", where, text, fix)

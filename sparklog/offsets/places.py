@@ -54,8 +54,8 @@ def require_apart(table: str, root: Root | None, use: str) -> None:
     on a disk cannot be seen.
     """
     if (url := _url(table)) is not None:
-        its, ours = url.place(), None if root is None else _url(str(root))
-        if root is not None and ours is not None and (its.startswith(ours.place()) or ours.place().startswith(its)):
+        place, ours = url.place(), None if root is None else _url(str(root))
+        if root is not None and ours is not None and (place.startswith(ours.place()) or ours.place().startswith(place)):
             raise SparklogError("TABLE_IN_ROOT", table=table, root=root, example=f"{root}-{use}")
         return
     path = local(table)

@@ -448,8 +448,8 @@ class OffsetTable:
 
         def made(found: Group) -> list[Position]:
             moved = self.topics.placed(group, offsets, ids, found.positions)
-            told = [dataclasses.replace(each, query_id=query_id, epoch=epoch, metadata=metadata) for each in moved]
-            return told or [rows.note(group, generation, rows.RUNNING)]
+            positions = [dataclasses.replace(each, query_id=query_id, epoch=epoch, metadata=metadata) for each in moved]
+            return positions or [rows.note(group, generation, rows.RUNNING)]
 
         return self.generations.add(rows.require_group(group), arguments.integer("generation", generation), made)
 

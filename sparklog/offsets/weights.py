@@ -67,7 +67,7 @@ class Weigher:
         self._since = now
         try:
             found = {name: self._topics.find_state(name) for name in state.topics}
-            states = {name: its for name, its in found.items() if its is not None and its.topic_id == state.topics[name].id}
+            states = {name: newest for name, newest in found.items() if newest is not None and newest.topic_id == state.topics[name].id}
             loads = measured(state.measure, states, lags(states, self._positions()), self._topics.logs)
         except SparklogError as error:
             _log.warning("the partitions are not weighed: %s", error)

@@ -72,9 +72,9 @@ def sent_of(fields: Fields, partitions: int, added: Iterable[tuple[int, int, int
     ends: dict[int, int] = {}
     found = []
     for entry in fields.array("producers", _BATCHES_MAX) if "producers" in fields else []:
-        its = Fields(entry)
-        batch = ProducerBatch.of(*map(its.value, ("first", "base", "end")))
-        sent = Sent(its.integer("partition", most=partitions - 1), its.integer("id"), its.integer("epoch", most=EPOCH_MAX), batch)
+        item = Fields(entry)
+        batch = ProducerBatch.of(*map(item.value, ("first", "base", "end")))
+        sent = Sent(item.integer("partition", most=partitions - 1), item.integer("id"), item.integer("epoch", most=EPOCH_MAX), batch)
         if batch.base < ends.get(sent.partition, 0):
             raise Damaged(f"`producers` has batches of partition {sent.partition} that overlap, or not in order of offsets")
         ends[sent.partition] = batch.end
@@ -90,9 +90,9 @@ def read_producers(fields: Fields, ends: Sequence[int]) -> Producers:
     """The producers in the head of a checkpoint of a state with these ends. Damaged if they break a rule."""
     found: dict[tuple[int, int], Producer] = {}
     for entry in fields.array("producers", _BATCHES_MAX) if "producers" in fields else []:
-        its = Fields(entry)
-        key = its.integer("partition", most=len(ends) - 1), its.integer("id")
-        batches = [_batch(each) for each in its.array("batches", BATCHES_KEPT)]
+        item = Fields(entry)
+        key = item.integer("partition", most=len(ends) - 1), item.integer("id")
+        batches = [_batch(each) for each in item.array("batches", BATCHES_KEPT)]
         if key in found or not batches:
             raise Damaged("`producers` names one twice, or one without a batch")
         for before, after in itertools.pairwise(batches):
@@ -100,7 +100,7 @@ def read_producers(fields: Fields, ends: Sequence[int]) -> Producers:
                 raise Damaged(f"`producers` has batches of producer {key[1]} that do not follow one another")
         if batches[-1].end > ends[key[0]]:
             raise Damaged(f"`producers` has a batch that ends after partition {key[0]}")
-        found[key] = Producer(its.integer("epoch", most=EPOCH_MAX), its.integer("time"), tuple(batches))
+        found[key] = Producer(item.integer("epoch", most=EPOCH_MAX), item.integer("time"), tuple(batches))
     return found
 
 
@@ -124,4 +124,4 @@ def after(before: Producers, sent: Sequence[Sent], ends: Sequence[int], time: in
             raise Damaged(f"the batch of producer {id} at offset {batch.base} of partition {partition} does not follow the one before it")
         kept = known.batches if known and epoch == known.epoch else ()
         found[partition, id] = Producer(epoch, time, (*kept, batch)[-BATCHES_KEPT:])
-    return {key: its for key, its in found.items() if time - its.time < int(text)}
+    return {key: producer for key, producer in found.items() if time - producer.time < int(text)}

@@ -61,11 +61,11 @@ def moved_of(fields: Fields, slots: int, partitions: int) -> Moved:
         if type(entry) is not list or len(entry) < 2:
             raise Damaged("an entry of `moved` has no slots")
         partition = integer(entry[0], "moved", moved[-1][0] + 1 if moved else 0, partitions - 1)
-        its = _ascending(entry[1:], slots)
-        if not seen.isdisjoint(its):
+        own = _ascending(entry[1:], slots)
+        if not seen.isdisjoint(own):
             raise Damaged("`moved` moves a slot twice")
-        seen.update(its)
-        moved.append((partition, its))
+        seen.update(own)
+        moved.append((partition, own))
     return moved
 
 

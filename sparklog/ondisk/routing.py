@@ -104,13 +104,13 @@ class Routing:
         first = array("H", (integer(each, "first", 0, UNBOUND if unbound and each == UNBOUND else most) for each in partitions))
         past = list[Past]()
         for entry in fields.array("reroutes", _NUMBERS_MAX):
-            its = Fields(entry)
-            cut = its.integers("cut", len(ends))
+            item = Fields(entry)
+            cut = item.integers("cut", len(ends))
             before = past[-1] if past else None
             one = Past(
-                its.integer("version", before.version + 1 if before else 0, version),
+                item.integer("version", before.version + 1 if before else 0, version),
                 cut,
-                moved_of(its, slots, len(cut)),
+                moved_of(item, slots, len(cut)),
             )
             _require_risen(before, cut)
             past.append(one)

@@ -52,8 +52,8 @@ class LiveSegments:
         segments = [self[number] for number in range(len(self))]
         if self._checkpoint:
             head = self._checkpoint.head
-            its = segments[: len(self._lines)]
-            if lack := _lack(its, head.starts[self._partition], head.ends[self._partition]):
+            own = segments[: len(self._lines)]
+            if lack := _lack(own, head.starts[self._partition], head.ends[self._partition]):
                 raise Unreadable(f"it leaves partition {self._partition} {lack}")
         return segments
 

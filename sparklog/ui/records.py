@@ -147,14 +147,14 @@ class PagedRecords:
         rows: dict[tuple[int, int], dict[str, Any]] = {}
         lows, highs = {}, {}
         for number, (each, begin) in enumerate(begins):
-            its = offsets[owner == number]
+            own = offsets[owner == number]
             lows[each.partition], highs[each.partition] = begin, begin
-            if its.size:
-                first, end = int(its[0]), int(its[-1]) + 1
+            if own.size:
+                first, end = int(own[0]), int(own[-1]) + 1
                 lows[each.partition], highs[each.partition] = (first, begin) if last else (begin, end)
                 for batch in self._reader(each.partition).records(first, end, wanted=self._wanted, columns=_COLUMNS):
                     rows.update({(each.partition, row["offset"]): row for row in rows_of(batch)})
-            if its.size == found[number][0].size < count:  # no other record of it is wanted
+            if own.size == found[number][0].size < count:  # no other record of it is wanted
                 lows[each.partition], highs[each.partition] = (each.low, begin) if last else (begin, each.high)
         listed = [rows[begins[which][0].partition, offset] for which, offset in zip(owner.tolist(), offsets.tolist(), strict=True)]
         older = lows if any(lows[each.partition] > each.low for each in self.ranges) else None

@@ -76,11 +76,11 @@ class Tail:
             share = count if total <= BACKLOG else count * BACKLOG // total
             begin = max(end - share, state.starts[partition])
             skipped += begin - self.positions[partition]
-            its: list[dict[str, Any]] = []
+            part: list[dict[str, Any]] = []
             for batch in PartitionReader(self._log, state, partition).records(begin, end):
-                its += rows_of(batch, value_bytes=_VALUE_BYTES)
-            rows += its
-            times.append(np.array([row["time"] for row in its], dtype=np.int64))
+                part += rows_of(batch, value_bytes=_VALUE_BYTES)
+            rows += part
+            times.append(np.array([row["time"] for row in part], dtype=np.int64))
             self.positions[partition] = end
         ordered = [rows[number] for number in by_time.order(times, last=False).tolist()]
         return {"rows": ordered, "skipped": skipped, "version": state.version, "positions": {each: self.positions[each] for each in new}}

@@ -237,7 +237,7 @@ def slots(logs: TopicLogs, request: Request) -> dict[str, Any]:
 def _reroute(past: Past) -> dict[str, Any]:
     return {
         "version": past.version,
-        "slots": sum(len(its) for _, its in past.moved),
+        "slots": sum(len(slots) for _, slots in past.moved),
         "partitions": len(past.moved),
         "to": [partition for partition, _ in past.moved[:_TAKERS]],
     }

@@ -164,11 +164,11 @@ class SegmentCheck:
         if self._expected.sent is None:
             return
         header, base = batch.header, batch.base
-        its = (header.producer_id, header.producer_epoch, header.base_sequence, base + header.last_offset_delta + 1)
+        written = (header.producer_id, header.producer_epoch, header.base_sequence, base + header.last_offset_delta + 1)
         sent = self._expected.sent.get(base)
         said = [(sent.id, sent.epoch, sent.batch.first, sent.batch.end)] if sent else []
-        if said != ([its] if header.producer_id >= 0 else []):
-            names = [f"producer {id}, epoch {epoch}, sequence {first} and end offset {end}" for id, epoch, first, end in [its, *said]]
+        if said != ([written] if header.producer_id >= 0 else []):
+            names = [f"producer {id}, epoch {epoch}, sequence {first} and end offset {end}" for id, epoch, first, end in [written, *said]]
             problem = f"the header of the batch has {names[0]}, and its version has {names[1] if said else 'no producer of it'}"
             impact = "no record; a producer that sends a batch again may add the records twice"
             self._add(DAMAGE, "PRODUCER_WRONG", problem, impact, _RESTORE, batch.position, base)

@@ -150,9 +150,9 @@ class Chain:
         for each in version.producers:
             by_partition.setdefault(each.partition, []).append(each)
         for segment in version.added:
-            its = by_partition.get(segment.partition, [])
-            first, last = (bisect_left(its, offset, key=lambda sent: sent.batch.base) for offset in (segment.base, segment.end))
-            self.sent[segment.partition, segment.file, segment.position] = {each.batch.base: each for each in its[first:last]}
+            sent = by_partition.get(segment.partition, [])
+            first, last = (bisect_left(sent, offset, key=lambda sent: sent.batch.base) for offset in (segment.base, segment.end))
+            self.sent[segment.partition, segment.file, segment.position] = {each.batch.base: each for each in sent[first:last]}
 
     def _require_known(self, number: int, features: Features) -> None:
         """Says once that a part of the topic is not checked."""
