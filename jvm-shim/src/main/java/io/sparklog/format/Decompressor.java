@@ -3,7 +3,7 @@ package io.sparklog.format;
 /**
  * Decompresses the records section of a batch into a buffer of its own, which grows as output really comes, up to a bound.
  *
- * <p>Each codec's class walks the framing itself, without the library's stream: those streams allocate the bytes that a block header asks
+ * <p>Each codec's class walks the framing itself, without the library's stream. Those streams allocate the bytes that a block header asks
  * for, and a hostile header asks for gigabytes.
  */
 final class Decompressor {

@@ -89,9 +89,9 @@ final class RecordParser {
    * Reads records while they have the forms that nearly all have: lengths and offset deltas of up to three bytes, times of up to eight.
    * Returns the number of the first record of another form, valid or not; {@link #record} decides about that one.
    *
-   * <p>A scan spends its time in this loop. It repeats the reading of a number instead of calling it, since Java returns one value and
-   * this needs two, the number and the position. A field is compared with the end of its record only after it was read, which is safe
-   * because this stays {@code SLACK_BYTES} away from the end of the data.
+   * <p>A scan spends its time in this loop. It repeats the reading of a number instead of calling it, since Java returns one value and this
+   * needs two, the number and the position. A field is compared with the end of its record only after it was read. That is safe because the
+   * parser stays {@code SLACK_BYTES} away from the end of the data.
    */
   private int usualRecords(int position, int end, int from, int until, int previousDelta, long baseTimestamp) {
     byte[] data = this.data;

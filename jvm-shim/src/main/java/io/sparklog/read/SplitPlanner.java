@@ -162,8 +162,8 @@ public final class SplitPlanner {
 
     /**
      * Whether the headers that lead to a cut are worth reading. Over a network each header takes a request, in whose time about a MiB can
-     * be read. So if no index leads to the cut, only larger batches are walked; or batches whose headers are far apart, if more splits are
-     * asked for.
+     * be read. So if no index leads to the cut, only larger batches are walked. If more splits are asked for, batches whose headers are far
+     * apart are walked too.
      */
     private boolean mayCut(BatchLocator locator, Extent extent, long room) throws IOException {
       Segment segment = extent.segment();

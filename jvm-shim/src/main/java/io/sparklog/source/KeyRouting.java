@@ -23,7 +23,7 @@ import org.apache.spark.sql.types.StructType;
  * {@code murmur3_partition_8(key)}: the function that a scan says its records are grouped by. Spark takes two groupings to be the same if
  * the names of their functions are, so the name has all that decides. It is for Spark: SQL has {@code murmur3_partition(key, 8)}.
  *
- * <p>Two numbers of partitions are joined in groups by their greatest common divisor. Spark 4.2.0 forgets the reducer after the join: it
+ * <p>Two numbers of partitions are joined in groups by their greatest common divisor. Spark 4.2.0 forgets the reducer after the join. It
  * goes on as if the function gave the groups, and the next join loses rows (SPARK-59045, SPARK-59121). So the function of a scan, which
  * Spark makes for each, remembers into how few groups its records were put.
  */

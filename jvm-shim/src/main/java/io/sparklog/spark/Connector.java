@@ -12,7 +12,7 @@ public final class Connector {
 
   /**
    * Refuses a connector that came into a running session by ADD JAR. Its classes belong to that session, while tasks have their own copy of
-   * them: reads would work, and every write would end in a ClassCastException when the driver gets the report of a task.
+   * them. Reads would work, and every write would end in a ClassCastException when the driver gets the report of a task.
    *
    * @throws PartlogException CONNECTOR_MISSING
    */

@@ -24,7 +24,7 @@ public final class SparkErrors {
 
   /**
    * Returns what {@code body} returns. Throws its PartlogException or IOException as {@link PartlogSparkException}. But if an interrupt
-   * ended it, and its outcome is known, a streaming query gets an error that Spark takes for an interrupt: a stopped query has not failed.
+   * ended it, and its outcome is known, a streaming query gets an error that Spark takes for an interrupt. A stopped query has not failed.
    */
   public static <T> T run(Computation<T> body) {
     try {

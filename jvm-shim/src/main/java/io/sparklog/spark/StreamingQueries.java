@@ -90,8 +90,8 @@ public final class StreamingQueries {
   }
 
   /**
-   * The input of an epoch, as 16 lower-case hex digits: the start of the SHA-256 over the lines of the sources in Spark's offset log for
-   * the epoch before it and for this one. Null if it is not known, such as for a source of files.
+   * The input of an epoch, as 16 lower-case hex digits: the start of a SHA-256. It covers the lines of the sources in Spark's offset log,
+   * for the epoch before and for this epoch. Null if it is not known, such as for a source of files.
    */
   private static String input(String queryId, long epoch) {
     try {
@@ -126,8 +126,8 @@ public final class StreamingQueries {
   }
 
   /**
-   * The trigger of a query, in words, if Spark does not fix the records of an epoch before the epoch runs: repeated after a failure, such
-   * an epoch may have other records. Empty if every epoch is repeated as it was.
+   * The trigger of a query, in words, if Spark does not fix the records of an epoch before the epoch runs. Such an epoch may have other
+   * records when it is repeated after a failure. Empty if every epoch is repeated as it was.
    */
   public static Optional<String> unrepeatable(String queryId) {
     try {

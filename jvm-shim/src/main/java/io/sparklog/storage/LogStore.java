@@ -14,7 +14,7 @@ import java.util.List;
  * or the whole content. That holds for a put that takes effect late, too.
  * <li>A put that returned is durable: the name and its content survive a crash of the process and a power loss.
  * <li>A call that ended has no later effect, but for a put that ended with {@link NoAnswerException}.
- * <li>A file that was put or created can be listed, read and opened by every process as soon as the call returned, and has a tag.
+ * <li>As soon as the call returned, every process can list, read and open a file that was put or created. The file has a tag.
  * </ul>
  */
 public interface LogStore extends ReadStore {
@@ -50,9 +50,9 @@ public interface LogStore extends ReadStore {
    * <p>A store that does not know that its put is over throws {@link NoAnswerException}, in place of any exception or {@link Error} of its
    * client.
    *
-   * @param temporary a name in the same topic that no other caller uses, for a store that must write the content before it can give the
-   *     content its name. The store writes at this name, and replaces a file that an earlier put has left; or in the same folder at a name
-   *     that begins with this name. Afterwards the temporary file is absent, unless the store could not delete it.
+   * @param temporary a name in the same topic that no other caller uses. Some stores must write the content before they can give the
+   *     content its name. Such a store writes at this name, or in the same folder at a name that begins with this name. It replaces a file
+   *     that an earlier put has left. Afterwards the temporary file is absent, unless the store could not delete it.
    * @param observer is called at each stage of the put that the store has
    * @throws java.nio.file.FileAlreadyExistsException if it was refused: {@code name} existed, and keeps its content. If the store repeats a
    *     put by itself, the put itself may have created this file.

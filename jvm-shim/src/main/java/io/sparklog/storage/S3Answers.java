@@ -36,8 +36,8 @@ final class S3Answers {
   /**
    * The exception that {@link LogStore#putIfAbsent} promises for a put that failed.
    *
-   * @param repeated whether the client may have sent the request before: then only the file decides, because the earlier request may be
-   *     carried out although this request was refused
+   * @param repeated whether the client may have sent the request before. Then only the file decides: the earlier request may be carried out
+   *     although this request was refused
    */
   static IOException ended(String location, Throwable e, boolean repeated) {
     Throwable answer = answer(e);

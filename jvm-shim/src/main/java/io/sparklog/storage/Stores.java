@@ -20,7 +20,7 @@ public final class Stores {
   private static final Pattern SETTINGS = Pattern.compile("[^?]*\\?[a-zA-Z0-9._-]+=.*", Pattern.DOTALL);
 
   /**
-   * The stores of this JVM that are not on a disk, by their identity: each task opens one, and a file system with its connections is
+   * The stores of this JVM that are not on a disk, by their identity. Each task opens a store, and a file system with its connections is
    * costly. One that nothing uses is dropped when memory runs short.
    */
   private static final Map<Object, SoftReference<LogStore>> OPEN = new HashMap<>();
@@ -48,8 +48,8 @@ public final class Stores {
    *     fragment. A store on a disk is made from that alone. Or it is a URI of HDFS or S3, as Hadoop takes it, and Hadoop's settings.
    * @throws PartlogException ROOT_REQUIRED if it is blank; STORE_UNSUPPORTED for any other scheme, or a host: commits could be lost in a
    *     store whose put-if-absent was not checked; STORE_UNAVAILABLE; OPTION_VALUE for {@code ~}, for a relative path after {@code file:},
-   *     and for a text that the system does not accept as a path; in HDFS and S3, for settings after {@code ?}, for credentials, and for
-   *     names that HDFS does not take
+   *     and for a text that the system does not accept as a path. In HDFS and S3 also for settings after {@code ?}, for credentials, and
+   *     for names that HDFS does not take
    */
   public static LogStore open(StoreRef ref) {
     String root = ref.root();

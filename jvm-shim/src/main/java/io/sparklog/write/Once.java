@@ -10,8 +10,8 @@ import java.util.Optional;
 import java.util.function.LongFunction;
 
 /**
- * The facts that make a write exactly once: the query and epoch that its version names, and the rule that decides whether a topic with this
- * epoch or a later epoch holds the write. FORMAT.md section 7.
+ * The facts that make a write exactly once: the query and epoch that its version names, and a rule. The rule decides whether a topic with
+ * this epoch or a later epoch holds the write. FORMAT.md section 7.
  *
  * @param query null for {@link #NEVER}
  * @param inputs see {@link #withInputs}
@@ -69,8 +69,8 @@ public record Once(Query query, Rule rule, LongFunction<String> inputs) {
    *
    * @param records of this write. A write without records is refused too. If the topic has another epoch of this number, the epochs after
    *     it would be other epochs too, and would have its records again
-   * @throws PartlogException EPOCH_DIFFERS if the topic holds another epoch under this number, or may hold it; or if the query has not read
-   *     the epoch that this write follows
+   * @throws PartlogException EPOCH_DIFFERS if the topic holds another epoch under this number, or may hold it. Also if the query has not
+   *     read the epoch that this write follows
    */
   boolean isIn(TopicLog log, State state, long records) throws IOException {
     Query last = query == null ? null : state.query(query.id()).orElse(null);

@@ -89,8 +89,8 @@ final class TaskFiles implements Closeable {
   }
 
   /**
-   * Why a file or the folder of this task is gone: a program deletes the files of a running write only after it has made sure that the
-   * write is refused.
+   * The reason why a file or the folder of this task is gone. A program deletes the files of a running write only after it has made sure
+   * that the write is refused.
    *
    * @return {@code gone} if they are not
    * @throws io.sparklog.spec.PartlogException TOPIC_RECREATED, WRITE_EXPIRED

@@ -37,8 +37,8 @@ public final class TopicCommits {
 
   /**
    * @param txn the random identity of the write
-   * @param once by topic, the facts that make the write exactly once; they stay the same until the topic is committed, since they are asked
-   *     for more than once
+   * @param once by topic, the facts that make the write exactly once. They do not change until the topic is committed: they are asked for
+   *     more than once
    */
   public TopicCommits(Root root, String txn, Function<String, Once> once, Clock clock, RandomGenerator random) {
     this.root = root;
