@@ -12,7 +12,7 @@ from sparklog import shown
 
 
 class Declared(NamedTuple):
-    """An entry of spec/errors.json. `text` says what went wrong, `fix` how to fix it; both hold parameters as `<name>`.
+    """An entry of spec/errors.json. `text` has the fault, `fix` the remedy; both have parameters as `<name>`.
 
     `shell` says in place of `fix` how to fix it where the command line is used; None if that is the same.
     """

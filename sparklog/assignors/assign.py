@@ -46,7 +46,7 @@ def assign(
 ) -> Assignment:
     """Gives every partition of a topic that a member reads to exactly one member that reads it.
 
-    The same arguments give the same answer, in whatever order they are, so that every member of a group can compute it.
+    The same arguments give the same answer, in any order, so every member of a group can compute it.
 
     Args:
         assignor: One of `ASSIGNORS`.

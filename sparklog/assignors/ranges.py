@@ -1,4 +1,4 @@
-"""`range`: each topic is cut into as many pieces as it has readers, so that topics of one size and the same readers are cut alike."""
+"""`range`: each topic is cut into as many pieces as it has readers. So topics of one size and the same readers are cut alike."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def export(
 ) -> None:
     """Print the positions of a group as CSV.
 
-    The CSV is that of kafka-consumer-groups.sh --export. `sparklog groups import` and Kafka's tools read it.
+    The CSV has the form of kafka-consumer-groups.sh --export. `sparklog groups import` and Kafka's tools read it.
 
     Example:
       sparklog groups export my-log billing -t my-offsets > billing.csv

@@ -138,9 +138,7 @@ def progress(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
 
 @contextmanager
 def bar(total: int | None, what: str) -> Iterator[Callable[[int], None]]:
-    """A progress bar, which is called with the work that was done since, on standard error if that is a terminal and it takes over a
-    second.
-    """
+    """A bar on standard error, if that is a terminal and the work takes over a second. Call it with the work that was done since."""
     began, done = time.monotonic(), 0
     shown: Progress | None = None
 

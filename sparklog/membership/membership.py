@@ -100,7 +100,7 @@ class Membership(Standing):
             return [each for each in self._state.to_release(self.id or "") if each in self._mine]
 
     def release(self, shares: Iterable[Partition], offsets: Offsets, ids: Ids, held: Mapping[Partition, Held]) -> None:
-        """Gives up shares, and commits offsets of those that it has as it held them, in one commit.
+        """Gives up shares, and commits offsets of the shares that it still has, in one commit.
 
         Args:
             shares: The partitions to give up.
@@ -189,7 +189,7 @@ class Membership(Standing):
             metadata: Texts that are kept with the rows, by topic and partition.
 
         Returns:
-            The partitions that it does not own so any more, each with its error. They were not committed.
+            The partitions that it no longer owns so, each with its error. They were not committed.
 
         Raises:
             GenerationFenced: If one owner took the group alone.
@@ -217,7 +217,7 @@ class Membership(Standing):
                     self._adopt()
 
     def beat(self) -> None:
-        """Writes a row of its own again if it wrote none for a minute, as the owner of the first share: so the group counts as running.
+        """As the owner of the first share, writes a row of its own again if it wrote no row for a minute. So the group counts as running.
 
         A member whose heartbeats others do not see does so after a third of its session, without rows if it has no position. No row is
         written while an operator asks members to hold their commits.

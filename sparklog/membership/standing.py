@@ -34,9 +34,9 @@ class Standing(ABC):
     def __init__(
         self, table: OffsetTable, group: str, settings: MemberSettings, begin: Begin, clock: Callable[[], float] = heartbeats.clock
     ) -> None:
-        """`begin` gives the offset at which a share begins that has no position: it is called with the share, the id of its topic, its
-        log start and end offset, and whether the group has read its topic before; None if that is not known. `clock` gives seconds, by
-        which sessions and the times between polls are measured.
+        """`begin` gives the first offset of a share without a position. It is called with the share, the id of its topic, its log start and
+        end offset, and whether the group has read its topic before; None if that is not known. `clock` gives seconds, by which sessions and
+        the times between polls are measured.
         """
         self.group = rows.require_group(group)
         self.table, self.root = table.path, table.root

@@ -81,8 +81,8 @@ class Lake:
         self._after_commit = deltalake.PostCommitHookProperties(cleanup_expired_logs=False)
         self._open: DeltaTable | None = None
         self._mark: _Mark | None = None
-        # Between the look at the newest number and the commit of the next one, no other thread may bring the table up to date: the commit
-        # would not conflict with the versions that the thread saw.
+        # No other thread may bring the table up to date between the look at the newest number and the commit of the next number. Otherwise
+        # the commit would not conflict with the versions that the thread saw.
         self._lock = threading.RLock()
 
     def exists(self) -> bool:
@@ -100,8 +100,8 @@ class Lake:
     def look(self, group: str, since: int | None = None) -> Look:
         """The current rows of a group; with the version of an earlier look, only the rows that were added since.
 
-        All current rows are returned nevertheless if Delta's log does not have each change: a version in between was cleaned up, a file of
-        a version was deleted, or rows were deleted by hand.
+        If Delta's log does not have each change, all current rows are returned nevertheless. Such a change is missing after a clean-up of a
+        version in between, a deletion of its file, or a deletion of rows by hand.
         """
         with self._faults():
             table = self._table()

@@ -75,8 +75,8 @@ class Topics:
     def placed(self, group: str, offsets: Offsets, ids: Ids | None = None, known: Iterable[Position] = ()) -> list[Position]:
         """The positions of a group at these offsets, by topic and partition, which are checked; their generation is 0.
 
-        RetryError if a topic does not have its id in `ids`; CallError if it is not the topic of a known position, if the topic or the
-        partition does not exist, or if an offset is not from 0 to the end offset.
+        RetryError if a topic does not have its id in `ids`; CallError if it is not the topic of a known position, or if the topic or the
+        partition does not exist. Also if an offset is not from 0 to the end offset.
         """
         by_topic = {each.topic: each for each in known}
         made: list[Position] = []

@@ -23,8 +23,8 @@ class NewestState:
     def look(self) -> None:
         """Takes the newest state. CallError TOPIC_NOT_FOUND.
 
-        It costs one stat if nothing was committed. Once a second it costs two: then a process that slept while versions were put and
-        deleted finds out, which one stat does not tell (FORMAT.md section 9).
+        It costs one stat if nothing was committed. Once a second it costs two stats. Then a process that slept while versions were put and
+        deleted finds out; a single stat does not show this (FORMAT.md section 9).
         """
         if time.monotonic() - self._asked >= _ASK_S or self._log.is_followed(self.state):
             self.ask()

@@ -25,8 +25,11 @@ _CHUNK_BYTES = 1 << 21
 """Batches are decoded together until they have this many bytes, which stay in the cache of a processor."""
 _CHUNK_RECORDS = RECORDS_AT_ONCE // 2
 PART_BYTES_MAX = 1 << 30
-"""A part ends when its Arrow batches have this many bytes. One column of all of them, and of one more record batch, which has 1 GiB at most
-(FORMAT.md section 10), stays below the 2 GiB that the offsets of an Arrow array can tell: so a part can become one batch."""
+"""A part ends when its Arrow batches have this many bytes.
+
+The offsets of an Arrow array reach up to 2 GiB. A column of a part, and of one more record batch of at most 1 GiB (FORMAT.md section 10),
+stays below. So a part can become one batch.
+"""
 
 
 class Wanted(NamedTuple):

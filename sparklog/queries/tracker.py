@@ -138,7 +138,7 @@ class Tracker:
             self._thread.start()
 
     def flush(self) -> None:
-        """Commits now what the query has finished.
+        """Commits the finished micro-batches of the query now.
 
         Raises:
             GenerationFenced: If another owner took the group.
@@ -168,7 +168,7 @@ class Tracker:
             self._succeeded()
 
     def stop(self) -> None:
-        """Commits what the query has finished, and ends: the group is not running any more.
+        """Commits the finished micro-batches of the query, and ends: the group no longer runs.
 
         The query goes on. A second call changes nothing.
 

@@ -124,7 +124,7 @@ def _is_ours(found: os.stat_result) -> bool:
 
 
 def _key(jar: Path) -> str:
-    """A digest of all that an archive depends on: the JVM uses one only with the Java and the class path that it was made with.
+    """A digest of all that an archive depends on. The JVM uses an archive only with the Java and the class path of its making.
 
     Each version of sparklog has a connector of its own.
     """

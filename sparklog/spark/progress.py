@@ -25,8 +25,8 @@ def progress(query: StreamingQuery | ConnectQuery) -> Progress:
     """Describes the work of a streaming query in its last trigger, and how far it is behind its sources.
 
     It works for every query of Spark, classic and Connect. It asks Spark only for `lastProgress` and `status`, which Spark keeps anyway, so
-    it does not slow the query. Numbers that a source does not report are left out: offsets of each partition come from sources with offsets
-    like Kafka's, bytes and seconds behind from partlog.
+    it does not slow the query. Numbers that a source does not report are left out. Sources with offsets like Kafka's report offsets of each
+    partition, and partlog reports bytes and seconds behind.
 
     Args:
         query: The streaming query, as `start()` returns it.

@@ -14,7 +14,7 @@ def txn_options(name: str, number: int) -> dict[str, str]:
     again, so it needs new names: take the checkpoint's path into them.
 
     Args:
-        name: The name that tells the writes of one program from those of others.
+        name: The name that distinguishes the writes of one program from the writes of other programs.
         number: The number of the write, at least 0.
 
     Returns:

@@ -1,8 +1,8 @@
 """Files of HDFS, by its HTTP interface (WebHDFS) and the standard library. FORMAT.md section 2.
 
 A NameNode answers GETFILESTATUS and LISTSTATUS_BATCH. To OPEN it names a DataNode, which is asked for the bytes. If that DataNode does not
-give them, GET_BLOCK_LOCATIONS names others. (With `excludedatanodes`, a NameNode leaves out only DataNodes that are given with the port for
-transfers, and no answer to OPEN has this port.)
+give them, GET_BLOCK_LOCATIONS names others. `excludedatanodes` does not help: a NameNode leaves out only DataNodes that are given with the
+port for transfers, and no answer to OPEN has this port.
 """
 
 from __future__ import annotations

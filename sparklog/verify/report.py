@@ -93,9 +93,10 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Report(Displayed):
-    """The result of `Log.verify`: what was checked and found. It shows itself as a table; `str(report)` has every finding in full.
+    """The result of `Log.verify`: its checks and findings. It shows itself as a table; `str(report)` has every finding in full.
 
-    `findings` begin with the worst. `ok` says that there are none. `quick` says that no batch was read. `seconds` is how long it took.
+    `findings` begin with the worst. `ok` is true without findings. `quick` is true if no batch was read. `seconds` is the time that it
+    took.
     """
 
     root: str
