@@ -55,19 +55,9 @@ def call(session: SparkSession, procedure: str, arguments: Mapping[str, Any]) ->
 
     An argument is a text, a number, a truth value, a timedelta, a list of numbers, or a dict of texts, of numbers, or of numbers by bytes.
     """
-    given: dict[str, Any] = {}
-    words = []
-    for name, value in arguments.items():
-        if isinstance(value, dict | list):
-            parts = value if isinstance(value, list) else [text for pair in value.items() for text in pair]
-            given |= {f"{name}_{number}": part for number, part in enumerate(parts)}
-            made = "array" if isinstance(value, list) else "map"
-            words.append(f"{name} => {made}({', '.join(f':{name}_{number}' for number in range(len(parts)))})")
-        else:
-            given[name] = value
-            words.append(f"{name} => :{name}")
+    given = ", ".join(f"{name} => {literal(value)}" for name, value in arguments.items())
     with errors():
-        return [row.asDict() for row in session.sql(f"CALL partlog.{procedure}({', '.join(words)})", args=given).collect()]
+        return [row.asDict() for row in session.sql(f"CALL partlog.{procedure}({given})").collect()]
 
 
 def create(session: SparkSession, root: str, topic: str, config: Mapping[str, str], *, if_not_exists: bool) -> bool:

@@ -256,9 +256,9 @@ class Placement:
         assert last
         until = round(1000 * (time.time() + max(1.0, 3 * self.refresh_s)))
         listed = ",".join(str(shares.get(number, 0)) for number in range(last.state.partitions))
-        value = f"{last.routing.epoch}:{until}:{listed}"
-        given = ", ".join(map(literal, (self.topic.root, self.topic.name)))
-        spark.sql(f"CALL partlog.set_config({given}, map('placement.shares', {literal(value)}))").collect()
+        config = {"placement.shares": f"{last.routing.epoch}:{until}:{listed}"}
+        given = ", ".join(map(literal, (self.topic.root, self.topic.name, config)))
+        spark.sql(f"CALL partlog.set_config({given})").collect()
         return shares
 
     def start(self, spark: SparkSession) -> Placement:

@@ -113,6 +113,24 @@ def test_examples_of_docstrings(tmp_path: Path, sessions: Callable[[Path], Sessi
         session.run(tmp_path / "example.py")
 
 
+@pytest.mark.slow
+def test_a_command_calls_a_procedure_in_a_session_with_delta(tmp_path: Path, sessions: Callable[[Path], Session]) -> None:
+    """Delta's extension parses each CALL, also in sessions that get it from spark-defaults.conf, as those of commands may."""
+    program = """
+from pathlib import Path
+
+import sparklog
+from sparklog.cli.spark import call, create
+
+spark, root = sparklog.session(delta=True), str(Path("it's").resolve())
+create(spark, root, "orders", {"partitions": "2"}, if_not_exists=False)
+call(spark, "set_config", {"root": root, "topic": "orders", "config": {"retention.ms": "60000"}})
+assert sparklog.Log(root)["orders"].config["retention.ms"] == "60000"
+"""
+    (tmp_path / "command.py").write_text(program, encoding="utf-8")
+    sessions(HERE / "docs" / "guide" / "queries.md").run(tmp_path / "command.py")
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page_pasted_twice_into_a_python_of_its_own(tmp_path: Path, page: Path) -> None:
