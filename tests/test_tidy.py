@@ -479,9 +479,9 @@ HABITS = {
     "a word with a plainer one": re.compile(r"\bby now\b|\bany more\b|\bc[ao]me to be\b|\bso long as\b|\banew\b|\bwhatever\b|\bof which\b"),
 }
 MOST_HABITS = {
-    "pages": (23, 45, 7, 18, 7),
+    "pages": (20, 41, 6, 16, 6),
     "Java": (0, 2, 0, 0, 0),
-    "Python": (7, 25, 6, 8, 7),
+    "Python": (3, 22, 5, 7, 4),
     "specifications": (0, 11, 4, 3, 2),
 }
 """The counts of today, in the order of HABITS. Lower a count after you have removed some."""
