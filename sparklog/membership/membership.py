@@ -1,4 +1,4 @@
-"""A member of a group: it joins, owns shares of the topics, commits for them, and expires members that went silent."""
+"""A member of a group: it owns shares of the topics, commits for them, and expires members that went silent."""
 
 from __future__ import annotations
 

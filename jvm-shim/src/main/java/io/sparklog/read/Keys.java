@@ -1,6 +1,6 @@
 package io.sparklog.read;
 
-import io.sparklog.routing.KeyHash;
+import io.sparklog.routing.Murmur;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -100,7 +100,7 @@ public final class Keys implements Serializable {
     }
     int[] table = places == null ? places = table() : places;
     int last = table.length - 1;
-    for (int i = KeyHash.murmur3(data, at, length) & last; table[i] != 0; i = i + 1 & last) {
+    for (int i = Murmur.murmur3(data, at, length) & last; table[i] != 0; i = i + 1 & last) {
       if (isAt(table[i] - 1, data, at, length)) {
         return true;
       }
@@ -116,7 +116,7 @@ public final class Keys implements Serializable {
     int[] table = new int[Integer.highestOneBit(ends.length) << 2];
     int last = table.length - 1;
     for (int key = 0; key < ends.length; key++) {
-      int place = KeyHash.murmur3(bytes, start(key), ends[key] - start(key)) & last;
+      int place = Murmur.murmur3(bytes, start(key), ends[key] - start(key)) & last;
       while (table[place] != 0) {
         place = place + 1 & last;
       }

@@ -31,6 +31,6 @@ public enum Partitioner {
 
   /** The hash of the key in [at, at + length). */
   int hash(byte[] key, int at, int length) {
-    return this == MURMUR2 ? KeyHash.murmur2(key, at, length) : KeyHash.murmur3(key, at, length);
+    return this == MURMUR2 ? Murmur.murmur2(key, at, length) : Murmur.murmur3(key, at, length);
   }
 }

@@ -16,7 +16,7 @@ final class Race {
   static long draw(byte[] hashed, int slot, int partition) {
     put(hashed, 0, slot);
     put(hashed, Integer.BYTES, partition);
-    return 1 + Integer.toUnsignedLong(KeyHash.murmur3(hashed, 0, hashed.length));
+    return 1 + Integer.toUnsignedLong(Murmur.murmur3(hashed, 0, hashed.length));
   }
 
   private static void put(byte[] to, int at, int number) {

@@ -37,7 +37,7 @@ class PartitionTest {
     byte[] amidst = new byte[key.length + 9];
     Arrays.fill(amidst, (byte) 0xff);
     System.arraycopy(key, 0, amidst, 5, key.length);
-    int hash = partitioner == Partitioner.MURMUR3 ? KeyHash.murmur3(amidst, 5, key.length) : KeyHash.murmur2(amidst, 5, key.length);
+    int hash = partitioner == Partitioner.MURMUR3 ? Murmur.murmur3(amidst, 5, key.length) : Murmur.murmur2(amidst, 5, key.length);
     assertEquals(v.get("hash").intValue(), hash);
     for (var e : v.get("partitions").properties()) {
       Router router = new Router(partitioner, Integer.parseInt(e.getKey()));

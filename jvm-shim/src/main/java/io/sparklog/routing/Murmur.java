@@ -5,10 +5,10 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
 /** The two hash functions that a topic's partitioner may be built on. */
-public final class KeyHash {
+public final class Murmur {
   private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
 
-  private KeyHash() {}
+  private Murmur() {}
 
   /**
    * MurmurHash3 x86 32-bit, seed 0, of [at, at + length).
