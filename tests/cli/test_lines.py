@@ -2,12 +2,11 @@
 
 import json
 import os
-import sys
 import threading
 
 import pytest
 
-from sparklog.cli import producer
+from sparklog.cli import producer, spark
 from sparklog.cli.lines import Record, as_json, delimiter, plain
 
 
@@ -60,7 +59,7 @@ def test_what_cat_prints_is_read_back(run, hostile, topic):
     ],
 )
 def test_a_line_that_is_no_record(run, monkeypatch, tmp_path, line, said):
-    monkeypatch.setitem(sys.modules, "pyspark", None)
+    monkeypatch.setattr(spark, "start", None)  # a refused line starts no Spark
     with pytest.raises(ValueError, match=said.replace("[", r"\[")):
         as_json(line)
     (tmp_path / "lines").write_bytes(b"\n" + line + b"\n")
@@ -71,7 +70,7 @@ def test_a_line_that_is_no_record(run, monkeypatch, tmp_path, line, said):
 
 
 def test_a_line_that_is_too_long_is_not_held(run, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "pyspark", None)
+    monkeypatch.setattr(spark, "start", None)
     monkeypatch.setattr(producer, "_LINE_BYTES", 1 << 20)
     (tmp_path / "lines").write_bytes(b"x" * (3 << 20))
     assert "Line 1 of" in run("produce", tmp_path / "root", "t", tmp_path / "lines", status=2)

@@ -130,7 +130,7 @@ def test_a_commit_to_a_topic_that_is_another_one_can_be_tried_again(topic, tmp_p
         consumer.commit()
         consumer.seek(T0, 7)
         recreate(topic)
-        with pytest.raises(sparklog.RetryError, match=r"PARTLOG_TOPIC_RECREATED.*topic t"):
+        with pytest.raises(sparklog.RetryError, match=r"PARTLOG_TOPIC_RECREATED.*Topic t"):
             consumer.commit()
         assert rest(consumer) == {0: list(range(15)), 1: list(range(15))}
         consumer.commit()

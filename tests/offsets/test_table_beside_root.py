@@ -77,7 +77,7 @@ def test_a_table_beside_a_root_is_not(topic, tmp_path, links, monkeypatch):
     monkeypatch.chdir(topic.root)
     OffsetTable(os.path.join("..", "by-name"), topic.root).begin("g")  # noqa: PTH118 # as a user writes it
     assert (tmp_path / "by-name" / "_delta_log").is_dir()
-    with pytest.raises(sparklog.CallError, match=rf"for example in {topic.root}-offsets: "):
+    with pytest.raises(sparklog.CallError, match=rf"for example in {topic.root}-offsets\. "):
         OffsetTable("offsets", topic.root)
 
 
@@ -122,7 +122,7 @@ def test_a_table_and_a_root_at_urls_are_told_apart_by_their_names(table, root, a
     if apart:
         assert places.delta_table(table, Root.at(root), "output") == table
         return
-    with pytest.raises(sparklog.CallError, match=r"PARTLOG_TABLE_IN_ROOT.*, for example in .*-output: "):
+    with pytest.raises(sparklog.CallError, match=r"PARTLOG_TABLE_IN_ROOT.*, for example in .*-output\. "):
         places.delta_table(table, Root.at(root), "output")
 
 
