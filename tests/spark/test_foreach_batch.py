@@ -91,7 +91,7 @@ def test_an_epoch_after_others_than_those_of_the_topic_is_refused(sink: Sink, tm
     sink.each(write, EPOCH - 1)
     with pytest.raises(
         StreamingQueryException,
-        match=r"\[PARTLOG_EPOCH_DIFFERS\].* epoch 2 of this write does not .*: epoch 1 was applied with input .*own log",
+        match=r"\[PARTLOG_EPOCH_DIFFERS\].* Epoch 2 of this write does not .*: epoch 1 was applied with input .*own log",
     ):
         sink.each(lambda rows, epoch: sink.save(rows), EPOCH - 1)
     assert sink.values() == list(range(EPOCH, 2 * EPOCH))

@@ -155,7 +155,7 @@ def test_an_epoch_with_other_input_is_refused(sink: Sink, tmp_path: Path) -> Non
     before = sink.versions()
     for _ in range(2):
         with pytest.raises(
-            StreamingQueryException, match=r"\[PARTLOG_EPOCH_DIFFERS\].* epoch 1 of this .*: version 1 applied it with input"
+            StreamingQueryException, match=r"\[PARTLOG_EPOCH_DIFFERS\].* Epoch 1 of this .*: version 1 applied it with input"
         ):
             copy.run(copy.numbers(EPOCH + 1))
         assert sink.versions() == before
