@@ -27,6 +27,7 @@ import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
 final class DriverWrite {
   private final Root root;
   private final WritePlan plan;
+  private final List<Runnable> owed;
   private final long mergeBytes;
   private final boolean creates;
   private final Clock clock;
@@ -34,12 +35,14 @@ final class DriverWrite {
   private TopicCommits commits;
 
   /**
+   * @param owed the upkeep of the re-routes before this write, which this write does when it has ended
    * @param mergeBytes as of {@link TopicCommits#merging}
    * @param creates as of {@link TopicCommits#creating}
    */
-  DriverWrite(Root root, WritePlan plan, long mergeBytes, boolean creates, Clock clock, RandomGenerator random) {
+  DriverWrite(Root root, WritePlan plan, List<Runnable> owed, long mergeBytes, boolean creates, Clock clock, RandomGenerator random) {
     this.root = root;
     this.plan = plan;
+    this.owed = owed;
     this.mergeBytes = mergeBytes;
     this.creates = creates;
     this.clock = clock;
@@ -86,6 +89,7 @@ final class DriverWrite {
       }
       reports.forEach(report -> report.keySet().forEach(topic -> plans.computeIfAbsent(topic, plan::topicPlan)));
       List<Committed> done = commits.commit(plans, plan.known().keySet(), reports);
+      owed.forEach(Runnable::run);
       done.stream().filter(each -> each.version().isPresent()).forEach(each -> StreamingQueries.written(root.location(), each.topic()));
       return done;
     });
@@ -95,6 +99,7 @@ final class DriverWrite {
   void abort(WriterCommitMessage[] messages) {
     TopicCommits begun = commits != null ? commits : new TopicCommits(root, plan.txn(), topic -> Once.NEVER, clock, random);
     begun.abort(reports(Stream.of(messages).filter(Objects::nonNull)));
+    owed.forEach(Runnable::run);
   }
 
   private static List<Map<String, TopicReport>> reports(Stream<WriterCommitMessage> messages) {

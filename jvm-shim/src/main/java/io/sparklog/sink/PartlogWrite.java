@@ -121,11 +121,12 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
       root.prepare();
     }
     // A commit of its own, after all that may refuse the write.
-    if (plan.applyPendingReroutes(root, clock, random)) {
+    List<Runnable> owed = plan.applyPendingReroutes(root, clock, random);
+    if (!owed.isEmpty()) {
       plan = WritePlan.of(root, options, columns, clock, random, existence, topics);
     }
-    return new DriverWrite(root, plan, options.bool("merge") ? options.number("merge.budget.bytes") : 0, existence == Existence.NEW, clock,
-        random);
+    return new DriverWrite(root, plan, owed, options.bool("merge") ? options.number("merge.budget.bytes") : 0, existence == Existence.NEW,
+        clock, random);
   }
 
   @Override

@@ -14,6 +14,7 @@ import io.sparklog.write.TopicPlan;
 import java.io.IOException;
 import java.io.Serializable;
 import java.time.Clock;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -81,17 +82,18 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
   /**
    * Commits the re-routes that wait for a write to the topics of this plan, but for topics that this write contradicts.
    *
-   * @return whether there was one: then the write must be planned once more
+   * @return the upkeep of each of these re-routes, to be done when the write has ended. Unless it is empty, the write must be planned once
+   *     more
    */
-  boolean applyPendingReroutes(Root root, Clock clock, RandomGenerator random) {
-    boolean applied = false;
+  List<Runnable> applyPendingReroutes(Root root, Clock clock, RandomGenerator random) {
+    List<Runnable> owed = new ArrayList<>();
     for (TopicPlan each : known.values()) {
       boolean mayWait = each.topicId() != null && !each.config().get(TopicConfig.PENDING_WEIGHTS).equals(TopicConfig.NOTHING);
       if (mayWait && contradiction(each).isEmpty()) {
-        applied |= PendingReroute.apply(root.topic(each.topic()), clock, random);
+        PendingReroute.apply(root.topic(each.topic()), clock, random).ifPresent(owed::add);
       }
     }
-    return applied;
+    return owed;
   }
 
   private void require(Root root, Existence asked) {

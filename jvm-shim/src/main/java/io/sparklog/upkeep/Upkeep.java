@@ -33,6 +33,8 @@ final class Upkeep implements UpkeepQueue.UpkeepRun {
   private long mergeBytes;
   /** The run that does the work of this run: this run itself, or the run that took the work. */
   private Upkeep run = this;
+  /** The first commit of this run that may merge: the merged bytes count for that commit. */
+  private Upkeep merger = this;
   private Optional<State> after = Optional.empty();
   private long mergedBytes;
   /** The newest version to follow. */
@@ -106,6 +108,7 @@ final class Upkeep implements UpkeepQueue.UpkeepRun {
       return false;
     }
     put.addAll(taken.put);
+    merger = mergeBytes > 0 ? merger : taken;
     mergeBytes += Math.min(taken.mergeBytes, Long.MAX_VALUE - mergeBytes);
     taken.run = this;
     return true;
@@ -166,12 +169,12 @@ final class Upkeep implements UpkeepQueue.UpkeepRun {
     if (mergeBytes > 0 && !own.isEmpty() && own.get(own.size() - 1).version() == state().version()) {
       new Merging(committers).within(mergeBytes).ifPresent(merged -> {
         own.add(merged);
-        mergedBytes = merged.added().stream().mapToLong(Segment::bytes).sum();
+        merger.mergedBytes = merged.added().stream().mapToLong(Segment::bytes).sum();
       });
     }
   }
 
-  /** The bytes of the segments that merging has made; 0 if another run took this one. */
+  /** The bytes of the segments that merging has made; 0 if they count for another commit of the same run. */
   long mergedBytes() {
     return mergedBytes;
   }

@@ -27,24 +27,25 @@ public final class PendingReroute implements Change.Administrative {
   }
 
   /**
-   * Commits the re-route of a topic that waits, if there is one. Where that is not possible now, a later write makes it. The upkeep of the
-   * re-route is not waited for: the commit of the write does it, or the next commit if the write fails.
+   * Commits the re-route of a topic that waits, if there is one. Where that is not possible now, a later write makes it. This call does not
+   * wait for the upkeep of the re-route.
    *
-   * @return false if no re-route waited; otherwise a write that was planned before must be planned once more
+   * @return empty if no re-route waited. Otherwise a write that was planned before must be planned once more, and must do the returned
+   *     upkeep when the write has ended
    */
-  public static boolean apply(TopicLog log, Clock clock, RandomGenerator random) {
+  public static Optional<Runnable> apply(TopicLog log, Clock clock, RandomGenerator random) {
     try {
       Optional<State> latest = log.latest();
       if (latest.isEmpty() || isDone(latest.get())) {
-        return false;
+        return Optional.empty();
       }
       TopicWork work = new TopicWork(log, clock, random);
-      work.begin(new PendingReroute(log, latest.get()), work.identity(), 0);
+      return Optional.of(work.begin(new PendingReroute(log, latest.get()), work.identity(), 0)::followed);
     } catch (PartlogException e) {
       Warnings.warn(PendingReroute.class, "topic {} under {} cannot be re-routed before this write, which goes on without that",
           log.topic(), log.store().root(), e);
+      return Optional.of(() -> {});
     }
-    return true;
   }
 
   private static boolean isDone(State state) {

@@ -129,9 +129,9 @@ final class PendingRerouteTest extends CommitsOverFaults {
     administration().addPartitions(6, RerouteTime.NEXT_WRITE, false);
     store.fail("list " + TOPIC_FOLDER, 1, FaultyStore.When.BEFORE, new IOException("no"));
     TopicLog log = new TopicLog(store.store(), "t");
-    assertTrue(PendingReroute.apply(log, Clock.systemUTC(), random));
+    assertTrue(PendingReroute.apply(log, Clock.systemUTC(), random).isPresent());
     assertEquals(4, state().partitions());
-    assertTrue(PendingReroute.apply(log, Clock.systemUTC(), random));
+    assertTrue(PendingReroute.apply(log, Clock.systemUTC(), random).isPresent());
     assertEquals(6, state().partitions());
   }
 

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.RerouteTime;
@@ -55,7 +54,7 @@ final class WritePlanTest {
     assertEquals(2, root.state("t").partitions());
     WritePlan plan = WritePlan.of(root, options, columns, Clock.systemUTC(), random, Existence.ANY, root::names);
     assertEquals(0, root.state("t").routing().epoch(), "a plan commits nothing");
-    assertTrue(plan.applyPendingReroutes(root, Clock.systemUTC(), random));
+    assertEquals(1, plan.applyPendingReroutes(root, Clock.systemUTC(), random).size());
     TopicPlan after = WritePlan.of(root, options, columns, Clock.systemUTC(), random, Existence.ANY, root::names).topicPlan("t");
     assertEquals(List.of(4, 1), List.of(root.state("t").partitions(), root.state("t").routing().epoch()));
     commit(root, after);
@@ -68,13 +67,15 @@ final class WritePlanTest {
     operator.closePartitions(List.of(0), RerouteTime.NEXT_WRITE, false);
     RowColumns named = RowColumns.of(new StructType().add("topic", DataTypes.StringType).add("value", DataTypes.StringType), false);
     Options contradicting = Options.of(Map.of("partitions", "7"), Options.Side.WRITE);
-    assertFalse(WritePlan.of(root, contradicting, named, Clock.systemUTC(), random, Existence.ANY, root::names)
+    assertEquals(List.of(), WritePlan.of(root, contradicting, named, Clock.systemUTC(), random, Existence.ANY, root::names)
         .applyPendingReroutes(root, Clock.systemUTC(), random));
     Options none = Options.of(Map.of(), Options.Side.WRITE);
-    assertTrue(WritePlan.of(root, none, named, Clock.systemUTC(), random, Existence.ANY, root::names)
-        .applyPendingReroutes(root, Clock.systemUTC(), random));
+    assertEquals(1,
+        WritePlan.of(root, none, named, Clock.systemUTC(), random, Existence.ANY, root::names)
+            .applyPendingReroutes(root, Clock.systemUTC(), random)
+            .size());
     WritePlan last = WritePlan.of(root, none, named, Clock.systemUTC(), random, Existence.ANY, root::names);
-    assertFalse(last.applyPendingReroutes(root, Clock.systemUTC(), random));
+    assertEquals(List.of(), last.applyPendingReroutes(root, Clock.systemUTC(), random));
     assertFalse(last.topicPlan("t").router().isOpen(0));
     assertEquals(Optional.empty(), root.state("t").pendingWeights());
   }

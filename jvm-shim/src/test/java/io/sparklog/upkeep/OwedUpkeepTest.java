@@ -14,7 +14,9 @@ import io.sparklog.kit.Writes;
 import io.sparklog.log.Committed;
 import io.sparklog.log.Pace;
 import io.sparklog.log.Root;
+import io.sparklog.log.Version;
 import io.sparklog.segment.Names;
+import io.sparklog.segment.Segment;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;
@@ -240,11 +242,28 @@ final class OwedUpkeepTest extends Drivers {
     driver.commit();
     new Administration(new TopicWork(driver.log(), clock(), random)).addPartitions(6, RerouteTime.NEXT_WRITE, false);
     List<String> before = checkpoints();
-    assertTrue(PendingReroute.apply(driver.log(), clock(), random));
+    assertTrue(PendingReroute.apply(driver.log(), clock(), random).isPresent());
     assertEquals(1, state().routing().epoch());
     assertEquals(before, checkpoints(), "the checkpoint that is due comes with the upkeep of the write");
     driver.commit();
     assertNotEquals(before, checkpoints());
     assertViewIsRight();
+  }
+
+  @Test
+  void theMergedBytesCountForTheWriteThatMayMerge() throws IOException {
+    Driver driver = new Driver();
+    for (int n = 0; n < 8; n++) {
+      driver.commit();
+    }
+    new Administration(new TopicWork(driver.log(), clock(), random)).addPartitions(6, RerouteTime.NEXT_WRITE, false);
+    assertTrue(PendingReroute.apply(driver.log(), clock(), random).isPresent());
+    TopicPlan plan = driver.plan(Map.of("partitions", "6"));
+    String txn = Names.identity(random);
+    List<TopicReport> reports = Writes.of("x", 1, 28, 0).reports(driver.store, plan, txn);
+    Committed done = new TopicCommits(driver.root, txn, topic -> Once.NEVER, clock(), random).merging(Long.MAX_VALUE).commit(plan, reports);
+    Version merge = driver.log().version(done.version().orElseThrow().version() + 1).orElseThrow();
+    assertEquals("merge", merge.operation());
+    assertEquals(merge.added().stream().mapToLong(Segment::bytes).sum(), done.mergedBytes());
   }
 }
