@@ -59,15 +59,15 @@ def lag(
     """Show how far a group is behind in each partition.
 
     The lag has records, bytes and seconds. For alerts, --fail-above compares the records of each partition with N. If a partition has
-    more, the exit status is 1, and one line on standard error names the partitions. In a partition without a position, all records count
-    as unread. A partition whose topic was deleted or created again is always named.
+    more, the exit status is 1, and one line on standard error names the first five such partitions. In a partition without a position, all
+    records count as unread. A partition whose topic was deleted or created again always counts, and is named first.
 
     Examples:
       sparklog lag my-log billing -t my-offsets
       sparklog lag my-log billing -t my-offsets --fail-above 10000
     """
     of = opened(at_table, root).group(group)
-    _lag(of, as_json)
+    _lag(of, as_json, gone=most is not None)
     behind = [] if most is None else [each for each in of.unread() if each.records is None or each.records > most]
     if behind:
         sys.stdout.flush()
@@ -76,18 +76,18 @@ def lag(
 
 
 def _behind(group: str, partitions: list[Unread]) -> str:
-    """One line about the partitions in which a group is behind, the greatest lag first."""
+    """One line about the partitions in which a group is behind: partitions of a topic that is gone, then the greatest lag first."""
     named = [
         f"partition {each.partition} of {each.topic} "
         + ("(the topic was deleted or created again)" if each.records is None else f"({each.records:,})")
-        for each in sorted(partitions, key=lambda each: each.records or 0, reverse=True)[:_NAMED]
+        for each in sorted(partitions, key=lambda each: (each.records is None, each.records or 0), reverse=True)[:_NAMED]
     ]
     more = f" and {counted(len(partitions) - _NAMED, 'more partition')}" if len(partitions) > _NAMED else ""
     return f"Group {readable(group, 100)} is behind: {', '.join(named)}{more}"
 
 
-def _lag(group: GroupSnapshot, as_json: bool) -> None:
-    found = group.lag().to_pylist()
+def _lag(group: GroupSnapshot, as_json: bool, gone: bool = False) -> None:
+    found = group.lag(gone=gone).to_pylist()
 
     def display() -> Display:
         columns = ["topic", "partition", "offset", "start", "end", "records", "bytes", "seconds"]

@@ -71,18 +71,22 @@ class GroupSnapshot(Displayed):
         """As `OffsetTable.assignments`."""
         return [] if self._found.state is None else views.shares(self._found.state)
 
-    def lag(self, topic: str | None = None) -> pa.Table:
-        """As `OffsetTable.lag`, as an Arrow table. Each topic is read once, however often this is called."""
+    def lag(self, topic: str | None = None, *, gone: bool = False) -> pa.Table:
+        """As `OffsetTable.lag`, as an Arrow table. Each topic is read once, however often this is called.
+
+        A position in a topic that was deleted or created again is an error. With `gone`, and in a group of members, which go on without
+        the topic, the position has a row without numbers.
+        """
         noted = self.positions(topic)
-        # Members go on where a topic was deleted or created again, and so does the question how far they are.
-        gone = [each for each in noted if each.note] if self._found.state else []
+        unknown = {(each.topic, each.partition): each for each in noted if each.note and (gone or self._found.state)}
+        read = [each for each in noted if (each.topic, each.partition) not in unknown]
         rows = []
-        for name in sorted({each.topic for each in noted} - {each.topic for each in gone}):
+        for name in sorted({each.topic for each in read}):
             if name not in self._lags:
-                of = [each for each in noted if each.topic == name]
+                of = [each for each in read if each.topic == name]
                 self._lags[name] = lags.of_topic(self.name, self._topics.log(name), self._topics.state(name), of)
-            rows += self._lags[name]
-        return pa.Table.from_pylist(rows + [lags.unknown(each) for each in gone], lags.LAG)
+            rows += [row for row in self._lags[name] if (name, row["partition"]) not in unknown]
+        return pa.Table.from_pylist(rows + [lags.unknown(each) for each in unknown.values()], lags.LAG)
 
     def unread(self) -> list[Unread]:
         """How many records the group has not read, in each partition of its topics, sorted. It opens no data file.
@@ -90,20 +94,17 @@ class GroupSnapshot(Displayed):
         Raises:
             SparklogError: If a topic cannot be read.
         """
-        found = []
-        by_topic: dict[str, dict[int, int]] = {}
-        for each in self.positions():
-            if each.note is None:
-                by_topic.setdefault(each.topic, {})[each.partition] = each.offset
-            else:
-                found.append(Unread(each.topic, each.partition, each.offset, None))
-        for topic, offsets in by_topic.items():
+        noted = self.positions()
+        found = {(each.topic, each.partition): Unread(each.topic, each.partition, each.offset, None) for each in noted if each.note}
+        offsets = {(each.topic, each.partition): each.offset for each in noted if not each.note}
+        for topic in {topic for topic, _ in offsets}:
             state = self._topics.state(topic)
-            for partition in range(state.partitions):
-                offset = offsets.get(partition)
-                unread = state.unread(partition, state.starts[partition] if offset is None else offset)
-                found.append(Unread(topic, partition, offset, unread))
-        return sorted(found)
+            for place in ((topic, partition) for partition in range(state.partitions)):
+                if place not in found:
+                    offset = offsets.get(place)
+                    unread = state.unread(place[1], state.starts[place[1]] if offset is None else offset)
+                    found[place] = Unread(*place, offset, unread)
+        return [found[place] for place in sorted(found)]
 
     def show(self) -> None:
         """Prints the lag as text; in a notebook, as a table."""

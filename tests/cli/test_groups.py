@@ -96,6 +96,22 @@ def test_an_alert_names_a_topic_of_members_that_was_created_again(topic, table, 
     assert "partition 0 of t (the topic was deleted or created again)" in err[0]
 
 
+def test_an_alert_names_topics_without_members_that_are_gone(topic, table, capfd):
+    """Each partition of a topic that was deleted or created again comes before the partitions with the greatest lag."""
+    table.end("h", table.begin("h", {"t": {0: 20, 1: 10}, "u": dict.fromkeys(range(6), 0)}))
+    topic.delete()
+    assert checked(capfd, "groups", "lag", topic.root, "h")[0] == 2
+    for recreated in (False, True):
+        if recreated:
+            topic.append(records(7), 0)
+        status, out, err = checked(capfd, "groups", "lag", topic.root, "h", "--fail-above", 1, "--json")
+        gone = ", ".join(f"partition {number} of t (the topic was deleted or created again)" for number in (0, 1))
+        more = "partition 5 of u (60), partition 4 of u (50), partition 3 of u (40) and 3 more partitions"
+        assert (status, err) == (1, [f"Group h is behind: {gone}, {more}"])
+        rows = {(row["topic"], row["partition"]): row["records"] for row in json.loads(out[0])}
+        assert rows == {("t", 0): None, ("t", 1): None, **{("u", number): 10 * (number + 1) for number in range(6)}}
+
+
 def test_plan_of_a_new_group(run, topic):
     """Without a table, and without a group: only topics."""
     said = run("groups", "plan", topic.root, "new", "--topic", "t", "--member", "host1", "--member", "host2")

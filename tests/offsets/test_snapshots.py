@@ -1,5 +1,7 @@
 """A group at one moment: answers that agree with each other, from one query."""
 
+from contextlib import suppress
+
 import pytest
 from handmade import records
 
@@ -53,6 +55,34 @@ def test_the_lag_of_a_snapshot_stays_although_records_expire(topic, table):
     # A time that can no longer be read is not known.
     assert late.lag().drop_columns("seconds") == before.drop_columns("seconds")
     assert late.lag()["seconds"].to_pylist() == [None, 0.0]
+
+
+def test_a_topic_of_members_that_was_created_again_and_is_read_in_part(topic, table, shared):
+    """The second member has not polled since. So the position of its partition is in the deleted topic."""
+    options = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "partition_assignment_strategy": "sticky"}
+    with Consumer(topic.root, "t", group_id="shared", table=table, **options) as other:
+        while not (shared.assignment() and other.assignment()):
+            shared.poll(100)
+            other.poll(100)
+        shared.commit()
+        other.commit()
+        old = {each.partition: each.offset for each in table.positions("shared")}
+        topic.delete()
+        topic.append(records(9), 0)
+        topic.append(records(9), 1)
+        while all(each.note for each in table.group("shared").positions()):
+            with suppress(SparklogError):  # it gives up the deleted topic first, and a partition may be on its way
+                shared.poll(100)
+                shared.commit()
+        group = table.group("shared")
+        assert len(old) == len(group.positions()) == 2
+        (left,) = (each.partition for each in group.positions() if each.note)
+        offset = group.positions()[1 - left].offset
+        expected = {left: (old[left], None), 1 - left: (offset, 9 - offset)}
+        assert [(each.topic, each.partition) for each in group.unread()] == [("t", 0), ("t", 1)]
+        assert {each.partition: (each.offset, each.records) for each in group.unread()} == expected
+        assert {row["partition"]: (row["offset"], row["records"]) for row in group.lag().to_pylist()} == expected
+        assert group.lag().num_rows == 2
 
 
 def test_a_snapshot_shows_its_lag(table, shared, capsys):
