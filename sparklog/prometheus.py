@@ -92,13 +92,14 @@ class Exporter:
         """
         found = _Samples()
         self._logs.root.require()
-        for name in self._logs.root.topics():
+        names = self._logs.root.topics()
+        self._logs.keep(names)
+        for name in names:
             try:
                 log = self._logs.log(name)
                 samples = list(_of_topic(log, log.newest()))
             except SparklogError as error:
                 if error.id == "TOPIC_NOT_FOUND":  # deleted since the listing
-                    self._logs.forget(name)
                     continue
                 samples = [("partlog_unreadable", ("topic", name, error.condition), 1)]
             found.add(samples)
@@ -196,6 +197,8 @@ def _of_group(group: GroupSnapshot) -> list[_Sample]:
     name = group.name
     try:
         summary, unread = group.summary, group.unread()
+        if summary.error is not None and summary.error.id == "GROUP_STATE":
+            raise summary.error
     except SparklogError as error:
         return [("partlog_unreadable", ("group", name, error.condition), 1)]
     found: list[_Sample] = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import json
 import uuid
 from collections.abc import Iterable, Mapping
@@ -111,19 +112,23 @@ class Group:
         self.at = {(row.topic, row.partition): row for row in sorted(newest, key=_place) if not is_note(row)}
         """The positions by topic and partition, sorted."""
         self._note = next(filter(is_note, newest), None)
-        said = {} if self._note is None else _said(self._note)
-        self.event = said["event"] if isinstance(said.get("event"), str) else None
+        self._said = {} if self._note is None else _said(self._note)
+        event = self._said.get("event")
+        self.event = event if isinstance(event, str) else None
         """The event that the newest note tells: begin, end, reset, load, copy or delete."""
         self.note_seq = (self._note.seq or 0) if self._note else 0
         """The number of the commit that wrote the newest note."""
-        self.state = self._state(said)
-        """The state of a group whose members share its topics; None if one owner runs it alone, or none does."""
         self.last = max((row.committed_at for row in newest), default=None)
         """When the newest generation wrote its last row."""
 
-    def _state(self, said: Mapping[str, Any]) -> GroupState | None:
+    @functools.cached_property
+    def state(self) -> GroupState | None:
+        """The state of a group whose members share its topics; None if one owner runs it alone, or none does.
+
+        DataError GROUP_STATE if it is damaged. Only this group is unreadable then, not the table.
+        """
         try:
-            return GroupState.of(said)
+            return GroupState.of(self._said)
         except ValueError as error:
             raise SparklogError("GROUP_STATE", group=self.name, number=self.note_seq, cause=error) from error
 
@@ -146,7 +151,7 @@ class Group:
 
     def is_running(self, now: datetime.datetime) -> bool:
         """Whether a tracker or a consumer wrote a row within `ALIVE`, and did not say that it ended."""
-        return (self.event == RUNNING or self.state is not None) and self.last is not None and now - self.last < ALIVE
+        return (self.state is not None or self.event == RUNNING) and self.last is not None and now - self.last < ALIVE
 
 
 def current(rows: pa.Table) -> dict[str, Group]:

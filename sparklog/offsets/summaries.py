@@ -20,7 +20,8 @@ class GroupSummary:
     """A group in short.
 
     * partitions: in how many it has a position. committed_at: when it last wrote one; None without positions.
-    * running: whether a tracker or a consumer runs it. It counts as running until it says that it ended, or for three minutes.
+    * running: whether a tracker or a consumer runs it. It counts as running until it says that it ended, or for three minutes. False if
+      the state of its members is damaged, as `error` says.
     * lag: the offsets that it has not read in these partitions; None if that cannot be told. Then `error` says why, unless the table was
       opened without a root.
     """
@@ -38,15 +39,16 @@ class GroupSummary:
     def of(cls, group: Group, topics: Topics) -> GroupSummary:
         """The summary of a group, with its `error` if its lag cannot be told."""
         positions = group.positions
-        lag, error = None, None
-        if topics.root is not None:
-            try:
+        lag, running, error = None, False, None
+        try:
+            running = group.is_running(rows.now())
+            if topics.root is not None:
                 lag = sum(_unread(each, topics) for each in positions)
-            except SparklogError as failed:
-                error = failed
+        except SparklogError as failed:
+            error = failed
         names = sorted({each.topic for each in positions})
         last = max((each.committed_at for each in positions), default=None)
-        return cls(group.name, group.generation, names, len(positions), lag, last, group.is_running(rows.now()), error)
+        return cls(group.name, group.generation, names, len(positions), lag, last, running, error)
 
 
 def _unread(position: Position, topics: Topics) -> int:

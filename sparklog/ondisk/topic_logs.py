@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk.root import Root
@@ -45,6 +46,11 @@ class TopicLogs:
             if error.id != "TOPIC_NOT_FOUND":
                 raise
             return None
+
+    def keep(self, topics: Collection[str]) -> None:
+        """Keeps these topics alone, so that deleted topics cost nothing."""
+        with self._lock:
+            self._logs = {name: log for name, log in self._logs.items() if name in topics}
 
     def forget(self, topic: str) -> None:
         """Keeps no more of a topic that was deleted."""

@@ -90,6 +90,8 @@ def _about(group: GroupSnapshot) -> dict[str, Any]:
         "running": short.running,
         "topics": short.topics,
     }
+    if short.error is not None and short.error.id == "GROUP_STATE":
+        found["errors"].append({"topic": None, "condition": short.error.condition, "text": text_of(short.error)})
     written = {(each.topic, each.partition): each for each in group.positions()}
     for topic in found["topics"]:
         try:

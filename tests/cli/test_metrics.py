@@ -12,7 +12,7 @@ from handmade import Topic, batches, records
 from prometheus_client.parser import text_string_to_metric_families
 
 from sparklog import Log
-from sparklog.offsets import OffsetTable
+from sparklog.offsets import OffsetTable, rows
 from sparklog.store.local import LocalStore
 
 DAY_S = 86_400
@@ -115,6 +115,31 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_there(run, topic, table):
     assert found["partlog_unreadable group h PARTLOG_VERSION_CORRUPT"] == 1
     assert found["partlog_partition_end_offset t 0"] == 25
     assert found["partlog_group_partition_lag g t 0"] == 5
+
+
+def test_a_group_with_a_damaged_state_is_named_and_the_others_are_there(run, topic, table):
+    generation = table.begin("h", {"t": {0: 1}})
+    damaged = rows.note("h", generation, "begin", {"members": [{"id": 7}]})
+    assert table.generations.commit("h", table.generations.last("h") + 1, generation, [damaged])
+    found = parsed(run("metrics", topic.root, "--table", table.path))
+    assert found["partlog_unreadable group h PARTLOG_GROUP_STATE"] == 1
+    assert found["partlog_group_partition_lag g t 0"] == 5
+    listed = run("groups", "list", topic.root, "--table", table.path)
+    assert "PARTLOG_GROUP_STATE" in listed and " g " in listed.replace("\n", " ")
+    assert "PARTLOG_GROUP_STATE" in run("groups", "reset", topic.root, "h", "-t", table.path, "--to-latest", "--execute", status=3)
+
+
+def test_an_endpoint_forgets_topics_that_were_deleted(topic):
+    from sparklog.prometheus import Exporter
+
+    metrics = Exporter(topic.root)
+    for number in range(5):
+        brief = Topic(topic.root, f"brief-{number}")
+        brief.append(records(1))
+        assert f'end_offset{{partition="0",topic="brief-{number}"}} 1' in metrics.text().decode()
+        brief.delete()
+    metrics.text()
+    assert list(metrics._logs._logs) == ["t"]
 
 
 def test_names_of_groups_are_escaped(run, topic, table):

@@ -8,7 +8,7 @@ from ui.asking import got
 from ui.hostile_root import HOSTILE
 
 from sparklog import Consumer, Log
-from sparklog.offsets import OffsetTable
+from sparklog.offsets import OffsetTable, rows
 from sparklog.ui import application, groups
 
 
@@ -87,6 +87,15 @@ def test_members_that_share_a_group(root, tmp_path):
         assert {(row["owner"], row["waits_for"]) for row in found["rows"]} == {(member["id"], "")}
         assert found["running"]
     assert got(client, "group", group="g")["members"] == []
+
+
+def test_a_group_with_a_damaged_state_is_an_error_in_its_line_alone(client_with_groups, table):
+    generation = table.begin("damaged", {"t": {0: 1}})
+    damaged = rows.note("damaged", generation, "begin", {"members": [{"id": 7}]})
+    assert table.generations.commit("damaged", table.generations.last("damaged") + 1, generation, [damaged])
+    found = got(client_with_groups, "groups")["groups"]
+    errors = {each["group"]: [error["condition"] for error in each["errors"]] for each in found}
+    assert errors == {name: ["PARTLOG_GROUP_STATE"] if name == "damaged" else [] for name in table.groups()}
 
 
 def test_groups_that_it_does_not_come_to_in_time(client_with_groups, table, monkeypatch):
