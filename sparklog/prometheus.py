@@ -52,7 +52,10 @@ _GAUGES = {
     "partlog_group_partition_offset": (("group", *_PARTITION), "Committed position of a group."),
     "partlog_group_partition_lag": (("group", *_PARTITION), "Records that a group has not read; without a position, all records."),
     "partlog_group_unknown_partitions": (_GROUP, "Positions whose topic was deleted, or created again."),
-    "partlog_group_last_commit_timestamp_seconds": (_GROUP, "Time of the last commit of a group."),
+    "partlog_group_last_commit_timestamp_seconds": (
+        _GROUP,
+        "Time of the newest position of a group. A program that commits nothing repeats a position each minute.",
+    ),
     "partlog_group_running": (_GROUP, "1 if a consumer, a tracker or a member runs the group."),
     "partlog_unreadable": (("kind", "name", "condition"), "1 for each topic or group that cannot be read, with the error."),
 }

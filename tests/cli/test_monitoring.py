@@ -1,6 +1,5 @@
 """The alerts of the guide: silent while all is well, and each fires for what it means."""
 
-import os
 import re
 import subprocess
 import sys
@@ -10,8 +9,8 @@ from pathlib import Path
 import pytest
 from handmade import Record, Topic, batch
 
-from sparklog.offsets import OffsetTable
-from sparklog.prometheus import _GAUGES
+from sparklog.offsets import OffsetTable, Owner
+from sparklog.prometheus import _GAUGES, Exporter
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "guide" / "monitoring.md").read_text(encoding="utf-8")
@@ -32,6 +31,7 @@ def folder(tmp_path: Path) -> Path:
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sparklog "$@"\n')
     command.chmod(0o755)
+    (command.parent / "python3").symlink_to(sys.executable)
     return tmp_path
 
 
@@ -42,8 +42,9 @@ def write(topic: Topic, count: int, at_ms: int | None = None) -> None:
 
 def mailed(folder: Path, job: str) -> str:
     """The lines that cron would send."""
-    variables = dict(line.split("=") for line in CRONTAB.splitlines() if re.match("[A-Z]", line))
-    environment = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "HOME": str(folder), "PYTHONPATH": str(ROOT), **variables}
+    table = CRONTAB.replace("/srv/sparklog/venv", str(folder))
+    variables = dict(line.split("=") for line in table.splitlines() if re.match("[A-Z]", line))
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": str(ROOT), **variables}  # the PATH of cron
     ran = subprocess.run(["sh", "-c", job], cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
     return ran.stdout + ran.stderr
 
@@ -59,6 +60,28 @@ def test_a_group_is_behind_and_stands_still(folder):
     table.end("billing", table.begin("billing", {"clicks": {0: 0}}))
     assert mailed(folder, BEHIND) == "Group billing is behind: partition 0 of clicks (10,001)\n"
     assert "No program runs the group" in mailed(folder, STANDS_STILL)
+
+
+def test_a_sign_of_life_does_not_hide_that_a_group_stands_still(folder, monkeypatch):
+    """The rule asks for changes of one metric: a heartbeat leaves each of its lines, and a commit changes one."""
+    [metric] = re.findall(r"alert: GroupStandsStill\n +expr: .*changes\((\w+)\[", PAGE)
+    root = folder / "my-log"
+    table = OffsetTable(folder / "my-offsets", root)
+
+    def now() -> list[str]:
+        lines = Exporter(root, table.path).text().decode().splitlines()
+        return [line for line in lines if line.startswith(f"{metric}{{")]
+
+    monkeypatch.setattr("sparklog.offsets.owner._HEARTBEAT_S", 0)
+    owner, ids = Owner(table, "stuck"), {"orders": table.positions("billing")[0].topic_id}
+    owner.commit({"orders": {0: 5}}, ids)
+    before, written = now(), table.group("stuck").summary.committed_at
+    assert before
+    owner.beat()
+    assert table.group("stuck").summary.committed_at > written
+    assert now() == before
+    owner.commit({"orders": {0: 6}}, ids)
+    assert now() != before
 
 
 def test_a_look_shows_the_lines_of_the_page(folder):
