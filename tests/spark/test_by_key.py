@@ -350,6 +350,7 @@ DEFAULTS = {
         ("SELECT key, count(*) FROM a8 GROUP BY key", 0),
         ("SELECT DISTINCT key FROM bytes_a8", 0),
         ("SELECT key, row_number() OVER (PARTITION BY key ORDER BY offset) FROM f64", 0),
+        ("SELECT key, row_number() OVER (PARTITION BY key ORDER BY _routing_epoch DESC, offset DESC) FROM f64", 0),
         ("SELECT a.key, count(*) FROM a8 a FULL JOIN b8 b ON a.key = b.key GROUP BY a.key", 1),
         ("SELECT a.offset FROM a8 a LEFT ANTI JOIN b8 b ON a.key = b.key", 0),
         ("SELECT a.key, count(*) FROM a8 a JOIN b8 b ON a.key = b.key LEFT JOIN a8 c ON b.key = c.key GROUP BY a.key", 0),
