@@ -213,7 +213,7 @@ def _kafka_table() -> str:
             table += _row(_code(option.key), _USED_FOR[option.scopes[0]], _code(option.key), option.kafka)
     for ignored in declared().warned:
         side = "both" if ignored.key.startswith("kafka.") else "reading"
-        table += _row(_code(ignored.key), side, ignored.instead or "no effect", ignored.text)
+        table += _row(_code(ignored.key), side, f"no effect: give {ignored.instead}" if ignored.instead else "no effect", ignored.text)
     return table
 
 
