@@ -166,7 +166,7 @@ SAID = [
     ),
     ("SELECT * FROM {c}.t TIMESTAMP AS OF '{then}'", "OFFSETS_OUT_OF_RANGE", ["`TIMESTAMP AS OF 2", "without a version"]),
     ("INSERT INTO {c}.narrow SELECT * FROM {c}.wide", "PARTITION_OUT_OF_RANGE", ["partition 7 of topic narrow", "SELECT key, value, …"]),
-    ("INSERT OVERWRITE {c}.t (value) VALUES ('x')", "SAVE_MODE", ["for topic t under {root}", "mode overwrite and INSERT OVERWRITE", "TRUNCATE TABLE"]),
+    ("INSERT OVERWRITE {c}.t (value) VALUES ('x')", "SAVE_MODE", ["for topic t under {root}", "and INSERT OVERWRITE", "TRUNCATE TABLE"]),
     ("CREATE TABLE {c}.bad (x INT)", "COLUMN_UNKNOWN", ["that partlog can write: value, key, headers, partition, topic, timestamp, each"]),
     ("CREATE TABLE {c}.`a/b`", "STATEMENT_UNSUPPORTED", ["a name with a slash is that of a root", "{c}.`a/b`.orders"]),
     (
