@@ -63,7 +63,7 @@ public final class Administration {
    * @param when now, or by the driver of the next write, so that a lone writer is not refused. {@code never} takes a waiting re-route back,
    *     and the other arguments have no effect
    * @param dryRun whether to return only the outcome; both also in the methods below
-   * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE if the topic has as many already, FOREIGN_SEGMENTS, TOPIC_RECREATED, REROUTED,
+   * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE if the topic has more, FOREIGN_SEGMENTS, TOPIC_RECREATED, REROUTED,
    *     REROUTES_TOO_MANY; the errors of a commit
    */
   public Changed addPartitions(int partitions, RerouteTime when, boolean dryRun) {

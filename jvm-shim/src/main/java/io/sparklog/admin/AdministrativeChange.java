@@ -30,7 +30,7 @@ abstract class AdministrativeChange implements Change.Administrative {
     this.is = planned;
   }
 
-  /** Whether {@code newest}, of the same topic, already is as this change would make it. */
+  /** Whether {@code newest}, of the same topic, already has this change. */
   abstract boolean isIn(State newest);
 
   /** Whether a topic has a configuration already, and as many partitions at least. */

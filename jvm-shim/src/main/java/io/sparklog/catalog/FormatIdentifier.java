@@ -40,7 +40,7 @@ final class FormatIdentifier implements Identifier {
   }
 
   /**
-   * The settings of a file system among the options of the save that this thread has begun, if it is about {@code name}: If a save may
+   * The settings of a file system among the options of the save that this thread has begun, if it is about {@code name}. If a save may
    * create a topic, Spark hands on only the parts of the name. This identifier is looked up before that.
    */
   static Map<String, String> settingsOf(Identifier name) {

@@ -106,8 +106,8 @@ class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColum
   }
 
   /**
-   * The root, if the table names one. Otherwise Spark's catalog keeps the table at a place of its choice. Spark would delete a log there
-   * when the table is dropped or replaced.
+   * Refuses a table of Spark's catalog without a root: Spark would keep it at a place of its choice, and delete a log there when the table
+   * is dropped or replaced.
    *
    * @throws PartlogException ROOT_REQUIRED
    */
@@ -190,7 +190,7 @@ class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColum
     return write(info, Existence.ANY);
   }
 
-  /** @param asked the topic options that the write asks for */
+  /** @param asked whether the topics must exist */
   final PartlogWrite write(LogicalWriteInfo info, Existence asked) {
     return SparkErrors.run(() -> new PartlogWrite(requireRoot(info.options()), options(info.options(), Options.Side.WRITE), info, metrics,
         Clock.systemUTC(), new SecureRandom()).to(asked));

@@ -15,8 +15,8 @@ public interface Change {
   default void prepare() throws IOException {}
 
   /**
-   * A change that changes nothing more if it is made twice. If version files were deleted while its version was put, this change is asked
-   * again from the newest state, as a change with a query is. Any other change ends as unknown. FORMAT.md section 7.5.
+   * Making this change twice has the effect of making it once. If version files were deleted while its version was put, this change is
+   * asked again from the newest state, as a change with a query is. Any other change ends as unknown. FORMAT.md section 7.5.
    */
   interface Administrative extends Change {
     @Override

@@ -8,7 +8,7 @@ import java.io.Serializable;
  *
  * @param id of the query; {@code <query id>/<n>} for the n-th batch write within an epoch
  * @param epoch at least 0
- * @param input the hash of the records that the epoch read, 16 lower-case hex digits; null if it is not known
+ * @param input the hash of the offsets of the epoch, 16 lower-case hex digits; null if it is not known
  */
 public record Query(String id, long epoch, String input) implements Serializable {
   /** Whether this is another epoch under the same number. Not if either input is unknown. */

@@ -239,9 +239,9 @@ public final class TopicLog {
   }
 
   /**
-   * The version that applied the epoch of {@code query}, with any input; empty if it is not found. Reads the version files from the version
-   * of {@code state} down to the boundary. Stops at the found version, or at a version of an earlier epoch. These are at most a few hundred
-   * files, if writers clean up.
+   * The version that applied the epoch of {@code query}, also with another input; empty if it is not found. Reads the version files from
+   * the version of {@code state} down to the boundary. Stops at the found version, or at a version of an earlier epoch. These are at most a
+   * few hundred files, if writers clean up.
    *
    * @throws PartlogException VERSION_CORRUPT, FORMAT_TOO_NEW
    */

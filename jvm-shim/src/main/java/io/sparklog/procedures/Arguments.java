@@ -211,7 +211,7 @@ final class Arguments {
     return Options.ofTopic(config);
   }
 
-  /** Runs {@code body}. The layers below speak of options. The option that they refuse is this parameter. */
+  /** Runs {@code body}. An error about an option names this parameter. */
   <T> T asArgument(String parameter, Supplier<T> body) {
     try {
       return body.get();

@@ -45,7 +45,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
     this.random = random;
   }
 
-  /** @param asked the topic options that the write asks for */
+  /** @param asked whether the topics must exist */
   public PartlogWrite to(Existence asked) {
     existence = asked;
     return this;

@@ -18,8 +18,8 @@ public final class SinkMetrics {
 
   /**
    * The commits since the last call, so that a trigger without data reports 0 records. {@code version} is a JSON object with the version
-   * put in each topic, bytes count record batches, times are in ms; {@code mergedBytes} counts the segments that merging made, and {@code
-   * liveSegments} counts the segments of the written topics.
+   * put in each topic, bytes are bytes of record batches, times are in ms. {@code mergedBytes} are the bytes of the segments that merging
+   * made, and {@code liveSegments} counts the segments of the written topics.
    */
   public synchronized Map<String, String> take() {
     List<Committed> done = trigger;

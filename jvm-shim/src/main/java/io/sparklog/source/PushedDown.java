@@ -10,8 +10,8 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
 /**
  * The parts of a query that the source evaluates itself.
  *
- * <p>Tasks carry the predicates that Spark no longer evaluates. Together these may take {@link RecordFilter#BYTES_MAX}. From a longer list
- * of keys, offsets or times, the source makes a wider filter, and leaves the test to Spark.
+ * <p>Tasks carry the predicates that Spark no longer evaluates. Together these take at most {@link RecordFilter#BYTES_MAX}. From a longer
+ * list of keys, offsets or times, the source makes a wider filter, and leaves the test to Spark.
  *
  * @param filter met by all records that are asked for; if all predicates were taken over, by no others
  * @param offered the predicates that the filter was made of

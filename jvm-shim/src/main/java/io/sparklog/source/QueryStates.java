@@ -9,7 +9,7 @@ import java.util.Optional;
 
 /**
  * The topics under a root as one query sees them. All scans of a query share the state of a topic. So both sides of a self-join and every
- * subquery read the same offsets, with any commits during the query.
+ * subquery read the same offsets, although other writers commit meanwhile.
  */
 final class QueryStates {
   private record TopicOfRoot(ReadableTopics.Reference topics, String topic) {}

@@ -2,7 +2,7 @@ package io.sparklog.spec;
 
 import org.slf4j.LoggerFactory;
 
-/** Lines in the log of the process for an operator: faults that are not errors, and surprises. */
+/** Warnings for an operator in the log of the process: faults that are not errors, and surprises. */
 public final class Warnings {
   private Warnings() {}
 
@@ -18,7 +18,7 @@ public final class Warnings {
     }
   }
 
-  /** Like {@link #warn}, for facts that are not wrong. */
+  /** Logs at level INFO, like {@link #warn}. */
   public static void inform(Class<?> source, String text, Object... arguments) {
     try {
       LoggerFactory.getLogger(source).info(text, arguments);

@@ -11,8 +11,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Whether this process knows that puts are exclusive in a bucket of a server. It tries once, with any files under the root. A process that
- * finds the note of another one need not try. FORMAT.md appendix C.
+ * Whether this process knows that puts are exclusive in a bucket of a server. It tries once. The files under the root prove nothing. A
+ * process that finds the note of another one need not try. FORMAT.md appendix C.
  */
 final class ServerProbe {
   private static final String NOTE = "passed.json";

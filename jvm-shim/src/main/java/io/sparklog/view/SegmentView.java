@@ -124,7 +124,7 @@ final class SegmentView {
   }
 
   /**
-   * Makes the three files of a segment right, with any files at their names.
+   * Makes the three files of a segment right, also if other files have their names.
    *
    * @param compare whether they are probably right already, so that it is worth to look first
    * @return whether that changed anything; true if it did not look

@@ -39,7 +39,7 @@ public record Once(Query query, Rule rule, LongFunction<String> inputs) {
   /**
    * An epoch of a streaming query.
    *
-   * @param input the hash of the records that it reads, 16 lower-case hex digits; null if it is not known
+   * @param input the hash of the offsets of the epoch, 16 lower-case hex digits; null if it is not known
    */
   public static Once epoch(String queryId, long epoch, String input) {
     return of(new Query(queryId, epoch, input), Rule.EPOCH);
