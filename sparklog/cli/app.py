@@ -62,7 +62,7 @@ _INSTEAD = {
     "compact": "there is no compaction; `sparklog merge ROOT TOPIC` makes few segments of many, and loses no record",
     "compaction": "there is no compaction; `sparklog merge ROOT TOPIC` makes few segments of many, and loses no record",
     "optimize": "use `sparklog merge ROOT TOPIC`",
-    "truncate": "use `sparklog delete-records ROOT TOPIC --offsets 0:-1`",
+    "truncate": "use `sparklog delete-records ROOT TOPIC --offsets 0:-1,1:-1 --execute`, which names each partition",
     "check": "use `sparklog verify ROOT`",
     "fsck": "use `sparklog verify ROOT`",
     "prometheus": "use `sparklog metrics ROOT`",
@@ -93,7 +93,7 @@ class _Commands(_Family):
         if word in _INSTEAD and word not in self.commands:
             raise typer.BadParameter(f"{args[0]} is not known here: {_INSTEAD[word]}.", ctx)
         if args and word != args[0] and word in self.commands:
-            raise typer.BadParameter(f"{args[0]} is not known here: use `sparklog {word}`.", ctx)
+            raise typer.BadParameter(f"{args[0]} is not known here: use `sparklog {word} ROOT`.", ctx)
         return super().parse_args(ctx, args)
 
 

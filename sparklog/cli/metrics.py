@@ -38,6 +38,8 @@ def metrics(
       sparklog metrics my-log -t my-offsets --listen 9308
     """
     if listen is None:
+        for name in ["--public"] * public + ["--allow-host"] * bool(names):
+            raise typer.BadParameter("it needs --listen", param_hint=name)
         from sparklog.prometheus import Exporter
 
         sys.stdout.write(Exporter(root, table).text().decode())
