@@ -44,6 +44,7 @@ __all__ = [
     "txn_options",
 ]
 
+# Texts and pages show the public name. The price: `inspect.getsource` does not find these classes, and httpx's neither.
 for _name in {*__all__} & {*globals()}:  # the classes that are imported late do so themselves
     globals()[_name].__module__ = __name__
 

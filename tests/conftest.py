@@ -54,8 +54,8 @@ WITH_A_SPARK_OF_ITS_OWN = (
 class Lanes(LoadScopeScheduling):
     """One of two processes runs the tests that share a session, which takes both cores when it works, but seldom does.
 
-    Each other folder, and each of the files that start a Spark of their own, is for the process that has nothing else to do. So is each of
-    the tests of stores, but for those that share what takes long to start.
+    The free process takes the next other folder, or the next file that starts its own Spark. So it takes each of the tests of stores, but
+    for those that share what takes long to start.
     """
 
     def _split_scope(self, nodeid: str) -> str:

@@ -172,9 +172,7 @@ def reset(
     _all: Annotated[bool, typer.Option("--all-topics", help="All topics of the group; the default.", hidden=True)] = False,
     to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the log start offsets.")] = False,
     to_latest: Annotated[bool, typer.Option("--to-latest", help="To the end offsets.")] = False,
-    to_current: Annotated[
-        bool, typer.Option("--to-current", help="To the present offsets; to the log start offset if those have expired.")
-    ] = False,
+    to_current: Annotated[bool, typer.Option("--to-current", help="Keep the offsets; expired offsets go to the log start offset.")] = False,
     to_datetime: Annotated[
         str | None, typer.Option("--to-datetime", help="To the first records at or after this time.", show_default=False)
     ] = None,

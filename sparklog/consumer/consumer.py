@@ -46,7 +46,7 @@ Rebalanced = Callable[[Any, list[TopicPartition]], object]
 
 
 class Consumer:
-    """Reads topics on and on: first what is there, then each commit while it waits. Names and defaults are those of kafka-python.
+    """Reads the records of topics, and then waits for new records. Names and defaults are those of kafka-python.
 
     It needs neither a JVM nor Spark, and its memory does not grow with the number of records. It reads all partitions of its topics. To
     share them with other processes, give each the same `group_id` and `partition_assignment_strategy`; or `assign` partitions to each.
@@ -126,9 +126,11 @@ class Consumer:
             weight: The measure by which `sticky` evens out the members, the same for all: `count` of partitions (default), `lag`, or `rate`
                 in the last hour; the latter two in thousands of records. Partitions move if a member has more than 1.25 times the mean, at
                 most once a minute.
-            session_timeout_ms: Milliseconds without a heartbeat after which a member loses its partitions; default 45,000.
-            heartbeat_interval_ms: Milliseconds between heartbeats; default 5,000.
-            max_poll_interval_ms: Milliseconds without a call of `poll` after which a member loses its partitions; default 300,000.
+            session_timeout_ms: Milliseconds without a heartbeat after which a member loses its partitions, at least three times
+                `heartbeat_interval_ms`; default 45,000.
+            heartbeat_interval_ms: Milliseconds between heartbeats, 1 or more; default 5,000.
+            max_poll_interval_ms: Milliseconds without a call of `poll` after which a member loses its partitions, 1 or more; default
+                300,000.
             group_instance_id: The name of a static member. A consumer that joins under it takes the place of the one before.
             capacity: The number of members as which the assignor counts this one, 1 or more; default 1.
             client_rack: The rack of the member, for the assignor `range`.
@@ -165,9 +167,9 @@ class Consumer:
         if dual_table is not None and table is None:
             raise SparklogError("GROUP_REQUIRED", call="Consumer(dual_table=…)", missing="table")
         if group_instance_id is not None and group is None:
-            raise SparklogError("GROUP_REQUIRED", call="Consumer(group_instance_id=…)", missing="group")
+            raise SparklogError("GROUP_REQUIRED", call="Consumer(group_instance_id=…)", missing="group_id")
         if (group is None) != (table is None):
-            raise SparklogError("GROUP_REQUIRED", call="Consumer()", missing="group" if group is None else "table")
+            raise SparklogError("GROUP_REQUIRED", call="Consumer()", missing="group_id" if group is None else "table")
         self._max_poll_records = arguments.positive("max_poll_records", max_poll_records)
         self._fetch_bytes = arguments.positive("fetch_max_bytes", fetch_max_bytes)
         self._timeout_ms = arguments.duration("consumer_timeout_ms", consumer_timeout_ms)
@@ -187,7 +189,7 @@ class Consumer:
         member = None
         if assignor is not None:
             if opened is None or group is None:
-                raise SparklogError("GROUP_REQUIRED", call="Consumer(assignor=…)", missing="group")
+                raise SparklogError("GROUP_REQUIRED", call="Consumer(partition_assignment_strategy=…)", missing="group_id")
             times = (session_timeout_ms, heartbeat_interval_ms, max_poll_interval_ms)
             member = member_settings(assignor, weight, times, group_instance_id, capacity, rack)
         settings = Settings(
@@ -401,7 +403,9 @@ class Consumer:
             self.unsubscribe()
             return
         if self._membership is not None:
-            raise SparklogError("OPTION_CONFLICT", options="assignor and assign", reason="the assignor gives the partitions")
+            raise SparklogError(
+                "OPTION_CONFLICT", options="partition_assignment_strategy and assign", reason="the assignor gives the partitions"
+            )
         if self._core.subscribes:
             raise SparklogError("OPTION_CONFLICT", options="subscribe and assign", reason="call unsubscribe between them")
         self._shell.run(self._core.assign(list(map(partition_of, partitions))))
@@ -894,7 +898,7 @@ class Consumer:
     def _require_group(self, call: str) -> None:
         self._require_open(call)
         if not self._core.has_group:
-            raise SparklogError("GROUP_REQUIRED", call=call, missing="group")
+            raise SparklogError("GROUP_REQUIRED", call=call, missing="group_id")
 
     def _opened(self, table: str | os.PathLike[str] | OffsetTable, logs: TopicLogs) -> OffsetTable:
         from sparklog.offsets import OffsetTable

@@ -59,7 +59,7 @@ class DeltaOutput:
         """
         group = consumer._core.group
         if group is None:
-            raise SparklogError("GROUP_REQUIRED", call="DeltaOutput()", missing="group")
+            raise SparklogError("GROUP_REQUIRED", call="DeltaOutput()", missing="group_id")
         if consumer._core.commits_by_itself:
             reason = "positions follow the output; give the consumer enable_auto_commit=False"
             raise SparklogError("OPTION_CONFLICT", options="DeltaOutput and enable_auto_commit", reason=reason)

@@ -89,7 +89,7 @@ class Reading(Beliefs, ABC):
             share.position = first
 
     def _in_log(self, share: AssignedPartition) -> int:
-        """The position in place of a position that is not in the log."""
+        """The position to go on at, if the present position is not in the log."""
         assert share.position is not None
         topic, number = share.partition
         start, end, reset = self._start(share), self._end(share), self._settings.reset

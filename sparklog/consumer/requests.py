@@ -108,7 +108,7 @@ class Tell:
 
 @dataclass(slots=True)
 class LookAtGroup:
-    """A `View` of the group; None if nothing changed since the last view that had all shares to take."""
+    """A `View` of the group; None if the group did not change since the last complete view."""
 
 
 @dataclass(slots=True)

@@ -57,7 +57,7 @@ def of_topic(group: str, log: TopicLog, state: State, positions: Iterable[Positi
         offset = by_partition.get(partition)
         row = {"group": group, "topic": state.topic, "partition": partition, "offset": offset, "start": start, "end": end}
         if offset is not None:
-            # Expired records do not count as lag, in all three measures.
+            # No measure of lag counts expired records.
             first = max(offset, start)
             row |= {
                 "records": state.unread(partition, offset),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _TRIES = 10_000
-"""The retries of a commit. A conflict ends a commit at once, and many commits of members do not conflict."""
+"""The most retries of a commit. Only commits that do not conflict are tried again."""
 
 _COMPACTIONS = 4
 """Files are joined so often at most if other commits are first each time; the next upkeep tries again."""
@@ -129,7 +129,7 @@ class Lake:
     def append(self, rows: pa.Table, group: str, number: int | None, versions: Mapping[str, int], seen: int | None = None) -> int | None:
         """Adds rows in one commit, which has this number among the commits of the group; None if one has it already, or a greater one.
 
-        Without a number it is a commit of members alone: None if the newest number of the group is not the one `seen` just before. It has
+        A commit without a number is a member's. It is refused, with None, if the group's newest number is not `seen`. It has
         the version after the given version of each member: None if the member no longer has this version. Delta lets only one commit have a
         number or a version. Which one it was is read from the table, not from the error of a commit that failed. Returns the version of the
         table that the commit made.

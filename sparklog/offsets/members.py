@@ -118,8 +118,8 @@ class MemberSettings:
         if self.weight == "count":
             return rule
         if rule != "sticky":
-            reason = f"{rule} does not look at weights; take the assignor sticky, or leave weight out"
-            raise SparklogError("OPTION_CONFLICT", options="assignor and weight", reason=reason)
+            reason = f"{rule} does not look at weights; give sticky, or leave weight out"
+            raise SparklogError("OPTION_CONFLICT", options="partition_assignment_strategy and weight", reason=reason)
         return _WEIGHED[self.weight]
 
     def registered(self, id: str, topics: tuple[str, ...], pattern: str | None, root: str | None) -> Registered:
@@ -339,7 +339,7 @@ class GroupState:
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> GroupState | None:
-        """The state among the fields of a note; None without a value, such as in a group without members. ValueError if it is damaged."""
+        """The state among the fields of a note; None if the group has no members. ValueError if it is damaged."""
         if not said.get("members"):
             return None
         try:

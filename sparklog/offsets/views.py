@@ -45,7 +45,7 @@ class GroupMember:
 
 @dataclass(frozen=True)
 class GroupShare:
-    """A partition of a group: its owner, the member for which it is planned, and the reason why it waits; None if for nothing.
+    """A partition of a group: its owner, the member for which it is planned, and the reason why it waits; None if it does not wait.
 
     `weight` is its weight for the assignor, in thousands of records, by lag or rate; None if members do not look at these.
     """

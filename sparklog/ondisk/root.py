@@ -109,8 +109,8 @@ class Root:
     def names_of(self, topic: str) -> list[str]:
         """The names in the folder of a topic.
 
-        A listing may miss names that come or go meanwhile; even all names, if it takes so long that writers replace all of them. So a
-        listing without a version is made again.
+        A listing may miss names that come or go meanwhile. A slow listing can miss every name, if writers replace all files meanwhile. So
+        a listing without a version is made again.
         """
         names = self.names(topic_folder(topic))
         return names if _committed(names) else self.names(topic_folder(topic))

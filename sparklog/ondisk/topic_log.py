@@ -36,8 +36,8 @@ class _Kept(NamedTuple):
 class _Moved(Exception):
     """The files that were read need not belong together, as version files are deleted while others read.
 
-    It is an error only if the next attempt meets the same facts. Its listing had no later version. It began at the same checkpoint, or
-    without a checkpoint after it tried the same checkpoints and found the same of them gone. It ended at the same version.
+    It is an error only if the next attempt has no later version, begins at the same checkpoint, and ends at the same version. An attempt
+    without a checkpoint must have found the same checkpoints, and the same of them gone.
     """
 
     def __init__(self, start: State | None, version: int, error: SparklogError, tried: list[tuple[str, bool]] | None = None) -> None:

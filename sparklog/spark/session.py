@@ -59,8 +59,10 @@ def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str]
 
     Raises:
         CallError: SPARK_EXTRA if PySpark is not installed; CONNECTOR_MISSING or CONNECTOR_NOT_GIVEN if Spark was started without the
-            connector; DELTA_MISSING if it was started without Delta, and that is asked for; SESSION_SETTING.
-        UpgradeError: JAVA_NEEDED if Java is missing or too old; SPARK_VERSION if PySpark has another version.
+            connector; SESSION_SETTING. With `delta` also DELTA_EXTRA if the wheel of delta-spark is not installed; DELTA_JARS if the folder
+            does not have Delta's jar; DELTA_MISSING if Spark was started without Delta.
+        UpgradeError: JAVA_NEEDED if Java is missing or too old; SPARK_VERSION if PySpark has another version; DELTA_VERSION if jar and
+            wheel of Delta have different versions.
 
     Example:
         >>> spark = sparklog.session()
@@ -127,8 +129,9 @@ def configure(builder: SparkSession.Builder, *, delta: bool | str | os.PathLike[
         The builder.
 
     Raises:
-        CallError: SPARK_EXTRA if PySpark is not installed; CONNECTOR_MISSING if a session without the connector is running; DELTA_MISSING
-            or DELTA_JARS if the wheel, the jar or the extension of Delta is missing.
+        CallError: SPARK_EXTRA if PySpark is not installed; CONNECTOR_MISSING if a session without the connector is running; DELTA_EXTRA if
+            the wheel of delta-spark is not installed; DELTA_JARS if the folder does not have Delta's jar; DELTA_MISSING if a session
+            without Delta is running.
         UpgradeError: SPARK_VERSION if PySpark has another version; DELTA_VERSION if jar and wheel of Delta have different versions.
 
     Example:
@@ -193,7 +196,7 @@ def _is_in_force(spark: SparkSession, name: str, value: object) -> bool:
     from pyspark.errors import PySparkException
 
     asked = str(value).lower() if isinstance(value, bool) else str(value)
-    context = getattr(spark, "_sc", None)  # a session of Connect has no such list, and refuses settings itself
+    context = getattr(spark, "_sc", None)  # a session of Connect has no SparkContext, and refuses settings itself
     found = None if context is None else context.getConf().get(name)
     if context is None or found == asked:
         return True

@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
 
 def below(name: str) -> str:
-    """The name of a file or folder, checked. ValueError if it leads out of the root, or is not the only name of its place."""
+    """The name of a file or folder, checked. ValueError if it leads out of the root, or if the place has another, shorter name."""
     if not {"", ".", ".."}.isdisjoint(name.split("/")):
         raise ValueError(f"{name!r} is not the name of a file below a root")
     return name

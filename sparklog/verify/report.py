@@ -128,7 +128,7 @@ class Report(Displayed):
         return json.dumps(self.as_dict())
 
     def summary(self) -> str:
-        """One line: the finding."""
+        """One line: the number of findings of each severity."""
         if self.ok:
             return "nothing is wrong"
         counts = Counter(finding.severity for finding in self.findings)

@@ -64,7 +64,7 @@ class SegmentCheck:
         self._chunk_bytes = self._chunk_records = 0
         self._contents = Contents(expected.segment, expected.partitions, expected.partitioner, expected.table)
         self._stamps = [0, 0, 0]
-        """How many fields hold the relative offset, the absolute one, and a mixture. If both are equal, nothing of these."""
+        """How many fields hold the relative offset, the absolute one, and a mixture. A field whose two offsets are equal is not counted."""
         self._unstamped: int | None = None
         self._reached = expected.segment.base
         self._index = Indexes(expected.segment.base, INTERVAL_BYTES)

@@ -17,9 +17,11 @@ def back_up(root: Path, copy: Path, between: Callable[[], object] = lambda: None
     wait = f"[ $part = . ] || {{ touch {linked}; until [ -e {goes_on} ]; do sleep 0.05; done; }}"
     before, asks, after = here.partition('    ls "$from$part"')
     with subprocess.Popen(["bash", "-uo", "pipefail", "-c", f"{before}    {wait}\n{asks}{after}"]) as shell:
-        while not linked.exists():
-            assert shell.poll() is None
-            time.sleep(0.05)
-        between()
-        goes_on.touch()
+        try:
+            while not linked.exists():
+                assert shell.poll() is None
+                time.sleep(0.05)
+            between()
+        finally:
+            goes_on.touch()
     assert shell.returncode == 0
