@@ -102,7 +102,7 @@ BAD = [
         "has the value NULL: it must have a value. Call the procedure as topics(root).",
     ),
     ("topics", "root => '~/x'", "ARGUMENT_VALUE", "Argument `root` of the procedure topics has the value ~/x: only a shell makes"),
-    ("topics", "root => 's3://b/x'", "STORE_UNSUPPORTED", "the scheme s3"),
+    ("topics", "root => 's3://b/x'", "STORE_UNSUPPORTED", "S3 (s3a://…). Spark does not take s3://"),
     ("topics", "root => '{root}/none'", "ROOT_NOT_FOUND", "/none"),
     ("segments", "root => '{root}', topic => ''", "TOPIC_NAME_ILLEGAL", "it is empty"),
     ("segments", "root => '{root}', topic => 'a/b'", "TOPIC_NAME_ILLEGAL", "'a/b'"),
