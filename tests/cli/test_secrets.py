@@ -72,7 +72,7 @@ def test_no_command_shows_a_secret_of_a_name(run, topic, tmp_path, monkeypatch, 
     Path("t").write_text("{}")  # a command may read a file of this name
     words, command = COMMANDS[number]
     secret, more = ROOTS[number % len(ROOTS)], MORE.get(words, [])
-    if words == ("produce",):  # it names the root once it has read a line, which is before Spark starts
+    if words == ("produce",):  # it looks at the root once it has found PySpark, and names it in the error of a wrong line
         monkeypatch.setattr(producer, "require_pyspark", lambda: None)
         Path("lines").write_text("no JSON\n")
         more = ["lines", "--json"]
