@@ -255,7 +255,8 @@ def import_(
 ) -> None:
     """Move a group to the offsets of a file.
 
-    The group need not exist. `sparklog groups export` and Kafka's tools write such files. A dry run unless --execute is given.
+    The group need not exist. `sparklog groups export` and Kafka's tools write such files. If the records
+    at an offset have expired, the group moves to the log start offset. A dry run unless --execute is given.
 
     Example:
       sparklog groups import my-log billing billing.csv -t my-offsets --execute

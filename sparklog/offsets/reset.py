@@ -57,6 +57,14 @@ class Placing:
         wanted = {partition for each in only for partition in arguments.partitions(self._state, self._log.root, each, "topics")}
         return [move for move in moves if move.partition in wanted]
 
+    def loaded(self, offsets: Mapping[int, int]) -> list[Move]:
+        """The moves to offsets of a file, by partition. If the records at an offset have expired, the group moves to the log start offset.
+
+        CallError if an offset is not from 0 to the end offset.
+        """
+        state = self._state
+        return [self._within(*placed_in(state, self._log.root, *each, [0] * state.partitions)) for each in offsets.items()]
+
     def _moves(self, to: Target) -> list[Move]:
         state = self._state
         if isinstance(to, Mapping):
@@ -75,13 +83,15 @@ class Placing:
 
     def _shifted(self, position: Position, by: int) -> Move:
         require_same(self._log.root, position, self._state)
-        start, end = self._state.starts[position.partition], self._state.ends[position.partition]
-        wanted = position.offset + by
+        return self._within(position.partition, position.offset + by)
+
+    def _within(self, partition: int, wanted: int) -> Move:
+        start, end = self._state.starts[partition], self._state.ends[partition]
         if wanted < start:
-            return self._move(position.partition, start, f"{wanted} is before the first offset")
+            return self._move(partition, start, f"{wanted} is before the log start offset")
         if wanted > end:
-            return self._move(position.partition, end, f"{wanted} is after the end offset")
-        return self._move(position.partition, wanted)
+            return self._move(partition, end, f"{wanted} is after the end offset")
+        return self._move(partition, wanted)
 
     def _at(self, partition: int, millis: int) -> Move:
         offset = PartitionReader(self._log, self._state, partition).offset_at(millis)

@@ -549,6 +549,9 @@ class OffsetTable:
     def load(self, group: str, text: str, format: str = "json", *, dry_run: bool = False, force: bool = False) -> list[Move]:
         """Moves a group, which need not exist yet, to the offsets in a file of Kafka's tools.
 
+        If the records at an offset have expired, the group moves to the log start offset, and the `note` of the move has the offset of the
+        file. An offset beyond the end offset is refused.
+
         Args:
             group: The name of the group.
             text: The contents of the file.
@@ -559,7 +562,7 @@ class OffsetTable:
             force: Whether a group that runs is moved too; default False.
 
         Returns:
-            The moves: topic, partition, position before and after.
+            The moves: topic, partition, position before and after, and the note.
 
         Raises:
             CallError: As `reset`; OFFSETS_FILE if the text cannot be read. Nothing is moved then.
@@ -572,7 +575,7 @@ class OffsetTable:
         to = kafka_files.read(text, format, rows.require_group(group))
 
         def plan(found: Group) -> list[Move]:
-            return [move for topic in to for move in Placing(self.topics.log(topic), found).moves(to)]
+            return [move for topic, offsets in to.items() for move in Placing(self.topics.log(topic), found).loaded(offsets)]
 
         return self._move(group, "load", plan, dry_run=dry_run, force=force)
 

@@ -357,3 +357,17 @@ def test_a_group_is_exported_and_imported(run, topic, table, tmp_path):
         assert new not in table.groups()
         assert "moved" in run("groups", "import", topic.root, new, file, "--execute")
         assert table.export(new, "csv") == text
+
+
+@pytest.mark.parametrize("words", [[], ["--execute"]], ids=["dry", "execute"])
+@pytest.mark.parametrize("command", [["groups", "import"], ["reset", "--from-file"]], ids=["import", "reset"])
+def test_a_file_with_offsets_of_expired_records_is_imported_and_each_move_says_so(run, topic, table, tmp_path, command, words):
+    file = tmp_path / "g.csv"
+    file.write_text("t,0,5\nt,1,2\n")
+    topic.commit(starts=[7, 0])
+    given = [*command, topic.root, "new", file] if command[0] == "groups" else ["reset", topic.root, "new", "--from-file", file]
+    answer = json.loads(run(*given, *words, "--json"))
+    assert answer["executed"] == bool(words)
+    assert [(each["now"], each["note"]) for each in answer["moves"]] == [(7, "5 is before the log start offset"), (2, None)]
+    assert ("new" in table.groups()) == bool(words)
+    assert "5 is before the log start offset" in run(*given, *words, "--force")

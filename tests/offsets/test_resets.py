@@ -39,7 +39,7 @@ def group(table) -> int:
         ({"t": {0: 0, 1: 10}}, {0: 0, 1: 10}, None),
         (-1, {0: 4, 1: 1}, None),
         (8, {0: 13, 1: 10}, None),
-        (-9, {0: 0, 1: 0}, "before the first offset"),
+        (-9, {0: 0, 1: 0}, "before the log start offset"),
         (99, {0: 25, 1: 10}, "after the end offset"),
         (at(TIME + 1000), {0: 15, 1: 10}, None),
         (at(TIME + 1000).isoformat(), {0: 15, 1: 10}, None),
@@ -213,6 +213,21 @@ def test_a_group_goes_out_and_in(table, group, format):
     table.reset("new", "latest", dry_run=False)
     assert [each.was for each in table.load("new", text, format, dry_run=True)] == [25, 10]
     assert places(table, "new") == {("t", 0): 25, ("t", 1): 10}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_file_with_offsets_of_expired_records_moves_the_group_to_the_log_start_offset(table, topic, group, format):
+    text = table.export("g", format)
+    topic.commit(starts=[7, 0])
+    planned = table.load("new", text, format, dry_run=True)
+    assert [(each.partition, each.now, each.note) for each in planned] == [
+        (0, 7, "5 is before the log start offset"),
+        (1, 2, None),
+    ]
+    assert table.load("new", text, format) == planned
+    assert places(table, "new") == {("t", 0): 7, ("t", 1): 2}
+    with pytest.raises(sparklog.CallError, match="OFFSETS_OUT_OF_RANGE"):
+        table.reset("new", {"t": {0: 5}})
 
 
 def test_what_is_exported_is_what_kafkas_tools_take(table, group):
