@@ -103,18 +103,19 @@ public final class TopicWork {
   public MergeCounts merge(int batchBytes) {
     Merging merging = new Merging(committers);
     MergeCounts done = batchBytes > 0 ? merging.rebatch(batchBytes) : merging.all();
-    followAll(RetentionTerms.OF_THE_TOPIC);
+    followAll(done.replaced() > 0, RetentionTerms.OF_THE_TOPIC);
     return done;
   }
 
   /** Deletes the expired records of the topic of {@code state}, by {@code terms} for it. @return the deleted records */
   public List<Retention.Expired> expire(State state, RetentionTerms terms) {
     List<Retention.Expired> expired = Retention.expire(committers, state, terms);
-    followAll(terms);
+    followAll(!expired.isEmpty(), terms);
     return expired;
   }
 
-  private void followAll(RetentionTerms terms) {
-    new Upkeep(committers, identity(), 0, terms).owe().await();
+  private void followAll(boolean committed, RetentionTerms terms) {
+    Upkeep upkeep = new Upkeep(committers, identity(), 0, terms);
+    (committed ? upkeep.owe() : upkeep.oweDeletion()).await();
   }
 }

@@ -30,6 +30,8 @@ final class Upkeep implements UpkeepQueue.UpkeepRun {
   private final RetentionTerms terms;
   /** The versions to follow, in order. */
   private final List<Version> put = new ArrayList<>();
+  /** Whether a commit was made. Without one only files are deleted: on a full disk, the view would take the room again. */
+  private boolean followsCommit;
   private long mergeBytes;
   /** The run that does the work of this run: this run itself, or the run that took the work. */
   private Upkeep run = this;
@@ -72,6 +74,12 @@ final class Upkeep implements UpkeepQueue.UpkeepRun {
 
   /** As {@link #owe(Version)}, also if another process committed last: an operator's call may be many commits. */
   Upkeep owe() {
+    followsCommit = true;
+    return oweDeletion();
+  }
+
+  /** Hands the deletion of files to the topic's queue, after a call that committed nothing. Failures are logged only. */
+  Upkeep oweDeletion() {
     boolean held = Thread.interrupted();
     try {
       Step.COMMIT_DONE.reached();
@@ -109,6 +117,7 @@ final class Upkeep implements UpkeepQueue.UpkeepRun {
     }
     put.addAll(taken.put);
     merger = mergeBytes > 0 ? merger : taken;
+    followsCommit |= taken.followsCommit;
     mergeBytes += Math.min(taken.mergeBytes, Long.MAX_VALUE - mergeBytes);
     taken.run = this;
     return true;
@@ -122,7 +131,12 @@ final class Upkeep implements UpkeepQueue.UpkeepRun {
       put.sort(Comparator.comparingLong(Version::version));
       put.forEach(version -> ownVersion = version.version());
       state(); // A topic that cannot be read fails here, and is reported once.
-      follow(put);
+      if (followsCommit) {
+        follow(put);
+      } else {
+        deleteReplaced(put);
+        deleteVersions();
+      }
       after = Optional.of(state());
     } catch (Throwable e) { // As where it was handed over.
       warn("reading the topic", e);
@@ -143,7 +157,7 @@ final class Upkeep implements UpkeepQueue.UpkeepRun {
     boolean due = newest.isCheckpointDue(log.pace().checkpointVersions());
     boolean overdue = isWrite && Retention.isOverdue(newest, terms, committers.clock());
     publish(own, due);
-    part("deleting replaced data files", () -> new ReplacedFiles(log, state(), committers.clock()).deleteDue(own));
+    deleteReplaced(own);
     int followed = own.size();
     boolean[] written = {false};
     part("the checkpoint", () -> written[0] = due && cleaner.checkpoint(state(), txn));
@@ -159,8 +173,16 @@ final class Upkeep implements UpkeepQueue.UpkeepRun {
     if (own.size() > followed) {
       // Only versions that the view has not followed yet: with more it would be listed once more.
       publish(own.subList(followed, own.size()), false);
-      part("deleting replaced data files", () -> new ReplacedFiles(log, state(), committers.clock()).deleteDue(own));
+      deleteReplaced(own);
     }
+    deleteVersions();
+  }
+
+  private void deleteReplaced(List<Version> own) {
+    part("deleting replaced data files", () -> new ReplacedFiles(log, state(), committers.clock()).deleteDue(own));
+  }
+
+  private void deleteVersions() {
     part("deleting old version files", () -> cleaner.deleteVersions(state()));
   }
 

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.admin.Administration;
+import io.sparklog.admin.Vacuum;
 import io.sparklog.kit.Drivers;
 import io.sparklog.kit.Writes;
 import io.sparklog.log.Change;
@@ -16,6 +18,7 @@ import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -61,6 +64,32 @@ final class TopicWorkTest extends Drivers {
     expired.forEach(each -> assertEquals(each.start(), state().start(each.partition())));
     assertViewIsRight();
     assertEquals(List.of(), work().expire(state(), terms), "nothing is left that has expired");
+  }
+
+  /** On a full disk an operator deletes the view: a call that commits nothing must not fill the disk again. */
+  @Test
+  void aCallThatCommitsNothingDoesNotMakeTheView() throws IOException {
+    commit(3);
+    work().merge(0);
+    List<String> replaced = data();
+    nowMs += 3_600_000;
+    for (int p = 0; p < state().partitions(); p++) {
+      for (String name : files("t-" + p)) {
+        Files.delete(folder.resolve(name));
+      }
+    }
+    State before = state();
+    assertEquals(List.of(), work().expire(before, RetentionTerms.OF_THE_TOPIC));
+    assertTrue(data().size() < replaced.size(), "the files that wait are deleted");
+    assertEquals(0, work().merge(0).replaced());
+    new Vacuum(work()).run(Vacuum.OLDER_THAN, false);
+    new Administration(work()).deleteRecords(new TreeMap<>(Map.of(0, 0L)), new TreeMap<>(), false);
+    assertEquals(before.version(), state().version());
+    for (int p = 0; p < state().partitions(); p++) {
+      assertEquals(List.of(), files("t-" + p));
+    }
+    work().commit(newest -> Optional.of(new NextVersion(newest.get(), "alter").configure(Map.of("kafka.view", "all"))));
+    assertViewIsRight();
   }
 
   @Test
