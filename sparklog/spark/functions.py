@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sparklog import arguments
+from sparklog.errors import SparklogError
 from sparklog.router import partition_for, router
 from sparklog.spark.installed import require_pyspark
+from sparklog.spark.session import running_session
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -30,7 +32,8 @@ def murmur3_partition(column: Column | str, partitions: int) -> Column:
         A column of INT; null where the key is null.
 
     Raises:
-        CallError: SPARK_EXTRA if PySpark is not installed; OPTION_VALUE if no topic has that number of partitions.
+        CallError: SPARK_EXTRA if PySpark is not installed; SPARK_SESSION if no session runs; OPTION_VALUE if no topic has that number of
+            partitions.
 
     Example:
         >>> keys = sparklog.session().createDataFrame([("customer-1",)], "key STRING")
@@ -54,7 +57,8 @@ def murmur2_partition(column: Column | str, partitions: int) -> Column:
         A column of INT; null where the key is null.
 
     Raises:
-        CallError: SPARK_EXTRA if PySpark is not installed; OPTION_VALUE if no topic has that number of partitions.
+        CallError: SPARK_EXTRA if PySpark is not installed; SPARK_SESSION if no session runs; OPTION_VALUE if no topic has that number of
+            partitions.
 
     Example:
         >>> keys = sparklog.session().createDataFrame([("user-7",)], "key STRING")
@@ -66,13 +70,15 @@ def murmur2_partition(column: Column | str, partitions: int) -> Column:
 
 def _column_of(partitioner: str, column: Column | str, partitions: int) -> Column:
     require_pyspark()
-    from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 
     partitions = arguments.integer("partitions", partitions)
     router(partitions, partitioner)  # refuses a number of partitions that no topic has
+    spark = running_session()
+    if spark is None:
+        raise SparklogError("SPARK_SESSION", function=f"{partitioner}_partition")
     key = F.col(column) if isinstance(column, str) else column
-    if _has_catalog(SparkSession.active()):
+    if _has_catalog(spark):
         return F.call_function(f"partlog.{partitioner}_partition", key, F.lit(partitions))
     return _arrow_udf(partitions, partitioner)(key.cast("binary"))
 

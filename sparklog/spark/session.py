@@ -82,7 +82,7 @@ def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str]
         if not name.startswith("spark."):
             raise SparklogError("SESSION_SETTING", name=name)
         builder.config(name, cast(str, value))
-    earlier = _running_session()
+    earlier = running_session()
     try:
         with warnings.catch_warnings():
             # With a Connect server in this process, Spark sets static settings a second time, and warns that it cannot.
@@ -140,7 +140,7 @@ def configure(builder: SparkSession.Builder, *, delta: bool | str | os.PathLike[
     """
     _require_spark_version()
     options = _options_of(builder)
-    running = _running_session()
+    running = running_session()
     for name, value in SETTINGS.items():
         if name not in options and not _is_set(name, running, options):
             builder.config(name, value)
@@ -224,7 +224,7 @@ def _require_home() -> None:
         raise SparklogError("SPARK_HOME", home=home, version=_BUILT_FOR)
 
 
-def _running_session() -> SparkSession | None:
+def running_session() -> SparkSession | None:
     """The session that getOrCreate() would return, of any thread; None if its context was stopped."""
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession

@@ -95,6 +95,16 @@ def test_wrong_arguments(spark: SparkSession, fails: Callable[..., str]) -> None
         sparklog.murmur3_partition("key", 0)
 
 
+@pytest.mark.parametrize("name", ["murmur3_partition", "murmur2_partition"])
+def test_without_a_session_the_error_names_the_calls(name: str) -> None:
+    """In a program of its own, since this one has a session."""
+    program = f"import sparklog\nsparklog.{name}('customer-1', 2)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    said = ran.stderr.splitlines()[-1]
+    assert said.startswith(f"sparklog.CallError: [PARTLOG_SPARK_SESSION] {name}() makes a column"), ran.stderr
+    assert "Call sparklog.session() first" in said and "sparklog.partition_for()" in said
+
+
 def test_rows_lie_where_they_will_be_written(spark: SparkSession, table) -> None:  # type: ignore[no-untyped-def]
     """repartitionById with the function: one task a partition."""
     placed = table.where("key IS NOT NULL AND n < 50000").withColumn("partition", sparklog.murmur3_partition("key", 8))
