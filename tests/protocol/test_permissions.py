@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from logtool import TIMEOUT_S, LogTool
 from verifying import faults
 
 from sparklog import Consumer, Log, SparklogError
+from sparklog.errors import declared
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="only root runs programs as other users")]
 
@@ -35,7 +37,8 @@ class User:
 
     @contextmanager
     def acting(self, umask: int = 0o022) -> Iterator[None]:
-        """This process is one of the user. It has imported all modules before, since the user may not read them."""
+        """This process is one of the user. It has imported all modules and read all errors before, since the user may not read them."""
+        declared()
         before = os.geteuid(), os.getegid(), os.getgroups(), os.umask(umask)
         os.setgroups(self.groups)
         os.setegid(self.number)
@@ -50,6 +53,19 @@ class User:
 
 
 ONE, OTHER, STRANGER = User(4001, (WRITERS,)), User(4002, (WRITERS,)), User(4003)
+
+
+@pytest.fixture(scope="module")
+def java_classpath(java_classpath: str) -> Iterator[str]:
+    """A copy of the classes that every user may read, wherever this checkout is."""
+    with tempfile.TemporaryDirectory(prefix="classes-") as name:
+        Path(name).chmod(0o755)
+        copies = []
+        for number, given in enumerate(map(Path, java_classpath.split(os.pathsep))):
+            copy = Path(name, str(number), given.name)
+            copy.parent.mkdir()
+            copies.append(str(shutil.copytree(given, copy) if given.is_dir() else shutil.copy(given, copy)))
+        yield os.pathsep.join(copies)
 
 
 @pytest.fixture
