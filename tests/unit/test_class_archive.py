@@ -17,7 +17,7 @@ SETTING = "spark.driver.defaultJavaOptions"
 @pytest.fixture(autouse=True)
 def jar(tmp_path, monkeypatch):
     """A Java, a Spark and a connector of the test's own, and an environment without settings of them."""
-    monkeypatch.setattr(module, "_running_session", lambda: None)
+    monkeypatch.setattr(module, "running_session", lambda: None)
     for name in ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARKLOG_CLASS_ARCHIVE", "JAVA_TOOL_OPTIONS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYSPARK_PYTHON", "python")

@@ -20,7 +20,7 @@ SETTINGS = {
 @pytest.fixture(autouse=True)
 def jar(tmp_path, monkeypatch):
     """The jar exists, no session is running, the environment has no settings of Spark, and the defaults are empty."""
-    monkeypatch.setattr(module, "_running_session", lambda: None)
+    monkeypatch.setattr(module, "running_session", lambda: None)
     for name in ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_HOME"):
         monkeypatch.delenv(name, raising=False)
     # Set here first, so that monkeypatch undoes what configure() sets.
