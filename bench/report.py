@@ -143,7 +143,7 @@ OF_STORES = """
 ## HDFS and S3
 
 Made by `make bench-stores`. The servers are processes of the same machine, HDFS with one DataNode and versitygw for S3: the
-figures are of the work that clients and servers do, and there is no way between them. CPU seconds are Spark's alone.
+figures are of the work that clients and servers do, and no network lies between them. CPU seconds are Spark's alone.
 
 * Parquet is in the same store, and written by Spark's default committer. It renames each file, which in S3 is a copy.
 * A scan of values reads one column of Parquet, and all bytes of partlog's batches.

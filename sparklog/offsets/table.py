@@ -555,7 +555,7 @@ class OffsetTable:
         Args:
             group: The name of the group.
             text: The contents of the file.
-            format: `json`, as kafka-delete-records.sh takes it: `{"partitions": [{"topic": …, "partition": …, "offset": …}, …], "version":
+            format: `json`, the form of kafka-delete-records.sh: `{"partitions": [{"topic": "t", "partition": 0, "offset": 5}], "version":
                 1}`; or `csv`: lines `topic,partition,offset`, or `group,topic,partition,offset`, where only lines of this group count.
                 Default `json`.
             dry_run: Whether nothing is moved; default False.

@@ -43,7 +43,8 @@ class Consumer:
         table: Any = SimpleNamespace(path="table", root="root", generations=world.table, topics=Topics(world))
 
         self.member = Membership.__new__(Membership)
-        heartbeater, standing.Heartbeater = standing.Heartbeater, lambda *given: Heartbeater(world, given[3])  # type: ignore[assignment,misc]
+        heartbeater = standing.Heartbeater
+        standing.Heartbeater = lambda *given: Heartbeater(world, given[3])  # type: ignore[assignment,misc]
         try:
             timed = MemberSettings(world.assignor, session_s=SESSION, heartbeat_s=HEARTBEAT)
             self.member.__init__(table, "g", timed, self.core.beginning, lambda: world.now)  # type: ignore[misc]

@@ -39,7 +39,7 @@ public final class Answer {
   /**
    * Adds a row.
    *
-   * @param values of the columns after the first, boxed as they are declared. A timestamp is a Long: milliseconds since 1970-01-01 UTC, −1
+   * @param values of the columns after the first, boxed as they are declared. A timestamp is a Long: milliseconds since 1970-01-01 UTC, -1
    *     without a time
    */
   void add(String topic, Object... values) {

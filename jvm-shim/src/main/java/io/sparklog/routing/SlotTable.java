@@ -104,7 +104,7 @@ public final class SlotTable implements Serializable {
   }
 
   /**
-   * The hash without its sign, modulo the number of slots. For 32 bits that is the whole part of slots · f, where f is the fraction of hash
+   * The hash without its sign, modulo the number of slots. For 32 bits that is the whole part of slots * f, where f is the fraction of hash
    * / slots in 64 bits. Two multiplications take less time than a division.
    */
   int slot(int hash) {

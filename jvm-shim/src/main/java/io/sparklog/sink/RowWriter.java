@@ -104,7 +104,7 @@ final class RowWriter implements DataWriter<InternalRow> {
     return Math.floorDiv(row.getLong(columns.timestamp()), 1000L);
   }
 
-  /** The length of a STRING or BINARY field; −1 if it is null or the column does not exist. An UnsafeRow keeps both as (offset, length). */
+  /** The length of a STRING or BINARY field; -1 if the field is null or missing. An UnsafeRow keeps both as (offset, length). */
   private static int length(UnsafeRow row, int column) {
     return column < 0 || row.isNullAt(column) ? -1 : (int) row.getLong(column);
   }
