@@ -52,10 +52,10 @@ WITH_A_SPARK_OF_ITS_OWN = (
 
 
 class Lanes(LoadScopeScheduling):
-    """One of two processes runs the tests that share a session, which takes both cores when it works, but seldom does.
+    """One of two processes runs the tests that share a session, which takes both cores when it works, but seldom does; the other the rest.
 
-    The free process takes the next other folder, or the next file that starts its own Spark. So it takes each of the tests of stores, but
-    for those that share what takes long to start.
+    The environment of the session is not for the JVMs of the other folders, so no process runs both. The free process takes the next file
+    that starts its own Spark. So it takes each of the tests of stores, but for those that share what takes long to start.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -64,7 +64,7 @@ class Lanes(LoadScopeScheduling):
         if nodeid.startswith("tests/stores/"):
             shared = (lane for lane in ("cluster", "sessions") for name in OF_STORES[lane] if f"/test_{name}.py::" in nodeid)
             return next(shared, nodeid.partition("::")[0])
-        return nodeid.partition("::")[0].rpartition("/")[0]
+        return "spark" if nodeid.startswith("tests/spark/") else "log"
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
