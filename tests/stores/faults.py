@@ -78,6 +78,9 @@ class Request:
     """The status that the server answered; None while it has answered none."""
     sent: int = 0
     """The bytes of the answer's body."""
+    began: float = 0.0
+    ended: float = float("inf")
+    """By `time.monotonic`: when the request came, and when its answer went to the client or the connection ended; infinite until then."""
 
     @property
     def span(self) -> tuple[int, int] | None:
@@ -89,6 +92,13 @@ class Request:
             first = int(of_webhdfs.get("offset", 0))
             return first, first + int(of_webhdfs["length"])
         return None
+
+    @property
+    def kind(self) -> str:
+        """The method, with a name of its own for each kind of request that S3 lists in its prices."""
+        if self.method == "GET" and ("list-type=" in self.query or "uploads" in self.query):
+            return "LIST"
+        return "COPY" if self.method == "PUT" and "x-amz-copy-source" in self.headers else self.method
 
     @property
     def is_conditional(self) -> bool:
@@ -115,6 +125,27 @@ class _Chance:
     draw: random.Random
 
 
+def most_at_once(requests: Sequence[Request]) -> int:
+    """How many of the requests the proxy had at one moment, at most."""
+    most = now = 0
+    for _, step in sorted([(each.began, 1) for each in requests] + [(each.ended, -1) for each in requests]):
+        now += step
+        most = max(most, now)
+    return most
+
+
+def rounds(requests: Sequence[Request]) -> int:
+    """How many of the requests came one after another, at most: each came after the answer to the one before it.
+
+    A client needs at least so many times the time of one request.
+    """
+    number, ended = 0, float("-inf")
+    for each in sorted(requests, key=lambda request: request.ended):
+        if each.began >= ended:
+            number, ended = number + 1, each.ended
+    return number
+
+
 class FaultProxy:
     """Listens at `endpoint`, and sends what it gets on to the target, "127.0.0.1:port" or "http://127.0.0.1:port".
 
@@ -124,12 +155,15 @@ class FaultProxy:
 
     `before` is called with each request before the server has it, in a thread of that request: a test can act there while the client waits,
     and give the request a fault.
+
+    With `delay_s`, the server gets each request so many seconds later. With `bytes_per_s`, the bodies of each connection go no faster.
     """
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, *, delay_s: float = 0.0, bytes_per_s: float = float("inf")) -> None:
         self.requests: list[Request] = []
         self.before: Callable[[Request], None] = lambda _: None
         self.target = target.rpartition("/")[2]
+        self.delay_s, self.bytes_per_s = delay_s, bytes_per_s
         self._lock = threading.Lock()
         self._rules: list[_Rule] = []
         self._chance: _Chance | None = None
@@ -193,7 +227,7 @@ class FaultProxy:
                 rule.times -= 1
             elif self._chance and re.fullmatch(self._chance.method, method) and self._chance.draw.random() < self._chance.rate:
                 fault = self._chance.draw.choice(self._chance.faults)
-            request = Request(method, key, query, headers, fault, body[:BEGINS_BYTES])
+            request = Request(method, key, query, headers, fault, body[:BEGINS_BYTES], began=time.monotonic())
             self.requests.append(request)
             return request
 
@@ -263,8 +297,10 @@ class _Handler(BaseHTTPRequestHandler):
         target, path = through.groups() if through else (self.server.proxy.target, self.path)
         url = urlsplit(path)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        request = self.server.proxy.came(self.command, unquote(url.path)[1:], url.query, headers, body)
-        self.server.proxy.before(request)
+        proxy = self.server.proxy
+        request = proxy.came(self.command, unquote(url.path)[1:], url.query, headers, body)
+        proxy.before(request)
+        time.sleep(proxy.delay_s + len(body) / proxy.bytes_per_s)
         fault = request.fault or Fault("delay", seconds=0)
         if fault.kind in ("cut", "late"):
             self._cut()
@@ -277,8 +313,11 @@ class _Handler(BaseHTTPRequestHandler):
         if fault.kind in ("answer", "belie"):
             answer = _Answer.of(fault.status)
         if answer is None or fault.kind in ("late", "lose"):
+            request.ended = time.monotonic()
             return self._cut()
         request.told, request.sent = answer.status, len(answer.body)
+        time.sleep(len(answer.body) / proxy.bytes_per_s)
+        request.ended = time.monotonic()
         return self._reply(answer, torn=fault.kind == "tear")
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve

@@ -1,14 +1,16 @@
 """The fault proxy lets requests go wrong as it says, in front of a real S3 server."""
 
 import json
+import threading
 import time
 import urllib.request
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 
 import pytest
-from stores.faults import KINDS, Fault, FaultProxy
+from stores.faults import KINDS, Fault, FaultProxy, Request, most_at_once, rounds
 from stores.hdfs import Hdfs
 from stores.s3 import S3
 
@@ -101,6 +103,49 @@ def test_requests_are_counted(s3: S3, proxy: FaultProxy):
     assert asked == Counter(HEAD=1, GET=1)
     assert proxy.requests[-1].headers["range"] == "bytes=1-2"
     assert proxy.count() == Counter(PUT=1, HEAD=1, GET=1)
+
+
+def test_requests_at_once_and_in_a_row_are_told_apart(s3: S3, proxy: FaultProxy):
+    assert (most_at_once([]), rounds([])) == (0, 0)
+    for number in range(3):
+        put(s3, proxy, f"rounds/{number}")
+    assert (most_at_once(proxy.requests), rounds(proxy.requests)) == (1, 3)
+    together = threading.Barrier(4)
+
+    def meet(_: Request) -> None:
+        together.wait(60)
+
+    proxy.before = meet
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda number: put(s3, proxy, f"rounds/together/{number}"), range(4))) == [200] * 4
+    assert (most_at_once(proxy.requests), rounds(proxy.requests)) == (4, 4)
+    proxy.inject("cut")
+    proxy.before = lambda _: None
+    assert put(s3, proxy, "rounds/cut") is None
+    assert (most_at_once(proxy.requests), rounds(proxy.requests)) == (4, 5)
+
+
+def test_requests_have_the_kinds_of_the_prices_of_s3(s3: S3, proxy: FaultProxy):
+    assert put(s3, proxy, "kinds/b") == 200
+    proxy.clear()
+    s3.ask("GET", "", endpoint=proxy.endpoint, query={"list-type": "2", "prefix": "kinds/"})
+    s3.ask("GET", "kinds/b", endpoint=proxy.endpoint)
+    s3.ask("PUT", "kinds/c", b"", {"x-amz-copy-source": f"{s3.bucket}/kinds/b"}, endpoint=proxy.endpoint)
+    put(s3, proxy, "kinds/d")
+    assert [request.kind for request in proxy.requests] == ["LIST", "GET", "COPY", "PUT"]
+
+
+def test_a_store_is_as_far_as_it_is_told(s3: S3):
+    with FaultProxy(s3.endpoint, delay_s=0.2, bytes_per_s=1_000_000) as proxy:
+        begun = time.monotonic()
+        assert put(s3, proxy, "far/small") == 200
+        assert time.monotonic() - begun >= 0.2
+        begun = time.monotonic()
+        assert s3.ask("PUT", "far/large", bytes(500_000), endpoint=proxy.endpoint)[0] == 200
+        assert time.monotonic() - begun >= 0.7
+        begun = time.monotonic()
+        assert s3.ask("GET", "far/large", endpoint=proxy.endpoint) == (200, bytes(500_000))
+        assert time.monotonic() - begun >= 0.7
 
 
 def test_a_seed_decides_which_requests_go_wrong(s3: S3, proxy: FaultProxy):
