@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
 from sparklog.store.remote import ReadAhead, RemoteFile, RemoteStore, required_name
+from sparklog.store.requests import AT_ONCE
 from sparklog.store.store import Absent, Damaged, Entry, File, below
 
 PORT = 9870
@@ -55,18 +56,21 @@ class HdfsStore(RemoteStore):
     `addresses` are the addresses of WebHDFS at its NameNodes, such as http://host:9870; the store finds the active NameNode.
     """
 
-    def __init__(self, authority: str, folder: str, addresses: Sequence[str], user: str) -> None:
+    def __init__(self, authority: str, folder: str, addresses: Sequence[str], user: str, max_requests: int = AT_ONCE) -> None:
         self._authority = authority
         self._folder = folder.rstrip("/")
         self._addresses = list(addresses)
         self._user = user
+        self.place = f"hdfs://{authority}"
+        self.max_requests = max_requests
         self._left: dict[str, float] = {}
         """The DataNodes that did not answer a request, each with the time until which it is asked last."""
-        self.root = f"hdfs://{authority}{self._folder}"
+        self.root = f"{self.place}{self._folder}"
 
     def above(self) -> HdfsStore | None:
         """The store of the folder above; None at the top."""
-        return HdfsStore(self._authority, self._folder.rpartition("/")[0], self._addresses, self._user) if self._folder else None
+        folder = self._folder.rpartition("/")[0]
+        return HdfsStore(self._authority, folder, self._addresses, self._user, self.max_requests) if self._folder else None
 
     def look(self, name: str) -> Entry | None:
         """By one request."""

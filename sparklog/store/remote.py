@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import TypeVar
 
+from sparklog.store.requests import AT_ONCE, requests_of
 from sparklog.store.store import Absent, Damaged, File, Store
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 _FIRST_BYTES = 1 << 18
 _MOST_BYTES = 1 << 23
@@ -21,6 +26,15 @@ class RemoteFile(File):
 
 class RemoteStore(Store):
     """A store without links. An open file is looked up again at each read."""
+
+    place: str
+    """The bucket or the NameNode: stores with equal places share the threads of their requests."""
+    max_requests: int = AT_ONCE
+    """How many requests a process has under way at the place."""
+
+    def at_once(self, ask: Callable[[A], B], each: Iterable[A]) -> Iterator[B]:
+        """Up to `max_requests` calls at once."""
+        return requests_of(self.place, self.max_requests).in_order(ask, each)
 
     @abstractmethod
     def opened(self, name: str) -> RemoteFile:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sparklog.errors import SparklogError
 from sparklog.store.remote import ReadAhead, RemoteFile, RemoteStore, required_name
+from sparklog.store.requests import AT_ONCE
 from sparklog.store.store import Absent, Damaged, Entry, File, below
 
 if TYPE_CHECKING:
@@ -32,16 +33,20 @@ class S3Store(RemoteStore):
     something is looked at.
     """
 
-    def __init__(self, bucket: str, prefix: str, settings: str = "", filesystem: fs.FileSystem | None = None) -> None:
+    def __init__(
+        self, bucket: str, prefix: str, settings: str = "", filesystem: fs.FileSystem | None = None, max_requests: int = AT_ONCE
+    ) -> None:
         self._bucket = bucket
         self._prefix = prefix
         self._settings = settings
         self._given = filesystem
         self._base = f"{bucket}/{prefix}".rstrip("/")
         self.root = f"s3a://{self._base}"
+        self.place = f"s3a://{bucket}"
+        self.max_requests = max_requests
 
     def __reduce__(self) -> tuple[type[S3Store], tuple[Any, ...]]:
-        return S3Store, (self._bucket, self._prefix, self._settings, self._given)
+        return S3Store, (self._bucket, self._prefix, self._settings, self._given, self.max_requests)
 
     @functools.cached_property
     def filesystem(self) -> fs.FileSystem:
@@ -75,7 +80,7 @@ class S3Store(RemoteStore):
     def above(self) -> S3Store | None:
         """The store of the prefix above; None if this one has the whole bucket."""
         prefix = self._prefix.rpartition("/")[0]
-        return S3Store(self._bucket, prefix, self._settings, self._given) if self._prefix else None
+        return S3Store(self._bucket, prefix, self._settings, self._given, self.max_requests) if self._prefix else None
 
     def look(self, name: str) -> Entry | None:
         """By one request if it is a file, by two if not."""

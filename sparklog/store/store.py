@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Literal, NamedTuple, TypeVar
 
+A = TypeVar("A")
+B = TypeVar("B")
 F = TypeVar("F", bound="File")
 
 
@@ -101,6 +103,14 @@ class Store(ABC):
         """The settings with which deltalake reaches a table at a URL as this store is reached; empty if it is of another kind."""
         del table
         return {}
+
+    def at_once(self, ask: Callable[[A], B], each: Iterable[A]) -> Iterator[B]:
+        """`ask` of each, in the order of `each`; an exception is raised in its turn. A store over a network makes several calls at once.
+
+        There, other threads make the calls, some of them before the caller asks for their answers. On a disk, each call is made when the
+        caller asks for its answer.
+        """
+        return map(ask, each)
 
     @abstractmethod
     def above(self) -> Store | None:

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING
 
 from sparklog.errors import SparklogError
 from sparklog.store.local import LocalStore
+from sparklog.store.requests import AT_ONCE, AT_ONCE_MAX
 from sparklog.store.store import Store
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
+_AT_ONCE = "max_requests"
 _URI = re.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", re.DOTALL)
 
 
 def open_store(root: str, filesystem: FileSystem | None = None) -> Store:
     """The store of a root, which need not be there.
 
-    The root is a path, `file:` and a path, or a URL: `s3a://bucket/prefix`, `s3://bucket/prefix` or `hdfs://host:port/path`.
+    The root is a path, `file:` and a path, or a URL: `s3a://bucket/prefix`, `s3://bucket/prefix` or `hdfs://host:port/path`. In a URL,
+    settings of the store may follow a `?`; each store has `max_requests`, the number of requests at once.
     `filesystem` is a FileSystem of pyarrow, through which a bucket is read. CallError as `local`.
     """
     uri = _URI.fullmatch(root)
@@ -38,7 +41,7 @@ def open_store(root: str, filesystem: FileSystem | None = None) -> Store:
 def _hdfs(root: str, authority: str, rest: str) -> Store:
     if not re.fullmatch("[a-zA-Z0-9._-]+(:[0-9]{1,5})?", authority):
         raise _invalid_path(root, "after hdfs:// there must be the host of a NameNode, and its port, or the name of a service")
-    path, _, settings = rest.partition("?")
+    path, settings, at_once = _settings(root, rest)
     from sparklog.store import hdfs
 
     try:
@@ -47,7 +50,18 @@ def _hdfs(root: str, authority: str, rest: str) -> Store:
         raise _invalid_path(root, str(error)) from None
     except OSError as error:
         raise SparklogError("IO", file=root, cause=error) from None
-    return hdfs.HdfsStore(authority, _normal(root, path), addresses, hdfs.user())
+    return hdfs.HdfsStore(authority, _normal(root, path), addresses, hdfs.user(), at_once)
+
+
+def _settings(root: str, rest: str) -> tuple[str, str, int]:
+    """The path of a URL; the settings after it, without `max_requests`; and `max_requests`. CallError OPTION_VALUE."""
+    path, _, settings = rest.partition("?")
+    pairs = [pair for pair in settings.split("&") if pair]
+    given = [pair.partition("=")[2] for pair in pairs if pair.partition("=")[0] == _AT_ONCE]
+    if wrong := [each for each in given if not re.fullmatch("[1-9][0-9]{0,3}", each) or int(each) > AT_ONCE_MAX]:
+        reason = f"the number of requests at once must be from 1 to {AT_ONCE_MAX}"
+        raise SparklogError("OPTION_VALUE", option=_AT_ONCE, value=wrong[0], reason=reason)
+    return path, "&".join(pair for pair in pairs if pair.partition("=")[0] != _AT_ONCE), int(given[-1]) if given else AT_ONCE
 
 
 def _normal(root: str, path: str) -> str:
@@ -64,7 +78,7 @@ def _bucket(root: str, bucket: str, rest: str, filesystem: FileSystem | None) ->
         raise _invalid_path("s3a://…", f"{reason}: the environment (AWS_…), or `filesystem`")
     if not bucket or not re.fullmatch("[a-zA-Z0-9._-]+", bucket):
         raise _invalid_path(root, "after s3a:// there must be the name of a bucket")
-    path, _, settings = rest.partition("?")
+    path, settings, at_once = _settings(root, rest)
     from pyarrow.fs import FileSystem
 
     from sparklog.store.s3 import S3Store
@@ -72,7 +86,7 @@ def _bucket(root: str, bucket: str, rest: str, filesystem: FileSystem | None) ->
     if not isinstance(filesystem, FileSystem | None):
         # Not its text: it may be a dict of settings.
         raise TypeError(f"`filesystem` is of type {type(filesystem).__name__}; it must be a pyarrow.fs.FileSystem")
-    return S3Store(bucket, _normal(root, path).lstrip("/"), settings, filesystem)
+    return S3Store(bucket, _normal(root, path).lstrip("/"), settings, filesystem, at_once)
 
 
 def local(root: str) -> str:

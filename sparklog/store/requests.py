@@ -1,0 +1,137 @@
+"""Requests to a store over a network that are under way at the same time."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from itertools import islice
+from typing import Any, TypeVar
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+AT_ONCE = 16
+"""How many requests a process has under way at a store, unless the setting `max_requests` has another number."""
+AT_ONCE_MAX = 1_000
+_IDLE_S = 5.0
+"""A thread without work ends after this time."""
+_END_S = 1.0
+"""The end of the process waits this long for requests that are under way: a thread that is stopped within a library may abort it."""
+
+
+class Requests:
+    """The threads that ask one store: `most - 1`, since the thread that waits for the answers asks too.
+
+    Threads start when they are needed, and do not keep the process from ending. A forked process starts its own threads.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.forget()
+
+    def forget(self) -> None:
+        """Begins without threads. A fork copies no thread, and may copy a lock that a thread holds."""
+        self._change = threading.Condition()
+        self._waiting: deque[tuple[Future[Any], Callable[[Any], Any], Any]] = deque()
+        self._threads = self._idle = 0
+
+    def in_order(self, ask: Callable[[A], B], each: Iterable[A]) -> Iterator[B]:
+        """`ask` of each, in the order of `each`. Up to `most` calls are made at once, and up to `most` answers wait for the caller.
+
+        An exception of a call is raised in its turn, and ends the iteration. Calls that did not begin until then are not made.
+        A call may itself use these threads: if no thread has begun a call, the thread that waits for its answer makes the call.
+        """
+        arguments, process = iter(each), os.getpid()
+        begun: deque[tuple[A, Future[B]]] = deque()
+
+        def begin(count: int) -> None:
+            begun.extend((argument, self._begin(ask, argument)) for argument in islice(arguments, count))
+
+        def is_mine(future: Future[B]) -> bool:
+            return os.getpid() != process or future.cancel()
+
+        try:
+            for first in arguments:
+                begin(self.most - 1)
+                yield ask(first)
+                while begun:
+                    argument, future = begun.popleft()
+                    begin(1)
+                    yield ask(argument) if is_mine(future) else future.result()
+        finally:
+            for _, future in begun:
+                is_mine(future)
+
+    def _begin(self, ask: Callable[[A], B], argument: A) -> Future[B]:
+        future: Future[B] = Future()
+        with self._change:
+            self._waiting.append((future, ask, argument))
+            if self._idle >= len(self._waiting):
+                self._change.notify()
+            elif self._threads < self.most - 1:
+                # Without a further thread, as at the end of the process, the thread that waits makes the call.
+                with suppress(RuntimeError):
+                    threading.Thread(target=self._work, name="sparklog-requests", daemon=True).start()
+                    self._threads += 1
+        return future
+
+    def _work(self) -> None:
+        while True:
+            with self._change:
+                self._idle += 1
+                found = self._change.wait_for(lambda: self._waiting, _IDLE_S)
+                self._idle -= 1
+                if not found:
+                    self._threads -= 1
+                    self._change.notify_all()
+                    return
+                future, ask, argument = self._waiting.popleft()
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(ask(argument))
+                except BaseException as error:
+                    future.set_exception(error)
+            # A thread that waits for work must not keep the last answer in memory.
+            del future, ask, argument
+
+    def end(self, deadline: float) -> None:
+        """Begins no further call, and waits until all threads are idle, but not beyond the deadline (`time.monotonic`)."""
+        with self._change:
+            while self._waiting:
+                self._waiting.popleft()[0].cancel()
+        while self._idle < self._threads and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+
+_of: dict[tuple[str, int], Requests] = {}
+_lock = threading.Lock()
+
+
+def requests_of(place: str, most: int) -> Requests:
+    """The threads of this process for a place, such as a bucket. All stores in this place share them."""
+    with _lock:
+        return _of.setdefault((place, most), Requests(most))
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+    for each in _of.values():
+        each.forget()
+
+
+@atexit.register
+def _at_end() -> None:
+    deadline = time.monotonic() + _END_S
+    for each in list(_of.values()):
+        each.end(deadline)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
