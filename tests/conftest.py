@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from logtool import BatchTool
+from logtool import BatchTool, archive_classes, put_into_jar
 from xdist.scheduler import LoadScopeScheduling
 
 from sparklog.offsets.lake import Lake
@@ -168,16 +168,20 @@ def spark_jars() -> Path:
 
 
 @pytest.fixture(scope="session")
-def java_classpath(repository: Path, spark_jars: Path) -> str:
+def java_classpath(repository: Path, spark_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The class path of a plain JVM with our classes, our Java tests' classes and what they use without Spark."""
-    target = repository / "jvm-shim" / "target"
-    for classes in (target / "classes", target / "test-classes"):
+    folder, ours = tmp_path_factory.mktemp("java"), []
+    for name in ("classes", "test-classes"):
+        classes = repository / "jvm-shim" / "target" / name
         if not classes.is_dir():
             pytest.fail(f"{classes} is not there: run `make jvm-test`")
+        ours.append(put_into_jar(classes, folder / f"{name}.jar"))
     # Not all of Spark's jars: a small JVM would spend a quarter of its time on looking through them.
     names = ("jackson-*", "zstd-jni-*", "lz4-java-*", "snappy-java-*", "slf4j-api-*", "log4j-*")
     jars = [jar for name in names for jar in sorted(spark_jars.glob(f"{name}.jar"))]
-    return os.pathsep.join(map(str, (target / "classes", target / "test-classes", *jars)))
+    classpath = os.pathsep.join(map(str, (*ours, *jars)))
+    archive_classes(classpath, folder / "root")
+    return classpath
 
 
 @pytest.fixture(scope="session")

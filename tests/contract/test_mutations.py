@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import pytest
 from handmade import seeded
-from logtool import SHORT_LIVED, TIMEOUT_S
+from logtool import TIMEOUT_S, small_jvm
 
 from sparklog.batches.header import Header
 from sparklog.batches.records import Payload, Records, locate
@@ -55,7 +55,7 @@ def summed(records: Records, total: int) -> int:
 
 def compared(java_classpath: str, seed: int, cases: int) -> Counter[str]:
     """How often both found the same records, and how often both refused."""
-    command = ["java", *SHORT_LIVED, "-Xmx256m", "-cp", java_classpath]
+    command = [*small_jvm(java_classpath), "-Xmx256m"]
     command += ["io.sparklog.format.MutatedBatches", str(seed), str(cases)]
     found: Counter[str] = Counter()
     slowest = 0.0

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from audits import audit_view, read_by_python
 from handmade import seeded
-from logtool import MERGE_BYTES, SHORT_LIVED, TIMEOUT_S, LogTool
+from logtool import MERGE_BYTES, TIMEOUT_S, LogTool, small_jvm
 
 from sparklog import Log
 
 
 def lose_answers(java_classpath: str, root: Path, seconds: int) -> None:
     seed = seeded().randrange(2**31)
-    command = ["java", *SHORT_LIVED, "-Xmx512m", "-cp", java_classpath, "io.sparklog.kit.LostAnswers", str(root), str(seconds), str(seed)]
+    command = [*small_jvm(java_classpath), "-Xmx512m", "io.sparklog.kit.LostAnswers", str(root), str(seconds), str(seed)]
     process = subprocess.run(command, capture_output=True, text=True, timeout=seconds + TIMEOUT_S, check=False)
     assert process.returncode == 0, process.stderr
     print(f"LostAnswers seed {seed}: {process.stdout}")

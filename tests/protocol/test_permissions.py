@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from logtool import TIMEOUT_S, LogTool
+from logtool import TIMEOUT_S, LogTool, archive_classes
 from verifying import faults
 
 from sparklog import Consumer, Log, SparklogError
@@ -56,7 +56,7 @@ ONE, OTHER, STRANGER = User(4001, (WRITERS,)), User(4002, (WRITERS,)), User(4003
 
 
 @pytest.fixture(scope="module")
-def java_classpath(java_classpath: str) -> Iterator[str]:
+def java_classpath(java_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A copy of the classes that every user may read, wherever this checkout is."""
     with tempfile.TemporaryDirectory(prefix="classes-") as name:
         Path(name).chmod(0o755)
@@ -64,8 +64,10 @@ def java_classpath(java_classpath: str) -> Iterator[str]:
         for number, given in enumerate(map(Path, java_classpath.split(os.pathsep))):
             copy = Path(name, str(number), given.name)
             copy.parent.mkdir()
-            copies.append(str(shutil.copytree(given, copy) if given.is_dir() else shutil.copy(given, copy)))
-        yield os.pathsep.join(copies)
+            copies.append(str(shutil.copy(given, copy)))
+        classpath = os.pathsep.join(copies)
+        archive_classes(classpath, tmp_path_factory.mktemp("archive") / "root")
+        yield classpath
 
 
 @pytest.fixture
