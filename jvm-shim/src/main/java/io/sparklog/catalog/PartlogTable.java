@@ -150,7 +150,7 @@ class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColum
     Map<String, String> shown = new HashMap<>(properties.asCaseSensitiveMap());
     // Spark passes the options of CREATE TABLE on twice. ALTER TABLE changes only the copy that counts.
     shown.keySet().removeIf(key -> key.startsWith(TableCatalog.OPTION_PREFIX));
-    shown.replaceAll((key, value) -> SessionSettings.isSetting(key) ? "(not shown)" : value);
+    shown.replaceAll((key, value) -> SessionSettings.isOfHadoop(key) ? "(not shown)" : value);
     if (isOfCatalog() && shown.containsKey(TableCatalog.PROP_LOCATION)) {
       shown.put(TableCatalog.PROP_EXTERNAL, "true");
     }

@@ -97,7 +97,7 @@ final class TopicLoad {
     builder.tag(tag, version);
     Replay checkpoint = new Replay(builder.build());
     try {
-      if (!files.replay(builder) || builder.nextVersion() <= last) {
+      if (!files.replay(builder, last, listed) || builder.nextVersion() <= last) {
         return null;
       }
       byte[] bytes = files.readIfPresent(version);
@@ -116,7 +116,7 @@ final class TopicLoad {
     List<String> checkpoints = checkpoints(names);
     Start start = start(checkpoints, listed, last);
     Replay builder = start.builder;
-    boolean follow = files.replay(builder);
+    boolean follow = files.replay(builder, last, listed);
     long next = builder.nextVersion();
     if (!follow) {
       throw new Moved(start, next,

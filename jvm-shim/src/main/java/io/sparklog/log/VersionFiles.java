@@ -4,21 +4,30 @@ import io.sparklog.json.Damaged;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.ReadStore;
+import io.sparklog.storage.Requests;
 import io.sparklog.storage.UnfitFileException;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.LongStream;
 
 /** The version files of one topic, for reading. FORMAT.md section 5. */
 final class VersionFiles {
+  /** So many versions are read one after another, before more are guessed to follow. */
+  private static final int GUESSES_MIN = 4;
+
+  /** The bytes that a version file counts for if it is not listed: most files have far fewer. */
+  private static final long UNLISTED_BYTES = Version.BYTES_MAX / 32;
+
   private final ReadStore store;
   private final String topic;
   private final int untagged;
 
   /** {@link ReadStore#sparesLooks}. */
   private final boolean sparing;
+  private final Requests requests;
 
   /** @param untagged how many versions are read without any look, where looks are spared */
   VersionFiles(ReadStore store, String topic, int untagged) {
@@ -26,6 +35,7 @@ final class VersionFiles {
     this.topic = topic;
     this.untagged = untagged;
     this.sparing = store.sparesLooks();
+    this.requests = store.requests();
   }
 
   /**
@@ -97,41 +107,79 @@ final class VersionFiles {
     return store.tag(Names.topicFile(topic, Names.versionFile(version))).orElse(null);
   }
 
+  /** A version file, and its tag from before it was read; no bytes if it is absent, and no tag where looks are spared. */
+  private record Found(String tag, byte[] bytes) {}
+
+  private Found find(long version) throws IOException {
+    // Before it is read: if another file takes its place in between, the tag is not that file's.
+    String tag = sparing ? null : tag(version);
+    return new Found(tag, tag == null && !sparing ? null : readIfPresent(version));
+  }
+
+  /** As the other, if no later version is known to be there. */
+  boolean replay(Replay builder) throws IOException {
+    return replay(builder, -1, Map.of());
+  }
+
   /**
    * Applies the versions that follow, until none is there. Where looks are spared, the state keeps the tag of an earlier version, unless
    * that version is far behind. The caller looks at the earlier one after this call: if it is still there, so were those after it when they
    * were read.
    *
-   * @return false if the next one does not follow the one before it */
-  boolean replay(Replay builder) throws IOException {
-    while (true) {
+   * <p>The versions up to {@code last} and the one after it are read at once. So are, behind them, as many as were found, if these were
+   * more than a few: where many were committed, more may be.
+   *
+   * @param last a version that is known to be there, so that all before it are needed
+   * @param listed by {@link #list(Map)}
+   * @return false if the next one does not follow the one before it
+   */
+  boolean replay(Replay builder, long last, Map<String, ReadStore.Listed> listed) throws IOException {
+    long begun = builder.nextVersion();
+    boolean[] follows = {true};
+    boolean[] ended = {false};
+    while (!ended[0]) {
       long next = builder.nextVersion();
-      // Before it is read: if another file takes its place in between, the tag is not that file's.
-      String tag = sparing ? null : tag(next);
-      byte[] bytes = tag == null && !sparing ? null : readIfPresent(next);
-      if (bytes == null) {
-        tagAgain(builder);
-        return true;
-      }
-      Version version = parse(bytes, next);
-      if (!builder.precedes(version)) {
-        return false;
-      }
-      try {
-        builder.apply(version, bytes);
-      } catch (Damaged e) {
-        throw corrupt(e, next, e.getMessage());
-      }
-      if (tag != null) {
-        builder.tag(tag, next);
-      }
+      long guessed = next - begun < GUESSES_MIN ? next : Math.min(2 * next - begun, next + requests.most() - 1);
+      Iterable<Long> numbers = () -> LongStream.rangeClosed(next, Math.max(last + 1, guessed)).iterator();
+      requests.each(numbers, number -> bytes(number, listed), Version.BYTES_MAX, this::find, (number, found) -> {
+        follows[0] = found.bytes == null || apply(builder, number, found);
+        ended[0] = found.bytes == null || !follows[0];
+        return !ended[0];
+      });
     }
+    if (follows[0]) {
+      tagAgain(builder, listed);
+    }
+    return follows[0];
   }
 
-  private void tagAgain(Replay builder) throws IOException {
+  private static long bytes(long version, Map<String, ReadStore.Listed> listed) {
+    ReadStore.Listed file = listed.get(Names.versionFile(version));
+    return file == null ? UNLISTED_BYTES : file.bytes();
+  }
+
+  /** @return false if it does not follow the one before it */
+  private boolean apply(Replay builder, long number, Found found) {
+    Version version = parse(found.bytes, number);
+    if (!builder.precedes(version)) {
+      return false;
+    }
+    try {
+      builder.apply(version, found.bytes);
+    } catch (Damaged e) {
+      throw corrupt(e, number, e.getMessage());
+    }
+    if (found.tag != null) {
+      builder.tag(found.tag, number);
+    }
+    return true;
+  }
+
+  private void tagAgain(Replay builder, Map<String, ReadStore.Listed> listed) throws IOException {
     long last = builder.nextVersion() - 1;
     if (sparing && last - builder.tagged() > untagged) {
-      String tag = tag(last);
+      ReadStore.Listed file = listed.get(Names.versionFile(last));
+      String tag = file == null ? tag(last) : file.tag();
       if (tag != null) {
         builder.tag(tag, last);
       }

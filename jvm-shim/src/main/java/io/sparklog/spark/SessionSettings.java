@@ -8,17 +8,29 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** Hadoop's settings, as the session of this thread has them. Their values may be secrets. */
 public final class SessionSettings {
+  /** The one setting of the place that is not Hadoop's. */
+  private static final String REQUESTS = "maxRequests";
+
   private SessionSettings() {}
 
   /** Those of the session, with those among the options of a read or a write over them. */
   public static Iterable<Map.Entry<String, String>> with(Map<String, String> options) {
-    Map<String, String> given = new TreeMap<>(options);
-    given.keySet().removeIf(option -> !isSetting(option));
+    Map<String, String> given = new TreeMap<>();
+    options.forEach((option, value) -> {
+      if (isSetting(option)) {
+        given.put(option.equalsIgnoreCase(REQUESTS) ? REQUESTS : option, value);
+      }
+    });
     return SparkSession.active().sessionState().newHadoopConfWithOptions(Map$.MODULE$.from(CollectionConverters.asScala(given)));
   }
 
-  /** Whether an option is a setting of a file system: users of Spark give these to a read or write of any format. */
+  /** Whether an option is a setting of the place that keeps a root. */
   public static boolean isSetting(String option) {
+    return isOfHadoop(option) || option.equalsIgnoreCase(REQUESTS);
+  }
+
+  /** Whether an option is a setting of a file system: users of Spark give these to a read or write of any format. */
+  public static boolean isOfHadoop(String option) {
     return option.startsWith("fs.");
   }
 }

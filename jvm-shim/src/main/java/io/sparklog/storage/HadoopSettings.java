@@ -1,5 +1,6 @@
 package io.sparklog.storage;
 
+import io.sparklog.spec.Options;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
@@ -13,9 +14,12 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.security.UserGroupInformation;
 
-/** Settings of Hadoop, which configure a store in a file system of Hadoop. */
+/** Settings of Hadoop, which configure a store in a file system of Hadoop. One of them is the connector's own: {@link #REQUESTS}. */
 final class HadoopSettings {
-  private static final List<String> PREFIXES = List.of("fs.", "dfs.", "hadoop.", "ipc.");
+  /** How many requests a process makes to the place at once; an option of reads and writes, too. */
+  private static final String REQUESTS = "maxRequests";
+
+  private static final List<String> PREFIXES = List.of("fs.", "dfs.", "hadoop.", "ipc.", REQUESTS);
 
   /** As Hadoop's own jars have them, in every process. */
   private static final Configuration DEFAULTS = defaults();
@@ -53,6 +57,8 @@ final class HadoopSettings {
   /** The file system of {@code place}, opened for the user of now. @param configuration the configuration of {@code settings} */
   static SharedFiles files(URI place, Map<String, String> settings, Configuration configuration) {
     UserGroupInformation user = user();
+    Map<String, String> given = settings.containsKey(REQUESTS) ? Map.of(REQUESTS, settings.get(REQUESTS)) : Map.of();
+    int requestsMax = Options.of(given, Options.Side.READ).integer(REQUESTS);
     return SharedFiles.of(List.of(place.getScheme(), String.valueOf(place.getAuthority()), settings, user), () -> {
       try {
         return user.doAs((PrivilegedExceptionAction<FileSystem>) () -> FileSystem.newInstance(place, configuration));
@@ -60,7 +66,7 @@ final class HadoopSettings {
         Thread.currentThread().interrupt();
         throw new InterruptedIOException("interrupted while the file system of " + place + " was opened");
       }
-    });
+    }, requestsMax);
   }
 
   /** A configuration with these settings over the settings of this process. */

@@ -84,6 +84,11 @@ abstract class HadoopStore implements LogStore {
     return true;
   }
 
+  @Override
+  public Requests requests() {
+    return files.requests();
+  }
+
   /** A late put was seen to come after 4 s, and another NameNode to take over after 16 s. */
   @Override
   public Duration lateLimit() {

@@ -50,6 +50,11 @@ public interface ReadStore {
     return false;
   }
 
+  /** Makes requests to the place at once. On a disk the caller makes each, when it needs the answer. */
+  default Requests requests() {
+    return Requests.IN_TURN;
+  }
+
   /** Whether the root exists and is a folder. */
   boolean rootExists() throws IOException;
 

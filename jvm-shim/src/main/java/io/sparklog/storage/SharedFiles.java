@@ -28,6 +28,7 @@ final class SharedFiles {
 
   private final Opener opener;
   private final long looksNs;
+  private final Requests requests;
   private FileSystem open;
   private int users;
   private long uses;
@@ -40,19 +41,20 @@ final class SharedFiles {
   }
 
   /** @param looks the time between two looks: a look that sees no use since the look before closes the file system */
-  SharedFiles(Opener opener, Duration looks) {
+  SharedFiles(Opener opener, Duration looks, Requests requests) {
     this.opener = opener;
     this.looksNs = looks.toNanos();
+    this.requests = requests;
   }
 
-  /** The one for {@code key}, which {@code opener} opens if it is new. */
-  static SharedFiles of(Object key, Opener opener) {
+  /** The one for {@code key}, which {@code opener} opens if it is new. @param requestsMax that its threads make at once */
+  static SharedFiles of(Object key, Opener opener, int requestsMax) {
     synchronized (KNOWN) {
       WeakReference<SharedFiles> known = KNOWN.get(key);
       SharedFiles files = known == null ? null : known.get();
       if (files == null) {
         KNOWN.values().removeIf(reference -> reference.get() == null);
-        files = new SharedFiles(opener, LOOKS);
+        files = new SharedFiles(opener, LOOKS, new Requests(requestsMax));
         KNOWN.put(key, new WeakReference<>(files));
       }
       return files;
@@ -90,6 +92,11 @@ final class SharedFiles {
         end();
       }
     }
+  }
+
+  /** Makes requests to the place at once. */
+  Requests requests() {
+    return requests;
   }
 
   /** Begins a use. */

@@ -85,7 +85,7 @@ final class FailingStreamsTest {
       FileSystem files = new Failing();
       files.initialize(folder.toUri(), configuration);
       return files;
-    }, Duration.ofHours(1)), new StoreRef("file:" + folder));
+    }, Duration.ofHours(1), Requests.IN_TURN), new StoreRef("file:" + folder));
   }
 
   @ParameterizedTest

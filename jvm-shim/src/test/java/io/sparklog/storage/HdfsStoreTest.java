@@ -63,7 +63,8 @@ final class HdfsStoreTest extends LogStoreContract {
     Configuration configuration = HadoopSettings.configuration(ref.settings());
     Path root = new Path(StoreSettings.newRoot("stores.hdfs", Map.of()).root());
     DistributedFileSystem hdfs = (DistributedFileSystem) FileSystem.newInstance(root.toUri(), configuration);
-    return new HdfsStore(new SharedFiles(() -> hdfs, HOUR), new StoreRef(root.toString(), new TreeMap<>(ref.settings()))) {
+    return new HdfsStore(new SharedFiles(() -> hdfs, HOUR, Requests.IN_TURN),
+        new StoreRef(root.toString(), new TreeMap<>(ref.settings()))) {
       @Override
       public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
         try {
@@ -138,7 +139,7 @@ final class HdfsStoreTest extends LogStoreContract {
     Configuration configuration = HadoopSettings.configuration(ref.settings());
     Path root = new Path(StoreSettings.newRoot("stores.hdfs", Map.of()).root());
     DistributedFileSystem files = (DistributedFileSystem) FileSystem.newInstance(root.toUri(), configuration);
-    return new HdfsStore(new SharedFiles(() -> files, HOUR), new StoreRef(root.toString(), ref.settings())) {
+    return new HdfsStore(new SharedFiles(() -> files, HOUR, Requests.IN_TURN), new StoreRef(root.toString(), ref.settings())) {
       @Override
       void rename(FileSystem files, Path unnamed, Path name) throws IOException {
         renaming.rename(() -> super.rename(files, unnamed, name));

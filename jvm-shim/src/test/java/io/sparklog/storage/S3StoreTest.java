@@ -73,7 +73,7 @@ class S3StoreTest extends LogStoreContract {
   private S3Store broken(Put put) throws IOException {
     Path root = new Path(newRoot().root());
     FileSystem files = FileSystem.newInstance(root.toUri(), HadoopSettings.configuration(ref.settings()));
-    return new S3Store(new SharedFiles(() -> files, Duration.ofHours(1)), root, ref.settings()) {
+    return new S3Store(new SharedFiles(() -> files, Duration.ofHours(1), Requests.IN_TURN), root, ref.settings()) {
       @Override
       public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
         try {

@@ -117,7 +117,7 @@ final class SharedFilesTest {
   }
 
   private HdfsStore store(Duration idle) {
-    return new HdfsStore(new SharedFiles(Watched::new, idle), new StoreRef("file:" + folder));
+    return new HdfsStore(new SharedFiles(Watched::new, idle, Requests.IN_TURN), new StoreRef("file:" + folder));
   }
 
   private static void until(BooleanSupplier condition, Runnable between) {

@@ -97,7 +97,7 @@ class StoresTest {
     Files.createDirectories(folder.resolve("_partlog/orders"));
     Files.createDirectories(folder.resolve("orders-0"));
     FileSystem files = FileSystem.newInstance(URI.create("file:///"), new Configuration(false));
-    SharedFiles shared = new SharedFiles(() -> files, Duration.ofHours(1));
+    SharedFiles shared = new SharedFiles(() -> files, Duration.ofHours(1), Requests.IN_TURN);
     Root root = new Root(new S3Store(shared, new org.apache.hadoop.fs.Path("file:" + folder + "/orders-0"), Map.of()));
     assertEquals("PARTITION_DIRECTORY", assertThrows(PartlogException.class, root::requireWritable).id());
     assertEquals("PARTITION_DIRECTORY", assertThrows(PartlogException.class, root::requireReadable).id());

@@ -1,0 +1,201 @@
+package io.sparklog.storage;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Deque;
+import java.util.Iterator;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.ToLongFunction;
+
+/**
+ * The requests to a place that are under way at once: {@link ReadStore#requests}. Each place has one for all callers of the process, with a
+ * bounded number of threads. A disk has {@link #IN_TURN}.
+ *
+ * <p>A caller that needs the answer to a request that has not begun makes the request itself, in its own thread. So a request may begin
+ * other requests and wait for them, and a caller waits only for requests that are under way. A request must take no lock that a caller may
+ * hold while it waits.
+ *
+ * <p>A thread ends when it has had no request for {@link #IDLE}, before {@link SharedFiles} closes the file system of the place.
+ */
+public final class Requests {
+  /** Each request is made when its answer is needed, by the caller. */
+  public static final Requests IN_TURN = new Requests(1);
+
+  private static final Duration IDLE = Duration.ofSeconds(10);
+
+  private final int most;
+
+  /** Null if the caller makes all requests. */
+  private final ThreadPoolExecutor threads;
+
+  /** @param most requests that the threads make at once; 1 for none beside the caller's own */
+  Requests(int most) {
+    this(most, IDLE);
+  }
+
+  /** As the other. @param idle a thread ends when it has had no request for that long */
+  Requests(int most, Duration idle) {
+    this.most = most;
+    this.threads = most == 1 ? null : threads(most, idle.toMillis());
+  }
+
+  private static ThreadPoolExecutor threads(int count, long idleMs) {
+    ThreadPoolExecutor threads = new ThreadPoolExecutor(count, count, idleMs, TimeUnit.MILLISECONDS, new LinkedBlockingQueue<>(), task -> {
+      Thread thread = new Thread(task, "partlog-requests");
+      thread.setDaemon(true);
+      // The class loader of a session would be kept for as long as the thread lives.
+      thread.setContextClassLoader(Requests.class.getClassLoader());
+      return thread;
+    });
+    threads.allowCoreThreadTimeOut(true);
+    return threads;
+  }
+
+  /** How many requests a caller can usefully have under way. */
+  public int most() {
+    return most;
+  }
+
+  /** A request that takes no argument. */
+  @FunctionalInterface
+  public interface Request<T> {
+    T make() throws IOException;
+  }
+
+  /** A request about {@code subject}. */
+  @FunctionalInterface
+  public interface About<S, T> {
+    T make(S subject) throws IOException;
+  }
+
+  /** Takes the answer about {@code subject}. */
+  @FunctionalInterface
+  public interface Taker<S, T> {
+    /** @return false if no further answer is needed */
+    boolean take(S subject, T answer) throws IOException;
+  }
+
+  /** A request that has been given to the threads. Its answer is for one caller. */
+  public static final class Pending<T> implements AutoCloseable {
+    private final FutureTask<T> task;
+    private final ThreadPoolExecutor threads;
+
+    private Pending(Request<T> request, ThreadPoolExecutor threads) {
+      this.task = new FutureTask<>(request::make);
+      this.threads = threads;
+    }
+
+    private void begin() {
+      if (threads != null) {
+        threads.execute(task);
+      }
+    }
+
+    /** Whether {@link #answer} returns at once. */
+    public boolean isDone() {
+      return task.isDone();
+    }
+
+    /**
+     * The answer, made by this thread if no other has begun to make it.
+     *
+     * @throws IOException as the request threw it; InterruptedIOException if this thread is interrupted, which ends the request too
+     */
+    public T answer() throws IOException {
+      if (threads == null || threads.remove(task)) {
+        task.run();
+      }
+      try {
+        return task.get();
+      } catch (InterruptedException e) {
+        close();
+        Thread.currentThread().interrupt();
+        throw new InterruptedIOException("interrupted while requests to the store were under way");
+      } catch (ExecutionException e) {
+        throw thrown(e.getCause());
+      }
+    }
+
+    private static IOException thrown(Throwable cause) {
+      if (cause instanceof RuntimeException unchecked) {
+        throw unchecked;
+      }
+      if (cause instanceof Error error) {
+        throw error;
+      }
+      return (IOException) cause;
+    }
+
+    /** Gives the request up: nothing waits for it, and it may still have its effect. */
+    @Override
+    public void close() {
+      if (threads != null) {
+        threads.remove(task);
+      }
+      task.cancel(true);
+    }
+  }
+
+  /** Begins a request. The caller asks for the answer, or closes it. In a place whose requests are made in turn, it begins with that. */
+  public <T> Pending<T> begin(Request<T> request) {
+    Pending<T> pending = new Pending<>(request, threads);
+    pending.begin();
+    return pending;
+  }
+
+  /** As the other, of answers without a limit of their bytes. */
+  public <S, T> void each(Iterable<S> subjects, About<S, T> request, Taker<S, T> taker) throws IOException {
+    each(subjects, subject -> 0, 0, request, taker);
+  }
+
+  /**
+   * Makes a request about each of {@code subjects}, and takes the answers in their order. At most {@link #most} requests or answers are
+   * held at once.
+   *
+   * @param bytes of the answer about a subject
+   * @param bytesMax of all that is held at once; a single answer may have more
+   * @throws IOException of the first request in the order that failed; the requests after it are given up
+   */
+  public <S, T> void each(Iterable<S> subjects, ToLongFunction<S> bytes, long bytesMax, About<S, T> request, Taker<S, T> taker)
+      throws IOException {
+    record Asked<S, T>(S subject, Pending<T> pending) {}
+    Iterator<S> rest = subjects.iterator();
+    Deque<Asked<S, T>> asked = new ArrayDeque<>();
+    S next = rest.hasNext() ? rest.next() : null;
+    long held = 0;
+    try {
+      while (next != null || !asked.isEmpty()) {
+        while (next != null && asked.size() < most && (asked.isEmpty() || held + bytes.applyAsLong(next) <= bytesMax)) {
+          S subject = next;
+          held += bytes.applyAsLong(subject);
+          asked.add(new Asked<>(subject, begin(() -> request.make(subject))));
+          next = rest.hasNext() ? rest.next() : null;
+        }
+        Asked<S, T> first = asked.element();
+        if (!taker.take(first.subject, first.pending.answer())) {
+          return;
+        }
+        asked.remove();
+        held -= bytes.applyAsLong(first.subject);
+      }
+    } finally {
+      asked.forEach(one -> one.pending.close());
+    }
+  }
+
+  /** The answers to a request about each of {@code subjects}, in their order. @throws IOException as {@link #each} */
+  public <S, T> List<T> all(Collection<S> subjects, About<S, T> request) throws IOException {
+    List<T> answers = new ArrayList<>(subjects.size());
+    each(subjects, request, (subject, answer) -> answers.add(answer));
+    return answers;
+  }
+}

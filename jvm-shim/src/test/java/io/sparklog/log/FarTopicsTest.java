@@ -1,0 +1,86 @@
+package io.sparklog.log;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.kit.CommitsOverFaults;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.FarStore;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Stores;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.List;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The requests for the state of a topic in a store behind a network: those that are known to be needed are made at once. */
+@Timeout(300)
+final class FarTopicsTest extends CommitsOverFaults {
+  private static final int AT_ONCE = 16;
+  private static final int VERSIONS = 60;
+
+  private final Pace pace = Pace.PRODUCTION;
+
+  private void commits(int count) throws IOException {
+    LogStore near = Stores.open(root.toString());
+    for (int n = 0; n < count; n++) {
+      commit(near, 1, null);
+    }
+  }
+
+  private FarStore far() {
+    return new FarStore(root.toString(), AT_ONCE);
+  }
+
+  private static List<String> reads(List<String> requests) {
+    return requests.stream().filter(request -> request.startsWith("read ")).sorted().toList();
+  }
+
+  private static List<String> readsOf(long first, long last) {
+    return LongStream.rangeClosed(first, last).mapToObj(number -> "read " + version(number)).toList();
+  }
+
+  /** The listing has named all versions. Each is read once, and so is the absent one after them. */
+  @Test
+  void aTopicIsOpenedByReadsAtOnce() throws IOException {
+    commits(VERSIONS);
+    FarStore far = far();
+    far.awaitAtOnce(AT_ONCE, "read ");
+    assertEquals(VERSIONS - 1, new TopicLog(far.store(), "t", pace).newest().orElseThrow().version());
+    List<String> requests = far.take();
+    assertEquals(readsOf(0, VERSIONS), reads(requests));
+    assertEquals(VERSIONS + 1 + 2, requests.size(), requests::toString);
+  }
+
+  /** Many versions were committed since the last look: after a few, more are guessed to follow. A few are read one after another. */
+  @Test
+  void manyNewVersionsAreReadAtOnce() throws IOException {
+    commits(1);
+    FarStore far = far();
+    TopicLog log = new TopicLog(far.store(), "t", pace);
+    log.newest();
+    commits(3);
+    far.take();
+    assertEquals(3, log.newest().orElseThrow().version());
+    assertEquals(readsOf(1, 4), reads(far.take()));
+    commits(VERSIONS);
+    far.awaitAtOnce(AT_ONCE / 2, "read .*000[345][0-9].json");
+    assertEquals(VERSIONS + 3, log.newest().orElseThrow().version());
+    List<String> reads = reads(far.take());
+    assertEquals(readsOf(4, VERSIONS + 4), reads.subList(0, VERSIONS + 1));
+    assertTrue(reads.size() <= VERSIONS + 1 + AT_ONCE, reads::toString);
+  }
+
+  @Test
+  void theDamagedVersionIsNamed() throws IOException {
+    commits(VERSIONS);
+    Files.writeString(root.resolve(version(37)), "{");
+    Files.writeString(root.resolve(version(41)), "{");
+    PartlogException e = assertThrows(PartlogException.class, () -> new TopicLog(far().store(), "t", pace).newest());
+    assertEquals("VERSION_CORRUPT", e.id());
+    assertTrue(e.getMessage().contains(version(37)), e.getMessage());
+  }
+}
