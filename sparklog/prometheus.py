@@ -95,20 +95,24 @@ class Exporter:
         """
         found = _Samples()
         self._logs.root.require()
-        names = self._logs.root.topics()
+        names = self._logs.root.folders()
         self._logs.keep(names)
-        for name in names:
-            try:
-                log = self._logs.log(name)
-                samples = list(_of_topic(log, log.newest()))
-            except SparklogError as error:
-                if error.id == "TOPIC_NOT_FOUND":  # deleted since the listing
-                    continue
-                samples = [("partlog_unreadable", ("topic", name, error.condition), 1)]
+        for samples in self._logs.root.store.at_once(self._of_folder, names):
             found.add(samples)
         for group in self._groups():
             found.add(_of_group(group))
         return generate_latest(found)
+
+    def _of_folder(self, name: str) -> list[_Sample]:
+        """The samples of a topic; empty if it was deleted."""
+        try:
+            log = self._logs.log(name)
+            if state := log.find(as_listed=True):
+                return list(_of_topic(log, state))
+            self._logs.forget(name)
+            return []
+        except SparklogError as error:
+            return [("partlog_unreadable", ("topic", name, error.condition), 1)]
 
     def _groups(self) -> list[GroupSnapshot]:
         if self._table is None:

@@ -121,9 +121,9 @@ def opens(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     load = TopicLog._load
 
-    def counted(log: TopicLog) -> Any:
+    def counted(log: TopicLog, as_listed: bool) -> Any:
         found.append(log.topic)
-        return load(log)
+        return load(log, as_listed)
 
     monkeypatch.setattr(TopicLog, "_load", counted)
     return found

@@ -128,8 +128,8 @@ def _fitting(columns: Sequence[str], cells: Sequence[Sequence[str]], spare: Sequ
     return kept, left_out
 
 
-def progress(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
-    """The items, with a bar on standard error if that is a terminal and it takes over a second."""
+def progress(items: Iterable[Item], total: int | None, what: str) -> Iterator[Item]:
+    """The items, with a bar on standard error if that is a terminal and it takes over a second. `total` is None if it is not known."""
     with bar(total, what) as advance:
         for item in items:
             yield item

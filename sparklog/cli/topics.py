@@ -29,8 +29,7 @@ def topics(root: Root, as_json: Json = False) -> None:
     from sparklog.log.log import Log
 
     log = Log(root)
-    names = len(log.topics())
-    found = list(progress(log.summaries(), names, "topics"))
+    found = list(progress(log.summaries(), None, "topics"))
     rows: list[list[object]] = [
         [each.topic, *[""] * 9, each.error.condition]
         if each.error

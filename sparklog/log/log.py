@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sparklog import arguments
-from sparklog.log.summary import Summary
+from sparklog.log.summary import Summary, known
 from sparklog.log.topic import Topic
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_logs import KEPT, TopicLogs
@@ -135,7 +135,14 @@ class Log(Displayed):
             >>> [(each.topic, each.partitions, each.offsets) for each in log.summaries()]
             [('orders', 2, 20)]
         """
-        return (Summary.of(self._logs.log(name)) for name in self.topics())
+        root, logs = self._logs.root, self._logs
+
+        def of(name: str) -> Summary | None:
+            log = logs.log(name)
+            found = known(log)
+            return Summary.of_known(log, found) if found else None
+
+        return filter(None, root.store.at_once(of, root.folders()))
 
     def __getitem__(self, name: str) -> Topic:
         return self.topic(name)
@@ -144,7 +151,7 @@ class Log(Displayed):
         return iter(self.topics())
 
     def __contains__(self, name: object) -> bool:
-        return name in self.topics()
+        return isinstance(name, str) and self._logs.root.has(name)
 
     def __len__(self) -> int:
         return len(self.topics())
@@ -156,8 +163,9 @@ class Log(Displayed):
         topics = self.topics()
         rows: list[list[object]] = []
         left = SEGMENTS_SUMMED
-        for name in topics[:SHOWN]:
-            each = Summary.of(self._logs.log(name), left)
+        logs = [self._logs.log(name) for name in topics[:SHOWN]]
+        for log, found in zip(logs, self._logs.root.store.at_once(known, logs), strict=True):
+            name, each = log.topic, Summary.of_known(log, found, left)
             left -= each.segments or 0
             if each.error is not None:
                 rows.append([name, each.error.condition, *[""] * 6])

@@ -7,6 +7,7 @@ from typing import Any
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk.space import view_bytes
+from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
 
@@ -36,10 +37,17 @@ class Summary:
     error: SparklogError | None = None
 
     @classmethod
-    def of(cls, log: TopicLog, segments_max: int | None = None) -> Summary:
-        """The summary of a topic, with its `error` if it cannot be read. Without sums if it has more than `segments_max` segments."""
+    def of(cls, log: TopicLog) -> Summary:
+        """The summary of a topic, with its `error` if it cannot be read."""
+        return cls.of_known(log, known(log))
+
+    @classmethod
+    def of_known(cls, log: TopicLog, known: State | SparklogError | None, segments_max: int | None = None) -> Summary:
+        """The summary by the answer of `known`. It has no sums if the topic has more than `segments_max` segments."""
+        if not isinstance(known, State):
+            return cls(log.topic, error=known or log.not_found())
+        state = known
         try:
-            state = log.newest()
             totals = Totals.of_partitions(log, state, segments_max)
             copies = None if totals is None else view_bytes(log, state)
         except SparklogError as error:
@@ -62,3 +70,11 @@ class Summary:
     def as_dict(self) -> dict[str, Any]:
         """The summary as JSON types. The error is its text, or None without an error."""
         return {**asdict(self), "error": None if self.error is None else str(self.error)}
+
+
+def known(log: TopicLog) -> State | SparklogError | None:
+    """The newest state of a topic for a list of topics: None if the topic does not exist, or the error with which it cannot be read."""
+    try:
+        return log.find(as_listed=True)
+    except SparklogError as error:
+        return error

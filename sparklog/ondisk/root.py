@@ -96,24 +96,36 @@ class Root:
         return SparklogError("ROOT_WITHOUT_LOG", root=self)
 
     def topics(self) -> list[str]:
-        """The topics of the root, sorted."""
-        return sorted(name for name in self.names(COMMITS) if is_topic(name) and self._may_hold(name))
+        """The topics of the root, sorted. It lists the root, and each folder of a topic."""
+        folders = self.folders()
+        return [name for name, holds in zip(folders, self.store.at_once(self._may_hold, folders), strict=True) if holds]
+
+    def folders(self) -> list[str]:
+        """The names that have a folder, sorted: all topics, and deleted topics."""
+        return sorted(filter(is_topic, self.names(COMMITS)))
+
+    def has(self, topic: str) -> bool:
+        """Whether `topics` has this name. It lists the folder of the topic alone."""
+        try:
+            return is_topic(topic) and holds_topic(self.names_of(topic))
+        except SparklogError:
+            return topic in self.folders()
 
     def _may_hold(self, topic: str) -> bool:
         """Whether the folder of a topic holds one. True if it cannot be listed: opening it says why, and the others are still there."""
         try:
-            return _holds_topic(self.names_of(topic))
+            return holds_topic(self.names_of(topic))
         except SparklogError:
             return True
 
     def names_of(self, topic: str) -> list[str]:
-        """The names in the folder of a topic.
+        """The names in the folder of a topic; empty if the folder does not exist.
 
-        A listing may miss names that come or go meanwhile. A slow listing can miss every name, if writers replace all files meanwhile. So
-        a listing without a version is made again.
+        A listing may miss names that come or go meanwhile. A slow listing can miss every version, if writers replace all files meanwhile.
+        So a listing that has names, and no version, is made again.
         """
         names = self.names(topic_folder(topic))
-        return names if _committed(names) else self.names(topic_folder(topic))
+        return names if _committed(names) or not names else self.names(topic_folder(topic))
 
     def names(self, folder: str) -> list[str]:
         """The names in a folder below the root; empty if the folder does not exist."""
@@ -136,7 +148,7 @@ def _committed(names: list[str]) -> list[int]:
     return [version for name in names for version in (version_of(name), checkpoint_version_of(name)) if version is not None]
 
 
-def _holds_topic(names: list[str]) -> bool:
+def holds_topic(names: list[str]) -> bool:
     """Whether a version or checkpoint in the names is later than the last deletion. One that is under way is not seen here."""
     deleted = [version for name in names if (version := deleted_version_of(name)) is not None]
     return max(_committed(names), default=-1) > max(deleted, default=-1)

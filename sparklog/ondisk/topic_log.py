@@ -11,7 +11,7 @@ from sparklog.batches.faults import TooNew, Unreadable
 from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint
 from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_file, version_of
-from sparklog.ondisk.root import Root
+from sparklog.ondisk.root import Root, holds_topic
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version
 from sparklog.store.store import Absent, Damaged
@@ -19,11 +19,20 @@ from sparklog.store.store import Absent, Damaged
 T = TypeVar("T")
 _LISTED = 20
 """An error lists this many topics."""
+_AHEAD = 16
+"""At most this number of version files is asked for at once without a listing of them."""
 
 
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more or "none"
+
+
+def _sorted(names: list[str]) -> tuple[list[int], list[tuple[int, str]]]:
+    """The versions and the checkpoints of these names, each from old to new."""
+    versions = sorted(version for name in names if (version := version_of(name)) is not None)
+    checkpoints = sorted((version, name) for name in names if (version := checkpoint_version_of(name)) is not None)
+    return versions, checkpoints
 
 
 class _Kept(NamedTuple):
@@ -63,7 +72,21 @@ class TopicLog:
         return self.root.store.location(topic_file(self.topic, file))
 
     def newest(self) -> State:
-        """The newest state. Cheap if nothing was committed since the last call."""
+        """The newest state. Cheap if nothing was committed since the last call. CallError TOPIC_NOT_FOUND."""
+        found = self.find()
+        if not found:
+            raise self.not_found()
+        return found
+
+    def not_found(self) -> SparklogError:
+        """The error for a topic that does not exist. It lists the root, and each folder of a topic."""
+        return SparklogError("TOPIC_NOT_FOUND", topic=self.topic, root=self.root, topics=_listed(self.root.topics()))
+
+    def find(self, *, as_listed: bool = False) -> State | None:
+        """The newest state; None if the topic does not exist.
+
+        `as_listed` asks by the rule for lists of topics (FORMAT.md section 1): the names in its folder decide whether the topic exists.
+        """
         kept, found = self._known, None
         try:
             if kept:
@@ -72,14 +95,12 @@ class TopicLog:
                     # In this order: version files are deleted from the lowest on, so none was missed if the first is there afterwards.
                     if kept.tag and self._tag(kept.state.version) == kept.tag:
                         found = after
-            found = found or self._load()
+            found = found or self._load(as_listed)
         except BaseException:
             self._known = None  # the next call lists the folder
             raise
         self._known = found
-        if found.state.deleted:
-            raise self._not_found()
-        return found.state
+        return None if not found or found.state.deleted else found.state
 
     def is_followed(self, state: State) -> bool:
         """Whether the file of the version after this state's is there. It costs one stat, where `newest` needs two.
@@ -125,13 +146,14 @@ class TopicLog:
             number, expected = number - 1, read.previous or ""
         return found[::-1]
 
-    def _load(self) -> _Kept:
+    def _load(self, as_listed: bool) -> _Kept | None:
         before = None
         while True:
-            versions, checkpoints = self._list()
+            names = self.root.names_of(self.topic)
+            versions, checkpoints = _sorted(names)
             newest = max([*versions, *(version for version, _ in checkpoints)], default=-1)
-            if newest < 0:
-                raise self._not_found()
+            if newest < 0 or (as_listed and not holds_topic(names)):
+                return None
             try:
                 return self._attempt(checkpoints, newest)
             except _Moved as now:
@@ -142,12 +164,14 @@ class TopicLog:
 
     def _attempt(self, checkpoints: list[tuple[int, str]], newest: int) -> _Kept:
         """The newest state, by a listing of the topic's folder; `newest` is the greatest version that it told of."""
+        if not checkpoints and self.root.store.lists_in_order:
+            return self._from_zero(newest)
         begin = self._start(checkpoints, newest)
         start = begin.state if begin else None
         tried = [(name, self._tag_of(name) is not None) for _, name in ([] if start else checkpoints)]
         first = start.version if start else 0
         tag = begin.tag if begin else self._tag(first)
-        kept = self._go_on(begin)
+        kept = self._go_on(self._go_on(begin, newest))
         reached = kept.state.version if kept else -1
         if not kept or reached < newest:
             raise _Moved(start, reached + 1, self._missing(reached + 1, newest), tried)
@@ -156,6 +180,21 @@ class TopicLog:
         if (not start and not set(self._list()[1]) <= set(checkpoints)) or self._tag(first) != tag:
             raise _Moved(start, reached + 1, self._missing(first, newest), tried)
         return kept
+
+    def _from_zero(self, newest: int) -> _Kept:
+        """The newest state without a checkpoint: a last listing takes the place of all looks. FORMAT.md section 9.2."""
+        kept = None
+        while True:
+            kept = self._go_on(kept, newest)
+            reached = kept.state.version if kept else -1
+            if not kept or reached < newest:
+                raise _Moved(None, reached + 1, self._missing(reached + 1, newest), [])
+            versions, checkpoints = self._list()
+            if checkpoints or versions[:1] != [0]:
+                raise _Moved(None, reached + 1, self._missing(0, newest), [])
+            if versions[-1] <= reached:
+                return kept
+            newest = versions[-1]
 
     def _start(self, checkpoints: list[tuple[int, str]], newest: int) -> _Kept | None:
         """The state in the newest checkpoint that is not damaged; None without such a checkpoint.
@@ -184,25 +223,37 @@ class TopicLog:
 
         _Moved if one does not follow the one before it.
         """
-        while until is None or not kept or kept.state.version < until:
-            number = kept.state.version + 1 if kept else 0
-            # Before the file is read: if another takes its place in between, the tag is not that file's.
-            found = self._tagged(number)
+        for number, found in self._version_files(kept.state.version + 1 if kept else 0, until):
             if found is None:
                 break
             tag, version = found[0], self._parsed(found[1], number)
             if kept and not kept.state.precedes(version):
                 raise _Moved(kept.state, number, self._corrupt(number, f"it does not follow the existing version {number - 1}"))
-            try:
-                state = kept.state.followed_by(version) if kept else State.first(self.topic, version)
-            except Unreadable as reason:
-                assert kept  # only a state from a checkpoint can be found unreadable
-                kept = kept._replace(state=self._without_checkpoint(kept.state, reason))
-            except Damaged as damage:
-                raise self._corrupt(number, damage) from None
-            else:
-                kept = _Kept(state, tag)
+            kept = _Kept(self._after(kept and kept.state, version), tag)
         return kept
+
+    def _after(self, state: State | None, version: Version) -> State:
+        """The state after a version that follows."""
+        while True:
+            try:
+                return state.followed_by(version) if state else State.first(self.topic, version)
+            except Unreadable as reason:
+                assert state  # only a state from a checkpoint can be found unreadable
+                state = self._without_checkpoint(state, reason)
+            except Damaged as damage:
+                raise self._corrupt(version.version, damage) from None
+
+    def _version_files(self, first: int, until: int | None) -> Iterator[tuple[int, tuple[Hashable, bytes] | None]]:
+        """The version files from a number on, with their tags; None for an absent file.
+
+        Files up to `until`, which a listing has, are read at once. Without `until`, the number of files at once grows with the files found.
+        """
+        store, begin = self.root.store, first
+        while until is None or first <= until:
+            end = first + min(max(1, first - begin), _AHEAD) if until is None else until + 1
+            # A tag is taken before the file is read: if another file takes its place in between, the tag is not that file's.
+            yield from zip(range(first, end), store.at_once(self._tagged, range(first, end)), strict=True)
+            first = end
 
     def _without_checkpoint(self, state: State, reason: Unreadable) -> State:
         """The same state, loaded from an older checkpoint or from none."""
@@ -221,9 +272,6 @@ class TopicLog:
         if known and known.state.hash == state.hash:
             self._known = known._replace(state=kept.state)
         return kept.state
-
-    def _not_found(self) -> SparklogError:
-        return SparklogError("TOPIC_NOT_FOUND", topic=self.topic, root=self.root, topics=_listed(self.root.topics()))
 
     def _corrupt(self, version: int, reason: object) -> SparklogError:
         return SparklogError("VERSION_CORRUPT", file=self._path(version), reason=reason)
@@ -256,10 +304,7 @@ class TopicLog:
 
     def _list(self) -> tuple[list[int], list[tuple[int, str]]]:
         """The versions and the checkpoints whose files exist, each from old to new."""
-        names = self.root.names_of(self.topic)
-        versions = sorted(version for name in names if (version := version_of(name)) is not None)
-        checkpoints = sorted((version, name) for name in names if (version := checkpoint_version_of(name)) is not None)
-        return versions, checkpoints
+        return _sorted(self.root.names_of(self.topic))
 
     def _missing(self, version: int, newest: int) -> SparklogError:
         return SparklogError("VERSION_MISSING", version=version, topic=self.topic, root=self.root, newest=newest)

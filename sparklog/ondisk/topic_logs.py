@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection
 
-from sparklog.errors import SparklogError
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
@@ -40,12 +39,7 @@ class TopicLogs:
 
     def find(self, topic: str) -> State | None:
         """The newest state of a topic; None if the topic does not exist. Cheap if nothing was committed since the last call."""
-        try:
-            return self.log(topic).newest()
-        except SparklogError as error:
-            if error.id != "TOPIC_NOT_FOUND":
-                raise
-            return None
+        return self.log(topic).find()
 
     def keep(self, topics: Collection[str]) -> None:
         """Keeps these topics alone, so that deleted topics cost nothing."""

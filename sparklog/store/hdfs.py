@@ -56,6 +56,8 @@ class HdfsStore(RemoteStore):
     `addresses` are the addresses of WebHDFS at its NameNodes, such as http://host:9870; the store finds the active NameNode.
     """
 
+    lists_in_order = True
+
     def __init__(self, authority: str, folder: str, addresses: Sequence[str], user: str, max_requests: int = AT_ONCE) -> None:
         self._authority = authority
         self._folder = folder.rstrip("/")

@@ -33,6 +33,8 @@ class S3Store(RemoteStore):
     something is looked at.
     """
 
+    lists_in_order = True
+
     def __init__(
         self, bucket: str, prefix: str, settings: str = "", filesystem: fs.FileSystem | None = None, max_requests: int = AT_ONCE
     ) -> None:

@@ -95,6 +95,11 @@ class Store(ABC):
     has_links: bool = False
     """Whether a file can have several names (hard links). Only in such a store is there a Kafka view. FORMAT.md section 8."""
 
+    lists_in_order: bool = False
+    """Whether a listing looks at names in their order. Then it may miss a name that comes or goes meanwhile, but it has all greater names
+    that exist from then on.
+    """
+
     def location(self, name: str) -> str:
         """The full name of a file or folder, for messages."""
         return f"{self.root}/{name}"

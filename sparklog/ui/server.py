@@ -126,11 +126,11 @@ def _lines(logs: TopicLogs, names: list[str]) -> Iterator[bytes]:
     """The number of topics, and then a line about each, as soon as it is known."""
     lines = [written({"root": str(logs.root), "topics": len(names)})]
     sent = 0.0
-    for name in names:
+    for each in logs.root.store.at_once(lambda name: Summary.of(logs.log(name)), names):
         if time.monotonic() - sent > _LINES_S:
             yield b"\n".join(lines) + b"\n"
             lines, sent = [], time.monotonic()
-        lines.append(written(topics.line(Summary.of(logs.log(name)))))
+        lines.append(written(topics.line(each)))
     yield b"\n".join(lines) + b"\n"
 
 

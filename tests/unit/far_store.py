@@ -64,6 +64,8 @@ class Asked:
 class FarStore(RemoteStore):
     """The requests are those of a bucket: a listing of a folder is a LIST, and a file that is opened a HEAD and a GET for each read."""
 
+    lists_in_order = True
+
     def __init__(self, folder: str, delay_s: float = 0.0, max_requests: int = AT_ONCE) -> None:
         self._files = LocalStore(folder)
         self.asked = Asked(delay_s)

@@ -1,0 +1,155 @@
+"""The requests that questions take at a store over a network: how many, and how many at once."""
+
+from collections import Counter
+
+import pytest
+from handmade import Topic, records
+from unit.far_store import FarStore
+
+from sparklog import Log
+from sparklog.log.summary import Summary
+from sparklog.ondisk.root import Root
+from sparklog.ondisk.topic_log import TopicLog
+from sparklog.prometheus import Exporter
+
+TOPICS = 30
+
+
+@pytest.fixture
+def many(tmp_path) -> FarStore:
+    """Topics of one version each, and a topic that was deleted."""
+    for number in range(TOPICS):
+        Topic(tmp_path, f"t{number:02}", partitions=2).append(records(3))
+    deleted = Topic(tmp_path, "deleted")
+    deleted.append(records(1))
+    deleted.delete()
+    return FarStore(str(tmp_path), 0.01)
+
+
+def asked(store: FarStore, ask) -> tuple[object, Counter]:
+    store.asked.clear()
+    return ask(), store.asked.counts()
+
+
+def test_whether_a_topic_is_there_takes_one_listing(many):
+    log = Log(Root(many))
+    for name, there in (("t00", True), ("none", False), ("deleted", False)):
+        assert asked(many, lambda name=name: name in log) == (there, Counter(LIST=1)), name
+    for name in ("../t00", "", 3, None):
+        assert asked(many, lambda name=name: name in log) == (False, Counter())
+
+
+def test_names_take_a_listing_for_each_topic_at_once(many):
+    log = Log(Root(many))
+    names, counts = asked(many, log.topics)
+    assert (names, counts) == ([f"t{number:02}" for number in range(TOPICS)], Counter(LIST=TOPICS + 2))
+    assert 1 < many.asked.most_at_once <= 16
+    assert many.asked.rows() < TOPICS
+
+
+def test_summaries_take_four_requests_for_a_topic_of_one_version(many):
+    log = Log(Root(many))
+    found, counts = asked(many, lambda: list(log.summaries()))
+    assert [(each.topic, each.offsets) for each in found] == [(f"t{number:02}", 3) for number in range(TOPICS)]
+    assert counts == Counter(LIST=2 + 2 * TOPICS, HEAD=TOPICS, GET=TOPICS), "one for the root, and one for the deleted topic"
+    assert 1 < many.asked.most_at_once <= 16
+    assert many.asked.rows() < 2 * TOPICS
+    assert "30 topics" in repr(log)
+
+
+def test_summaries_of_known_topics_take_two_looks(many):
+    log = Log(Root(many))
+    few = [f"t{number:02}" for number in range(8)]
+    of = {name: log._logs.log(name) for name in few}
+    before = [Summary.of(each) for each in of.values()]
+    again, counts = asked(many, lambda: [Summary.of(each) for each in of.values()])
+    assert (again, counts) == (before, Counter(HEAD=2 * len(few)))
+
+
+def test_metrics_ask_topics_at_once(many):
+    text, counts = asked(many, Exporter(Root(many)).text)
+    assert text.count(b"partlog_topic_partitions{") == TOPICS
+    assert (counts["HEAD"], counts["GET"]) == (TOPICS + 1, TOPICS), "one for the root"
+    assert many.asked.rows() < 3 * TOPICS
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_a_topic_of_many_versions_is_opened_at_once(tmp_path, checkpoint):
+    topic = Topic(tmp_path)
+    for number in range(101):
+        topic.append(records(1))
+        if checkpoint and number == 0:
+            topic.checkpoint()
+    store = FarStore(str(tmp_path), 0.01)
+    log = TopicLog(Root(store), "t")
+    state, counts = asked(store, log.newest)
+    assert (state.version, state.ends[0]) == (100, 101)
+    if checkpoint:
+        assert counts == Counter(LIST=1, HEAD=104, GET=102), "the checkpoint, each version, the version after them, and the first again"
+    else:
+        assert counts == Counter(LIST=2, HEAD=101, GET=101), "pyarrow asks for the length of a file before it reads"
+    assert 1 < store.asked.most_at_once <= 16
+    assert store.asked.rows() < 150
+    state, counts = asked(store, log.newest)
+    assert (state.version, counts) == (100, Counter(HEAD=2))
+
+
+def test_versions_that_follow_a_known_one_are_read_at_once(tmp_path):
+    topic = Topic(tmp_path)
+    topic.append(records(1))
+    store = FarStore(str(tmp_path), 0.01)
+    log = TopicLog(Root(store), "t")
+    log.newest()
+    for new, absent in ((1, 1), (2, 2), (60, 16)):
+        for _ in range(new):
+            topic.append(records(1))
+        state, counts = asked(store, log.newest)
+        assert state.version == len(topic.versions) - 1
+        assert counts["GET"] == new
+        assert counts["HEAD"] <= new + absent + 1, "each version, absent versions after them, and the known version again"
+    assert store.asked.most_at_once > 1
+
+
+@pytest.mark.parametrize("kind", ["checkpoint", "version"])
+def test_a_commit_while_a_topic_is_opened_is_seen_in_the_last_listing(tmp_path, kind):
+    """The last listing takes the place of a look at the version after the last one."""
+    topic = Topic(tmp_path)
+    topic.append(records(1))
+    store = FarStore(str(tmp_path))
+    listed, names = [], store.names
+
+    def with_a_commit(folder: str) -> list[str]:
+        listed.append(folder)
+        if len(listed) == 2:
+            topic.append(records(1))
+            if kind == "checkpoint":
+                topic.checkpoint()
+        return names(folder)
+
+    store.names = with_a_commit
+    assert TopicLog(Root(store), "t").newest().version == 1
+    assert len(listed) == 3
+
+
+def test_a_version_zero_that_a_slow_writer_put_is_not_taken_for_the_newest(tmp_path):
+    """Versions were committed and deleted between the first listing and the read of version 0. The last listing has their checkpoint."""
+    topic = Topic(tmp_path)
+    topic.append(records(1))
+    late = topic.version_file(0).read_bytes()
+    store = FarStore(str(tmp_path))
+    listed, names = [], store.names
+
+    def with_a_clean_up(folder: str) -> list[str]:
+        found = names(folder)
+        if not listed:
+            for _ in range(5):
+                topic.append(records(1))
+            topic.checkpoint()
+            for version in range(5):
+                topic.version_file(version).unlink()
+            topic.version_file(0).write_bytes(late)
+        listed.append(folder)
+        return found
+
+    store.names = with_a_clean_up
+    assert TopicLog(Root(store), "t").newest().version == 5
