@@ -149,7 +149,8 @@ bench: toolchain $(VENV) $(JAR) $(DELTA) $(KAFKA) ## run the benchmarks, beside 
 
 .PHONY: bench-stores
 bench-stores: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## run the benchmarks of roots in HDFS and S3, whose servers run on this machine
-	@PYTHONPATH=tests:. $(PY) -m stores.serve hdfs s3 -- $(PY) -m bench stores index-write index-read index-scan $(ARGS)
+	@PYTHONPATH=tests:. $(PY) -m stores.serve hdfs s3 -- $(PY) -m bench stores index-write index-read index-scan \
+	  distance-python distance-spark distance-streams distance-bytes $(ARGS)
 
 .PHONY: soak
 soak: export SPARKLOG_SEED ?= new

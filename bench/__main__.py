@@ -10,13 +10,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import index, report, stores
+from bench import distance, index, report, stores
 from bench.harness import Bench
 
 TOOLS = Path(__file__).parents[1] / ".tools"
 DELTA, S3A = TOOLS / "delta", TOOLS / "s3a"
-STORES = ("stores", "index-write", "index-read", "index-scan")
-"""The cases that need servers."""
 # A case is a module, and the arguments that its `run` takes after `bench`.
 CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "write": ("write", lambda _: []),
@@ -42,10 +40,16 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "by-key-64": ("by_key", lambda given: [64, given.cores.split(",")]),
     "many-keys": ("many_keys", lambda _: []),
     "stores": ("stores", lambda _: []),
+    "distance-python": ("distance", lambda given: ["python", given.delays]),
+    "distance-spark": ("distance", lambda given: ["spark", given.delays]),
+    "distance-streams": ("distance", lambda given: ["streams", given.delays]),
+    "distance-bytes": ("distance", lambda given: ["bytes", given.delays]),
     "index-write": ("index", lambda _: ["write"]),
     "index-read": ("index", lambda _: ["read"]),
     "index-scan": ("index", lambda _: ["scan"]),
 }
+STORES = tuple(case for case, (module, _) in CASES.items() if module in ("stores", "distance", "index"))
+"""The cases that need servers."""
 
 
 def main() -> None:
@@ -65,6 +69,8 @@ def main() -> None:
     parser.add_argument("--writes", type=int, default=1000, help="the number of writes in the case commits")
     parser.add_argument("--cores", default="fewer,more", help="whether the cases by-key have fewer cores than partitions, more, or both")
     parser.add_argument("--before", type=Path, help="the folder of an earlier version, to be measured beside this one in consumer-calls")
+    delayed = "the milliseconds by which the cases distance delay each request"
+    parser.add_argument("--delays", type=int, nargs="+", default=distance.DELAYS_MS, help=delayed)
     parser.add_argument("--discard", action="store_true", help="only print; do not change results.ndjson and its pages")
     parser.add_argument("--beside", default="", help="what else the machine does, to be kept with the figures")
     parser.add_argument("--master", default="local[2]")

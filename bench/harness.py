@@ -133,7 +133,8 @@ class Bench:
         """Prints and keeps figures that are not times."""
         print(
             f"\n{case}: "
-            + ", ".join(f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}" for name, value in figures.items())
+            + ", ".join(f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}" for name, value in figures.items()),
+            flush=True,
         )
         self._keep({"case": case, **figures})
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from bench import stores
+from bench import distance, stores
 from bench.harness import RESULTS
 
 RUNS_SHOWN = 5
@@ -158,6 +159,26 @@ COMMITS = """
 | a stream of 1,000 rows a trigger, milliseconds | commits | commit p50 | commit p99 | trigger p50 | trigger p99 |
 | --- | ---: | ---: | ---: | ---: | ---: |
 """
+FAR = """
+## Far from the store
+
+Made by `make bench-stores`, with a proxy before the server that delays each request. The columns are seconds by this delay.
+
+* **Requests**, **at once** and **in a row** are those at 30 ms: all requests, the most at one moment, and how many came one after another.
+  Time is at least the requests in a row times the delay. These three hardly depend on the load of the machine, the seconds do.
+* **Before** is the first run of the case, with its commit.
+* A process begins without a state of the topic, but in the rows of writes and triggers. Python opens its connections in each run.
+* Scans and writes of many records have a limit of 60 MB a second for each connection too, where requests are delayed.
+* "Bytes alone" reads the same files with the same client and as many at once as Spark has cores, and decodes nothing.
+* In HDFS the proxy delays and counts the requests of Python to the NameNode alone.
+* The figures of a trigger, and of a second, are averages of several.
+
+"""
+FAR_TIMES = """| {store} | {delays} | requests | at once | in a row | before: s at 30 ms | requests | in a row | commit |
+| --- | {columns} ---: | ---: | ---: | ---: | ---: | ---: | --- |
+"""
+DELAY_TOLD = f"{distance.TOLD_MS} ms"
+OF_FAR = re.compile(r"(S3|HDFS) at (\d+) ms: (.*)")
 SIZES = """
 Bytes on disk: all files that remain after a write.
 
@@ -178,7 +199,9 @@ def pages() -> dict[Path, str]:
     for line in map(json.loads, RESULTS.read_text(encoding="utf-8").splitlines()):
         runs.setdefault(line["case"], []).append(line)
     short = "".join(_ratio(runs[case][-RUNS_SHOWN:], side) for case, side in SHORT)
-    return {PAGE: TITLE + short + HEAD, ALL_CASES: RESULTS_TITLE + _of_disk(runs) + SINGLE + _of_stores(runs)}
+    far = {case: runs.pop(case) for case in list(runs) if OF_FAR.fullmatch(case)}
+    results = RESULTS_TITLE + _of_disk(runs) + SINGLE + _of_stores(runs) + _of_far(far)
+    return {PAGE: TITLE + short + HEAD, ALL_CASES: results}
 
 
 def _is_of_store(case: str) -> bool:
@@ -199,6 +222,25 @@ def _of_stores(runs: dict[str, list[Line]]) -> str:
     times = "".join(_times(of_case[-RUNS_SHOWN:]) for of_case in cases)
     commits = "".join(_commits(line) for line in newest if "commits" in line)
     return OF_STORES + TIMES + times + COMMITS + commits + _notes([line for line in newest if "commits" not in line]) + _made(newest)
+
+
+def _of_far(runs: dict[str, list[Line]]) -> str:
+    """A table for each store, with a row for each thing that was asked."""
+    text = FAR
+    for store in (stores.S3, stores.HDFS):
+        whats = dict.fromkeys(found[3] for found in map(OF_FAR.fullmatch, runs) if found and found[1] == store)
+        delays = [f"{delay} ms" for delay in distance.DELAYS_MS]
+        text += FAR_TIMES.format(store=store, delays=" | ".join(delays), columns=" ".join("---: |" for _ in delays))
+        for what in whats:
+            at = {delay: runs.get(f"{store} at {delay}: {what}", []) for delay in delays}
+            cells = [_seconds(of_delay[-1]["s"]) if of_delay else "" for of_delay in at.values()]
+            first, newest = at[DELAY_TOLD][0], at[DELAY_TOLD][-1]
+            cells += [f"{newest[name]:,}" for name in ("requests", "at once", "in a row")]
+            before = [_seconds(first["s"]), *(f"{first[name]:,}" for name in ("requests", "in a row")), first["commit"]]
+            what += f", {newest['records']:,}" if "records" in newest else ""
+            text += f"| {what} | {' | '.join(cells + (before if first is not newest else [''] * 4))} |\n"
+        text += "\n"
+    return text + _made([of_case[-1] for of_case in runs.values()]).lstrip("\n") if runs else ""
 
 
 def _commits(line: Line) -> str:
