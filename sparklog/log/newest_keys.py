@@ -25,12 +25,11 @@ def newest_keys(log: TopicLog, state: State, partition: int, low: int, sample_by
     for _ in range(2 * sample_bytes // _PART_BYTES):
         if at >= state.ends[partition]:
             break
+        reader.request(at, _PART_BYTES, stop)
         batches, at, stop = reader.part(at, _PART_BYTES, stop)
         for batch in batches:
             for each in pc.value_counts(batch.column("key").drop_null()).to_pylist():
                 keys[each["values"]] += each["counts"]
-    if stop and stop.file:
-        stop.file.close()
     return keys
 
 

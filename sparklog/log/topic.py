@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from sparklog.log.batches import Batches, Segments
 from sparklog.log.commits import Commits
 from sparklog.log.description import describe
 from sparklog.log.keys import Key, key_table
+from sparklog.ondisk.prefetch import Prefetch
 from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
@@ -480,10 +482,14 @@ class Topic(Displayed):
     def _scan(
         self, state: State, ranges: list[tuple[int, int, int]], limit: int | None, wanted: Wanted, columns: list[str]
     ) -> Iterator[pa.RecordBatch]:
-        for partition, start, end in ranges:
+        prefetch = Prefetch(self._log.root.store)
+        readers = [(PartitionReader(self._log, state, partition, prefetch), start, end) for partition, start, end in ranges]
+        spans = (reader.spans(start, end, wanted.may_be_in) for reader, start, end in readers)
+        prefetch.follow(chain.from_iterable(spans), few=limit is not None)
+        for reader, start, end in readers:
             if limit == 0:
                 return
-            for batch in PartitionReader(self._log, state, partition).records(start, end, limit, wanted, columns):
+            for batch in reader.records(start, end, limit, wanted, columns):
                 yield batch
                 if limit is not None:
                     limit -= batch.num_rows

@@ -13,17 +13,21 @@ from sparklog.batches.columns import SCHEMA, arrow_batch, numbers_of
 from sparklog.batches.header import batch_bytes_max, decompressed_max
 from sparklog.batches.records import RECORDS_AT_ONCE, Payload, Records, locate
 from sparklog.errors import DataError, SparklogError
-from sparklog.ondisk.segment import Place, SegmentReader, StoredBatch
+from sparklog.ondisk.names import topic_file
+from sparklog.ondisk.prefetch import Prefetch, Span
+from sparklog.ondisk.segment import Place, SegmentReader, StoredBatch, is_sought
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.version import Segment
-from sparklog.store.store import Absent, Damaged, File
+from sparklog.store.store import Absent, Damaged
 
 T = TypeVar("T")
 
 _CHUNK_BYTES = 1 << 21
 """Batches are decoded together until they have this many bytes, which stay in the cache of a processor."""
 _CHUNK_RECORDS = RECORDS_AT_ONCE // 2
+_MORE_BYTES = 1 << 16
+"""Where the end of a range is in a segment is about known. So many bytes more are requested."""
 PART_BYTES_MAX = 1 << 30
 """A part ends when its Arrow batches have this many bytes.
 
@@ -67,11 +71,10 @@ EVERYTHING = Wanted()
 
 
 class Stop(NamedTuple):
-    """Where in a segment a part of a partition ends. `file` is its data file, if that is left open."""
+    """Where in a segment a part of a partition ends."""
 
     segment: Segment
     place: Place
-    file: File | None = None
 
 
 class Part(NamedTuple):
@@ -85,8 +88,10 @@ class Part(NamedTuple):
 class PartitionReader:
     """Reads a partition in one state. If a data file was deleted since, it continues with the newest state, which has the same records."""
 
-    def __init__(self, log: TopicLog, state: State, partition: int) -> None:
+    def __init__(self, log: TopicLog, state: State, partition: int, prefetch: Prefetch | None = None) -> None:
+        """`prefetch` has the bytes that are read soon, if other readers share it."""
         self._log = log
+        self._prefetch = prefetch or Prefetch(log.root.store)
         self._state = state
         self._partition = partition
         message_bytes_max = int(state.config["max.message.bytes"])
@@ -117,7 +122,7 @@ class PartitionReader:
 
         if limit == 0:
             return
-        for batch in self._read(start, end, read, wanted.may_be_in):
+        for batch in self._read(start, end, read, wanted.may_be_in, few=limit is not None):
             if batch is not None:
                 yield batch
             if limit == 0:
@@ -141,8 +146,8 @@ class PartitionReader:
         def read(segment: Segment, reader: SegmentReader, begin: int) -> Iterator[tuple[int, Part | None]]:
             nonlocal stored, size, held, reached
             place = stop.place if stop and stop.segment == segment and stop.place.offset == begin else None
-            batches = reader.batches(begin, place)
-            for chunk in self._chunks(reader, _within(batches, bytes_max - stored, bool(stored))):
+            batches = reader.batches(begin, place, bytes_max - stored, one=not stored)
+            for chunk in self._chunks(reader, batches):
                 for records in self._located(reader, chunk):
                     first = int(np.searchsorted(records.offsets, begin))
                     if first < records.offsets.size:
@@ -156,11 +161,11 @@ class PartitionReader:
                     break
             if place is None:
                 # The first batch exceeds the rest of this part, and is the first batch of the next part.
-                rest = Stop(segment, reader.begin, reader.leave(bytes_max)) if begin == segment.base else None
+                rest = Stop(segment, reader.begin) if begin == segment.base else None
                 yield begin, Part(found, begin, rest)
                 return
             if place.position < reader.end:
-                yield place.offset, Part(found, place.offset, Stop(segment, place, reader.leave(bytes_max)))
+                yield place.offset, Part(found, place.offset, Stop(segment, place))
                 return
             # It was read to its end, where it is checked as a whole.
             for _ in batches:
@@ -169,7 +174,7 @@ class PartitionReader:
             if stored >= bytes_max or is_full():
                 yield segment.end, Part(found, segment.end, None)
 
-        limited = next(filter(None, self._read(start, end, read, stop=stop)), None)
+        limited = next(filter(None, self._read(start, end, read, ahead=False)), None)
         return limited or Part(found, reached, None)
 
     def contents(self) -> Iterator[tuple[str, StoredBatch | None, list[pa.RecordBatch] | SparklogError]]:
@@ -235,7 +240,7 @@ class PartitionReader:
                         if found.size:
                             yield begin, int(records.offsets[found[0]])
 
-        return next(self._read(start, end, read, lambda segment: segment.max_timestamp >= millis), end)
+        return next(self._read(start, end, read, lambda segment: segment.max_timestamp >= millis, ahead=False), end)
 
     def newest_time(self, start: int, end: int) -> int:
         """The greatest time of the records with the offsets from `start` to before `end`, in milliseconds; −1 if none has one.
@@ -251,7 +256,35 @@ class PartitionReader:
                 for part in self.records(begin, min(batch.last_offset + 1, end), columns=["timestamp"]):
                     yield batch.after.offset, int(numbers_of(part.column(0)).max()) // 1000
 
-        return max(self._read(start, end, read), default=-1)
+        return max(self._read(start, end, read, ahead=False), default=-1)
+
+    def spans(self, start: int, end: int, wanted: Callable[[Segment], bool] = lambda _: True) -> Iterator[Span]:
+        """The bytes that are read for the offsets from `start` to before `end`, or about these bytes."""
+        for segment in self._log.segments(self._state, self._partition, start, end):
+            if wanted(segment) and not is_sought(segment, start):
+                share = (end - segment.base) / (segment.end - segment.base)
+                size = segment.bytes if share >= 1 else min(segment.bytes, int(share * segment.bytes) + _MORE_BYTES)
+                yield self._span(segment, segment.position, segment.position + size)
+
+    def next_spans(self, start: int, bytes_max: int, stop: Stop | None = None) -> Iterator[Span]:
+        """The bytes that `part` reads from an offset on."""
+        for segment in self._log.segments(self._state, self._partition, start):
+            begin, end = segment.position, segment.position + segment.bytes
+            if stop and stop.segment == segment and stop.place.offset == start:
+                begin = stop.place.position
+            elif is_sought(segment, start):
+                return
+            yield self._span(segment, begin, min(end, begin + bytes_max))
+            bytes_max -= end - begin
+            if bytes_max <= 0:
+                return
+
+    def request(self, start: int, bytes_max: int, stop: Stop | None = None) -> None:
+        """Requests the bytes that `part` reads from an offset on."""
+        self._prefetch.want(self.next_spans(start, bytes_max, stop))
+
+    def _span(self, segment: Segment, begin: int, end: int) -> Span:
+        return Span(topic_file(self._state.topic, segment.file), begin, end)
 
     def _read(
         self,
@@ -259,26 +292,32 @@ class PartitionReader:
         end: int,
         read: Callable[[Segment, SegmentReader, int], Iterator[tuple[int, T]]],
         wanted: Callable[[Segment], bool] = lambda _: True,
-        stop: Stop | None = None,
+        *,
+        ahead: bool = True,
+        few: bool = False,
     ) -> Iterator[T]:
         """Everything that `read` finds in the segments that hold these offsets and are wanted.
 
         It is given a segment, its reader, and the first offset that is wanted of it. With each thing it says up to which offset it
-        has read: there it goes on, in another segment, if the data file is gone. `stop` may have left a data file open.
+        has read: there it goes on, in another segment, if the data file is gone. `ahead`: it reads the whole segments. `few`: it may
+        stop soon.
         """
         while start < end:
             state = self._state
+            if ahead:
+                self._prefetch.follow(self.spans(start, end, wanted), few=few)
             for segment in self._log.segments(state, self._partition, start, end):
                 if wanted(segment):
-                    file = stop.file if stop and stop.segment == segment else None
                     try:
-                        with SegmentReader(self._log.root, state.topic, segment, self._batch_bytes_max, file) as reader:
+                        with SegmentReader(self._log.root, state.topic, segment, self._batch_bytes_max, self._prefetch) as reader:
                             for reached, found in read(segment, reader, start):
                                 start = reached
                                 yield found
                     except Absent:
                         self._reload(state, segment, start)
                         break
+                    if ahead:
+                        self._prefetch.done(topic_file(state.topic, segment.file), segment.position)
                 start = segment.end
 
     def _reload(self, before: State, missing: Segment, start: int) -> None:
@@ -357,14 +396,3 @@ class PartitionReader:
             except Damaged as its_own:
                 return reader.batch_corrupt(batch.position, its_own)
         return reader.corrupt(damage)
-
-
-def _within(batches: Iterable[StoredBatch], bytes_max: int, more: bool) -> Iterator[StoredBatch]:
-    """The first batches, as long as they have `bytes_max` bytes together. Unless these are `more`, the first one may have more."""
-    stored = 0
-    for batch in batches:
-        stored += batch.header.total_bytes
-        if stored > bytes_max and more:
-            return
-        yield batch
-        more = True

@@ -12,6 +12,7 @@ from sparklog.batches.header import HEADER_BYTES, LENGTH_FROM, Header
 from sparklog.errors import SparklogError
 from sparklog.ondisk import index
 from sparklog.ondisk.names import index_file, topic_file, view_folder
+from sparklog.ondisk.prefetch import Prefetch
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.version import Segment
 from sparklog.store.store import Damaged, File
@@ -53,8 +54,7 @@ class StoredBatch(NamedTuple):
 class SegmentReader:
     """Reads a segment from its data file. All of it raises SparklogErrors, and Absent if that file does not exist, or is gone by then."""
 
-    def __init__(self, root: Root, topic: str, segment: Segment, batch_bytes_max: int, file: File | None = None) -> None:
-        """`file` is the data file, if an earlier reader of the segment left it open: see `leave`."""
+    def __init__(self, root: Root, topic: str, segment: Segment, batch_bytes_max: int, prefetch: Prefetch) -> None:
         self._root = root
         self._topic = topic
         self._segment = segment
@@ -62,9 +62,8 @@ class SegmentReader:
         self.end = segment.position + segment.bytes
         name = topic_file(topic, segment.file)
         self.path = root.store.location(name)
-        self._is_left = False
         try:
-            self._file = file or root.store.open(name)
+            self._file: File = prefetch.open(name, segment.position, self.end)
         except Damaged as damage:
             raise self.corrupt(damage) from None
         except OSError as error:
@@ -74,14 +73,8 @@ class SegmentReader:
             raise self.corrupt(f"the file has {self._file.size} bytes where it ends at {self.end}")
 
     def close(self) -> None:
-        """Closes the data file, unless it was left open."""
-        if not self._is_left:
-            self._file.close()
-
-    def leave(self, ahead_max: int) -> File | None:
-        """The data file, for a later reader, with the bytes that were read ahead: see `File.stays`. None where it must be opened again."""
-        self._is_left = self._file.stays(ahead_max)
-        return self._file if self._is_left else None
+        """Closes the data file."""
+        self._file.close()
 
     def __enter__(self) -> SegmentReader:
         return self
@@ -120,17 +113,18 @@ class SegmentReader:
         """All batches without their data, one by one. Their headers are compared with the committed checksum after the last one."""
         return self._walk(self.begin, None)
 
-    def batches(self, start: int, place: Place | None = None) -> Iterator[StoredBatch]:
+    def batches(self, start: int, place: Place | None = None, bytes_max: int | None = None, *, one: bool = True) -> Iterator[StoredBatch]:
         """The batches with offsets from `start` on, without a check of their data. The segment as a whole is checked after the last one.
 
-        `place` is where an earlier reader of this segment stopped.
+        `place` is where an earlier reader of this segment stopped. The batches have at most `bytes_max` bytes together. With `one`, the
+        first batch may have more.
         """
         if place is None and self._segment.tiles:
             place = self._hint(start)
         elif place is None:
             # A wrong base offset can hide batches. Only the checksum over all headers covers it, and a reader that stops early misses it.
             self.headers()
-        yield from self._walk(place or self.begin, start)
+        yield from self._walk(place or self.begin, start, bytes_max, one=one)
 
     def read(self, batch: StoredBatch) -> StoredBatch:
         """A batch that `headers` returned, with its data."""
@@ -142,7 +136,7 @@ class SegmentReader:
         """Where the segment begins."""
         return Place(self._segment.position, self._segment.base, 0, 0)
 
-    def _walk(self, place: Place, start: int | None) -> Iterator[StoredBatch]:
+    def _walk(self, place: Place, start: int | None, bytes_max: int | None = None, *, one: bool = True) -> Iterator[StoredBatch]:
         """The batches from a place on. The first has the place's offset; in a segment with gaps, that one or a later one.
 
         Without `start`, only headers are read. With it, batches that end before `start` are skipped.
@@ -152,9 +146,12 @@ class SegmentReader:
         block, block_at = b"", position
         block_bytes = _BLOCK_BYTES_MIN
         while position < self.end:
+            if bytes_max is not None and bytes_max <= 0 and not one:
+                return
             at = position - block_at
             if at + HEADER_BYTES > len(block):
-                block = self._read(position, min(block_bytes if start is not None else HEADER_BYTES, self.end - position))
+                wanted = block_bytes if start is not None else HEADER_BYTES
+                block = self._some(position, min(HEADER_BYTES, self.end - position), min(wanted, self.end - position))
                 block_at, at = position, 0
             try:
                 header = Header.read(block, at, self.end - position)
@@ -173,9 +170,14 @@ class SegmentReader:
                 yield StoredBatch(position, base, header, memoryview(b""), after)
             elif offset > start:
                 self._require_readable(position, header)
+                if bytes_max is not None:
+                    bytes_max -= size
+                    if bytes_max < 0 and not one:
+                        return
+                    one = False
                 if at + size > len(block):
                     block_bytes = min(4 * block_bytes, _BLOCK_BYTES_MAX)
-                    block = self._read(position, min(max(block_bytes, size), self.end - position))
+                    block = self._some(position, size, min(max(block_bytes, size), self.end - position))
                     block_at, at = position, 0
                 yield StoredBatch(position, base, header, memoryview(block)[at : at + size], after)
             position += size
@@ -214,7 +216,7 @@ class SegmentReader:
         """The place of a batch that holds the offset `start` or lies before it."""
         segment = self._segment
         here = self.begin
-        if start <= segment.base or segment.bytes < _INDEX_WORTHWHILE_BYTES:
+        if not is_sought(segment, start):
             return here
         entry = index.look_up(self._index(), start - segment.base)
         if not entry:
@@ -243,6 +245,8 @@ class SegmentReader:
         if segment.index_bytes:
             try:
                 return self._file.read(self.end, segment.index_bytes)
+            except Damaged as damage:
+                raise self.corrupt(damage) from None
             except OSError:
                 return b""
         if not self._root.store.has_links:
@@ -254,13 +258,23 @@ class SegmentReader:
         return int.from_bytes(self._read(self._segment.position, LENGTH_FROM), "big", signed=True)
 
     def _read(self, position: int, size: int) -> bytes:
+        return self._some(position, size, size)
+
+    def _some(self, position: int, least: int, most: int) -> bytes:
         try:
-            data = self._file.read(position, size)
+            data = self._file.some(position, least, most)
+        except Damaged as damage:
+            raise self.corrupt(damage) from None
         except OSError as error:
             raise SparklogError("IO", file=self.path, cause=error) from None
-        if len(data) < size:
+        if len(data) < least:
             raise self.corrupt(f"the file ends at byte {position + len(data)}")
         return data
+
+
+def is_sought(segment: Segment, start: int) -> bool:
+    """Whether a reader finds the first batch by the index of a segment. From there on it reads."""
+    return segment.tiles and start > segment.base and segment.bytes >= _INDEX_WORTHWHILE_BYTES
 
 
 def is_stamped(field: int, relative: int, absolute: int) -> bool:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TypeVar
 
-from sparklog.store.requests import AT_ONCE, requests_of
+from sparklog.store.requests import AT_ONCE, Answer, requests_of
 from sparklog.store.store import Absent, Damaged, File, Store
 
 A = TypeVar("A")
@@ -27,6 +27,7 @@ class RemoteFile(File):
 class RemoteStore(Store):
     """A store without links. An open file is looked up again at each read."""
 
+    is_far = True
     place: str
     """The bucket or the NameNode: stores with equal places share the threads of their requests."""
     max_requests: int = AT_ONCE
@@ -35,6 +36,10 @@ class RemoteStore(Store):
     def at_once(self, ask: Callable[[A], B], each: Iterable[A]) -> Iterator[B]:
         """Up to `max_requests` calls at once."""
         return requests_of(self.place, self.max_requests).in_order(ask, each)
+
+    def begin(self, ask: Callable[[A], B], argument: A) -> Answer[B]:
+        """By a thread that `at_once` uses too."""
+        return requests_of(self.place, self.max_requests).begin(ask, argument)
 
     @abstractmethod
     def opened(self, name: str) -> RemoteFile:
@@ -51,6 +56,11 @@ class RemoteStore(Store):
     def are_one(self, name: str, other: str) -> bool:
         """False."""
         return False
+
+    def read_at(self, name: str, position: int, count: int) -> bytes:
+        """By opening it, where the store must know the length of a file before it reads."""
+        with self.opened(name) as file:
+            return file.read(position, count)
 
     def read_tagged(self, name: str, bytes_max: int) -> tuple[Hashable, bytes]:
         """By opening it once, which tells also that it is absent."""
@@ -69,7 +79,6 @@ class ReadAhead(File):
         self._at = 0
         self._held = b""
         self._ahead = _FIRST_BYTES
-        self._ahead_max = _MOST_BYTES
         self.size = file.size
 
     def read(self, position: int, count: int) -> bytes:
@@ -84,15 +93,10 @@ class ReadAhead(File):
     def _request(self, position: int, end: int) -> None:
         goes_on = self._at <= position <= self._at + len(self._held) + self._ahead
         kept = self._held[position - self._at :] if goes_on else b""
-        self._ahead = min(2 * self._ahead, self._ahead_max) if goes_on and self._held else _FIRST_BYTES
+        self._ahead = min(2 * self._ahead, _MOST_BYTES) if goes_on and self._held else _FIRST_BYTES
         begin = position + len(kept)
         read = self._file.read(begin, min(max(end - begin, self._ahead), self.size - begin))
         self._at, self._held = position, kept + read
-
-    def stays(self, ahead_max: int) -> bool:
-        """True: bytes that it has read ahead are not requested again."""
-        self._ahead_max = max(_FIRST_BYTES, ahead_max)
-        return True
 
     def close(self) -> None:
         """Closes the file."""

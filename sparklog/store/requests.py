@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -23,6 +24,34 @@ _IDLE_S = 5.0
 """A thread without work ends after this time."""
 _END_S = 1.0
 """The end of the process waits this long for requests that are under way: a thread that is stopped within a library may abort it."""
+
+
+class Answer(Generic[B]):
+    """The answer of one call. A thread of the store makes the call; if no thread has begun it, the thread that asks for the answer does."""
+
+    def __init__(self, ask: Callable[[A], B], argument: A) -> None:
+        self._call, self._process = partial(ask, argument), os.getpid()
+        self.future: Future[B] = Future()
+
+    def result(self) -> B:
+        """The answer, or the exception of the call. It is asked for once."""
+        return self._call() if self.drop() else self.future.result()
+
+    def is_there(self) -> bool:
+        """Whether the call has ended."""
+        return self.future.done()
+
+    def drop(self) -> bool:
+        """The call is not made, unless a thread has begun it. Whether none has."""
+        return os.getpid() != self._process or self.future.cancel()
+
+    def work(self) -> None:
+        """Makes the call on this thread, which belongs to the store."""
+        if self.future.set_running_or_notify_cancel():
+            try:
+                self.future.set_result(self._call())
+            except BaseException as error:
+                self.future.set_exception(error)
 
 
 class Requests:
@@ -38,7 +67,7 @@ class Requests:
     def forget(self) -> None:
         """Begins without threads. A fork copies no thread, and may copy a lock that a thread holds."""
         self._change = threading.Condition()
-        self._waiting: deque[tuple[Future[Any], Callable[[Any], Any], Any]] = deque()
+        self._waiting: deque[Answer[Any]] = deque()
         self._threads = self._idle = 0
 
     def in_order(self, ask: Callable[[A], B], each: Iterable[A]) -> Iterator[B]:
@@ -47,31 +76,29 @@ class Requests:
         An exception of a call is raised in its turn, and ends the iteration. Calls that did not begin until then are not made.
         A call may itself use these threads: if no thread has begun a call, the thread that waits for its answer makes the call.
         """
-        arguments, process = iter(each), os.getpid()
-        begun: deque[tuple[A, Future[B]]] = deque()
+        arguments = iter(each)
+        begun: deque[Answer[B]] = deque()
 
         def begin(count: int) -> None:
-            begun.extend((argument, self._begin(ask, argument)) for argument in islice(arguments, count))
-
-        def is_mine(future: Future[B]) -> bool:
-            return os.getpid() != process or future.cancel()
+            begun.extend(self.begin(ask, argument) for argument in islice(arguments, count))
 
         try:
             for first in arguments:
                 begin(self.most - 1)
                 yield ask(first)
                 while begun:
-                    argument, future = begun.popleft()
+                    answer = begun.popleft()
                     begin(1)
-                    yield ask(argument) if is_mine(future) else future.result()
+                    yield answer.result()
         finally:
-            for _, future in begun:
-                is_mine(future)
+            for answer in begun:
+                answer.drop()
 
-    def _begin(self, ask: Callable[[A], B], argument: A) -> Future[B]:
-        future: Future[B] = Future()
+    def begin(self, ask: Callable[[A], B], argument: A) -> Answer[B]:
+        """One call, which a thread makes as soon as one is free."""
+        answer = Answer(ask, argument)
         with self._change:
-            self._waiting.append((future, ask, argument))
+            self._waiting.append(answer)
             if self._idle >= len(self._waiting):
                 self._change.notify()
             elif self._threads < self.most - 1:
@@ -79,7 +106,7 @@ class Requests:
                 with suppress(RuntimeError):
                     threading.Thread(target=self._work, name="sparklog-requests", daemon=True).start()
                     self._threads += 1
-        return future
+        return answer
 
     def _work(self) -> None:
         while True:
@@ -91,20 +118,16 @@ class Requests:
                     self._threads -= 1
                     self._change.notify_all()
                     return
-                future, ask, argument = self._waiting.popleft()
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(ask(argument))
-                except BaseException as error:
-                    future.set_exception(error)
+                answer = self._waiting.popleft()
+            answer.work()
             # A thread that waits for work must not keep the last answer in memory.
-            del future, ask, argument
+            del answer
 
     def end(self, deadline: float) -> None:
         """Begins no further call, and waits until all threads are idle, but not beyond the deadline (`time.monotonic`)."""
         with self._change:
             while self._waiting:
-                self._waiting.popleft()[0].cancel()
+                self._waiting.popleft().drop()
         while self._idle < self._threads and time.monotonic() < deadline:
             time.sleep(0.005)
 

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Literal, NamedTuple, TypeVar
 
+from sparklog.store.requests import Answer
+
 A = TypeVar("A")
 B = TypeVar("B")
 F = TypeVar("F", bound="File")
@@ -60,14 +62,14 @@ class File(ABC):
     def read(self, position: int, count: int) -> bytes:
         """The `count` bytes from `position` on; fewer if the file ends before. Absent if it is gone, and the store does not keep it."""
 
+    def some(self, position: int, least: int, most: int) -> bytes:
+        """At least `least` and at most `most` bytes from a position on, as many as cost no more. Otherwise as `read`."""
+        del least
+        return self.read(position, most)
+
     @abstractmethod
     def close(self) -> None:
         """Closes the file. It cannot be read afterwards."""
-
-    def stays(self, ahead_max: int) -> bool:
-        """Whether it may stay open while nothing is read: that takes only memory. It then reads no more than `ahead_max` bytes ahead."""
-        del ahead_max
-        return False
 
     def whole(self, bytes_max: int) -> bytes:
         """All of it. Damaged if it has more than `bytes_max` bytes."""
@@ -92,6 +94,8 @@ class Store(ABC):
 
     root: str
     """The full name of the root: messages show it, and Spark finds the root by it."""
+    is_far: bool = False
+    """Whether each request takes long, as over a network, so that it is made before its answer is needed."""
     has_links: bool = False
     """Whether a file can have several names (hard links). Only in such a store is there a Kafka view. FORMAT.md section 8."""
 
@@ -116,6 +120,10 @@ class Store(ABC):
         caller asks for its answer.
         """
         return map(ask, each)
+
+    def begin(self, ask: Callable[[A], B], argument: A) -> Answer[B]:
+        """A call that another thread begins soon where the store is far. On a disk it is made when its answer is asked for."""
+        return Answer(ask, argument)
 
     @abstractmethod
     def above(self) -> Store | None:
@@ -153,6 +161,14 @@ class Store(ABC):
         """A whole file. Damaged if it has more than `bytes_max` bytes; otherwise as `open`."""
         with self.open(name) as file:
             return file.whole(bytes_max)
+
+    def read_at(self, name: str, position: int, count: int) -> bytes:
+        """Bytes that the file is known to have, by as few requests as possible.
+
+        Fewer bytes, and any exception, say only that `open` is to be asked.
+        """
+        with self.open(name) as file:
+            return file.read(position, count)
 
     def read_tagged(self, name: str, bytes_max: int) -> tuple[Hashable, bytes]:
         """The tag of a file, taken before its bytes, and these. Absent and Damaged as `read`."""

@@ -152,7 +152,7 @@ def test_requests(s3, topic, fault_proxy):
     with proxy.counting(topic.name) as scanning:
         rows = found.read().num_rows
     assert rows == 40
-    assert scanning["GET"] == len(found.segments()), "a GET for each of the small segments"
+    assert scanning["GET"] == len({segment.file for segment in found.segments()}), "a GET for the small segments of a file"
 
 
 def test_a_scan_reads_no_byte_twice(s3, tmp_path, fault_proxy):
@@ -165,13 +165,33 @@ def test_a_scan_reads_no_byte_twice(s3, tmp_path, fault_proxy):
         proxy.clear()
         assert read() == 6000
         ranges = [request.headers["range"] for request in proxy.requests if request.method == "GET" and request.key.endswith(".log")]
-        spans = [tuple(map(int, each.removeprefix("bytes=").split("-"))) for each in ranges]
+        spans = sorted(tuple(map(int, each.removeprefix("bytes=").split("-"))) for each in ranges)
         assert all(last < following for (_, last), (following, _) in pairwise(spans))
         assert sum(last + 1 - first for first, last in spans) <= len(octets)
         assert len(spans) <= 6
     proxy.clear()
     assert found.head(1).num_rows == 1
-    assert sum(last + 1 - first for first, last in spans[:1]) <= 1 << 18
+    assert sum(request.sent for request in proxy.requests if request.key.endswith(".log")) <= 1 << 18
+
+
+def test_many_segments_are_read_at_once(s3, tmp_path, fault_proxy):
+    topic = Topic(tmp_path / "root")
+    for _ in range(60):
+        topic.append([Record(b"x")])
+    proxy = fault_proxy(s3.endpoint)
+    change, under_way = threading.Condition(), []
+
+    def wait_for_others(request):
+        if request.method == "HEAD" and request.key.endswith(".log"):
+            with change:
+                under_way.append(request)
+                change.notify_all()
+                assert change.wait_for(lambda: len(under_way) >= 15, 120)
+
+    found = Log(copied(s3, topic.root), filesystem=s3.filesystem(proxy.endpoint))["t"]
+    proxy.before = wait_for_others
+    assert found.read().num_rows == 60
+    assert proxy.count(r"\.log$") == Counter(HEAD=60, GET=60)
 
 
 # ---- what goes wrong

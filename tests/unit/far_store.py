@@ -30,11 +30,17 @@ class Asked:
         self.delay_s = delay_s
         self.clear()
 
+    def bytes(self, name: str, position: int, count: int) -> None:
+        """These bytes were asked for."""
+        with self._lock:
+            self.spans.setdefault(name, []).append((position, position + count))
+
     def __reduce__(self) -> tuple[type[Asked], tuple[float]]:
         return Asked, (self.delay_s,)
 
     def clear(self) -> None:
         self.requests: list[Request] = []
+        self.spans: dict[str, list[tuple[int, int]]] = {}
         self.most_at_once = self._under_way = self._row = 0
         self._lock = threading.Lock()
 
@@ -91,6 +97,11 @@ class FarStore(RemoteStore):
     def open(self, name: str) -> File:
         return ReadAhead(self.opened(name))
 
+    def read_at(self, name: str, position: int, count: int) -> bytes:
+        self.asked.bytes(name, position, count)
+        with self.asked.one("GET", name), self.file(name)[0] as file:
+            return file.read(position, count)
+
     def opened(self, name: str) -> _FarFile:
         with self.asked.one("HEAD", name):
             return _FarFile(self, name)
@@ -112,6 +123,7 @@ class _FarFile(RemoteFile):
     def read(self, position: int, count: int) -> bytes:
         if min(position + count, self.size) <= position:
             return b""
+        self._store.asked.bytes(self._name, position, min(count, self.size - position))
         with self._store.asked.one("GET", self._name):
             file, tag = self._store.file(self._name)
             with file:

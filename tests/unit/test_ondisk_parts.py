@@ -53,13 +53,13 @@ def test_a_part_can_begin_within_a_batch(topic):
 
 def test_a_part_begins_at_the_byte_where_the_last_one_ended(topic, monkeypatch):
     read: list[int] = []
-    method = SegmentReader._read
+    method = SegmentReader._some
 
-    def watched(self: SegmentReader, position: int, size: int) -> bytes:
+    def watched(self: SegmentReader, position: int, least: int, most: int) -> bytes:
         read.append(position)
-        return method(self, position, size)
+        return method(self, position, least, most)
 
-    monkeypatch.setattr(SegmentReader, "_read", watched)
+    monkeypatch.setattr(SegmentReader, "_some", watched)
     parts(topic, SIZE)
     assert read == [number * SIZE for number in range(4)] * 3
 
