@@ -1,4 +1,4 @@
-"""What reads and writes cost where a store is far: seconds, requests of each kind, the most at once, and how many came one after another.
+"""The cost of reads and writes where a store is far: seconds, requests of each kind, the most at once, and those one after another.
 
 The servers are those of `bench.stores`. All requests to S3 go through a proxy, which delays each of them by nothing, 10, 30 or 100 ms.
 In HDFS it delays Python's requests to the NameNode alone. Scans and writes of many bytes have a limit of bytes a second and connection too.

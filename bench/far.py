@@ -101,11 +101,11 @@ class Store:
         return Log(where, **options)
 
     def options(self) -> dict[str, str]:
-        """Of reads and writes with Spark."""
+        """The options of reads and writes with Spark."""
         return {"fs.s3a.endpoint": self.proxy.endpoint} if self.name == S3 else {}
 
     def environment(self) -> dict[str, str]:
-        """For a process of Python that asks through the proxy."""
+        """The environment of a process of Python that asks through the proxy."""
         told = json.loads(os.environ["STORES_S3_SETTINGS"])
         return {
             **os.environ,
