@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from spark.collecting import Stream
 from spark.epochs import Sink
 from spark.first_use import connect_server
+from spark.running_jvm import running_jvm
 from verifying import faults
 
 import sparklog
@@ -70,6 +71,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def connect(spark: SparkSession) -> str:
     """Where clients of Spark Connect find the server that the JVM of `spark` has: they are processes, but need no Spark of their own."""
     return connect_server(spark)
+
+
+@pytest.fixture(scope="session")
+def jvm_for_programs() -> Iterator[dict[str, str]]:
+    """The environment in which programs share a JVM. Those that show how Spark starts, or what an end of its JVM leaves, have their own."""
+    with running_jvm() as environment:
+        yield environment
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,6 @@
 """A program that `test_failures.py` starts. It writes 3,000 records in three tasks, and makes one task fail in the given way.
 
 python failing_writer.py ROOT MASTER HOW [SETTING=VALUE …]
-
-With `-` for ROOT it writes to each root that a line of its input names, and answers each with a line.
 """
 
 import os
@@ -65,9 +63,7 @@ def main() -> None:
     spark.sparkContext.setLogLevel("OFF")
     source = spark.range(0, RECORDS, 1, 3).selectExpr("concat('k', id % 50) AS key", "concat(id, repeat('x', 500)) AS value")
     rows = source.mapInArrow(_make(how), source.schema)
-    for each in (line.rstrip("\n") for line in sys.stdin) if root == "-" else (root,):
-        rows.write.format("partlog").option("topic", "t").mode("append").save(each)
-        print("written", flush=True)
+    rows.write.format("partlog").option("topic", "t").mode("append").save(root)
     spark.stop()
 
 

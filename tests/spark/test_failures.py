@@ -1,26 +1,31 @@
-"""Writes that fail in a task, in one attempt, with an executor or with the driver. Nothing uncommitted is ever visible."""
+"""Writes that fail in a task, in one attempt, with an executor or with the driver. Nothing uncommitted is ever visible.
 
+The drivers that live share a JVM, and each has a Spark context of its own there.
+"""
+
+import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from spark import failing_writer
+from spark import failing_writer, running_jvm
 from spark.failing_writer import RECORDS
 
 from sparklog import Log
 
 pytestmark = pytest.mark.slow
 
-Write = Callable[[Path], None]
+Write = Callable[..., None]
 PROGRAM = Path(failing_writer.__file__)
 
 
-def write(root: Path, master: str, how: str, *settings: str, dies_with: str | None = None) -> None:
-    """Runs the writing program, which must succeed, or fail with `dies_with` in its output."""
-    command = [sys.executable, str(PROGRAM), str(root), master, how, *settings]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+def write(root: Path, master: str, how: str, *settings: str, jvm: dict[str, str] | None = None, dies_with: str | None = None) -> None:
+    """Runs the writing program, which must succeed, or fail with `dies_with` in its output. Without a `jvm` it starts one."""
+    runner = [] if jvm is None else [running_jvm.__file__]
+    command = [sys.executable, *runner, str(PROGRAM), str(root), master, how, *settings]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=os.environ | (jvm or {}))
     print(ran.stderr[-3_000:])
     if dies_with is None:
         assert ran.returncode == 0
@@ -29,20 +34,14 @@ def write(root: Path, master: str, how: str, *settings: str, dies_with: str | No
         assert dies_with in ran.stderr
 
 
-@pytest.fixture(scope="module")
-def write_well() -> Iterator[Write]:
-    """Writes to a root in a session that lives on, as the driver does that comes after one that died."""
-    command = [sys.executable, str(PROGRAM), "-", "local[2]", "never"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as driver:
-        assert driver.stdin is not None and driver.stdout is not None
-        to, answers = driver.stdin, driver.stdout
+@pytest.fixture
+def write_in_jvm(jvm_for_programs: dict[str, str]) -> Write:
+    """Runs the program in the JVM that lives on, as the driver does that comes after one that died."""
 
-        def run(root: Path) -> None:
-            print(root, file=to, flush=True)
-            assert answers.readline() == "written\n"
+    def run(root: Path, master: str = "local[2]", how: str = "never", *settings: str, dies_with: str | None = None) -> None:
+        write(root, master, how, *settings, jvm=jvm_for_programs, dies_with=dies_with)
 
-        yield run
-        to.close()
+    return run
 
 
 def records(root: Path) -> tuple[int, int]:
@@ -53,42 +52,42 @@ def records(root: Path) -> tuple[int, int]:
     return len(values), len(values.unique())
 
 
-def test_a_task_that_fails_for_good(write_well: Write, tmp_path: Path) -> None:
-    write(tmp_path, "local[2]", "always", dies_with="made to fail")
+def test_a_task_that_fails_for_good(write_in_jvm: Write, tmp_path: Path) -> None:
+    write_in_jvm(tmp_path, "local[2]", "always", dies_with="made to fail")
     assert records(tmp_path) == (0, 0)
-    write_well(tmp_path)
+    write_in_jvm(tmp_path)
     assert records(tmp_path) == (RECORDS, RECORDS)
 
 
-def test_a_second_attempt_of_a_task(tmp_path: Path) -> None:
-    write(tmp_path, "local[2,4]", "once")
+def test_a_second_attempt_of_a_task(write_in_jvm: Write, tmp_path: Path) -> None:
+    write_in_jvm(tmp_path, "local[2,4]", "once")
     assert records(tmp_path) == (RECORDS, RECORDS)
 
 
-def test_an_executor_that_is_killed(tmp_path: Path) -> None:
-    write(tmp_path, "local-cluster[2,1,1024]", "executor")
+def test_an_executor_that_is_killed(write_in_jvm: Write, tmp_path: Path) -> None:
+    write_in_jvm(tmp_path, "local-cluster[2,1,1024]", "executor")
     assert records(tmp_path) == (RECORDS, RECORDS)
 
 
-def test_two_attempts_of_a_task_at_once(tmp_path: Path) -> None:
+def test_two_attempts_of_a_task_at_once(write_in_jvm: Write, tmp_path: Path) -> None:
     speculation = [
         "spark.speculation=true",
         "spark.speculation.interval=100ms",
         "spark.speculation.multiplier=1.1",
         "spark.speculation.quantile=0.3",
     ]
-    write(tmp_path, "local-cluster[2,1,1024]", "slow", *speculation)
+    write_in_jvm(tmp_path, "local-cluster[2,1,1024]", "slow", *speculation)
     assert records(tmp_path) == (RECORDS, RECORDS)
 
 
 @pytest.mark.parametrize(
     ("step", "done"), [("commit.link", False), ("commit.linked", True), pytest.param("publish.log", True, marks=pytest.mark.soak)]
 )
-def test_a_driver_that_dies_in_the_commit(write_well: Write, tmp_path: Path, step: str, done: bool) -> None:
+def test_a_driver_that_dies_in_the_commit(write_in_jvm: Write, tmp_path: Path, step: str, done: bool) -> None:
     stop = f"spark.driver.extraJavaOptions=-Dpartlog.stop={step}:halt"
     write(tmp_path, "local[2]", "never", stop, dies_with=f"partlog: halt at {step}")
     assert records(tmp_path) == ((RECORDS, RECORDS) if done else (0, 0))
-    write_well(tmp_path)
+    write_in_jvm(tmp_path)
     assert records(tmp_path) == ((2 * RECORDS, RECORDS) if done else (RECORDS, RECORDS))
 
 

@@ -1,4 +1,7 @@
-"""The commands of guides that start Spark, as a reader would paste them."""
+"""The commands of guides that need Spark, as a reader would paste them.
+
+The commands share a JVM. tests/spark/test_shell.py has commands that start a JVM.
+"""
 
 import os
 import re
@@ -8,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from handmade import TIME, Record, Topic
+from spark.running_jvm import command_in
 from verifying import faults
 
 import sparklog
@@ -34,10 +38,17 @@ START_SPARK = ("produce", "create", "--add")
 pytestmark = pytest.mark.slow
 
 
-def run(block: str, folder: Path, timeout_s: int = 500) -> tuple[str, str]:
+@pytest.fixture(scope="module")
+def environment(jvm_for_programs: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a reader's shell."""
+    commands = tmp_path_factory.mktemp("bin")
+    command_in(commands)
+    path = f"{commands}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return {name: value for name, value in os.environ.items() if name != "SPARKLOG_OFFSETS"} | jvm_for_programs | {"PATH": path}
+
+
+def run(block: str, folder: Path, environment: dict[str, str], timeout_s: int = 500) -> tuple[str, str]:
     """Runs a block of a page in a shell. Returns its output, and the lines on standard error."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    environment.pop("SPARKLOG_OFFSETS", None)
     command = ["bash", "-euo", "pipefail", "-c", block]
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False)
     assert ran.returncode == 0 and "PARTLOG_" not in ran.stderr and "Traceback" not in ran.stderr, ran.stdout[-2_000:] + ran.stderr
@@ -59,9 +70,9 @@ def pasted() -> str:
 
 
 @pytest.mark.timeout(1_800)
-def test_the_page_of_the_command_line_from_top_to_bottom(tmp_path: Path) -> None:
+def test_the_page_of_the_command_line_from_top_to_bottom(tmp_path: Path, environment: dict[str, str]) -> None:
     """In one shell and an empty folder."""
-    streams = run(pasted(), tmp_path, timeout_s=1_700)
+    streams = run(pasted(), tmp_path, environment, timeout_s=1_700)
     out, err = (re.split(r"^=== \d+\n", stream, flags=re.MULTILINE)[1:] for stream in streams)
     assert len(out) == len(err) == len(BLOCKS)
     for block, complaints in zip(BLOCKS, err, strict=True):
@@ -82,7 +93,7 @@ def test_the_page_of_the_command_line_from_top_to_bottom(tmp_path: Path) -> None
     assert faults(tmp_path / "my-log", unfinished=True) == []
 
 
-def test_backup_and_restore(tmp_path: Path) -> None:
+def test_backup_and_restore(tmp_path: Path, environment: dict[str, str]) -> None:
     topic = Topic(tmp_path / "my-log", "orders")
     topic.append([Record(b"{}", b"customer-1", TIME + number) for number in range(20)])
     Topic(topic.root, "without-records").commit()
@@ -92,12 +103,12 @@ def test_backup_and_restore(tmp_path: Path) -> None:
         r"^```bash\n(.*?)^```$", (GUIDES / "backup.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
     for block in save:
-        run(block, tmp_path)
+        run(block, tmp_path, environment)
     topic.append([Record(b"{}", b"customer-1", TIME + 20)])
     table.end("billing", table.begin("billing", {"orders": {0: 21}}))
-    said, _ = run(restore, tmp_path)
+    said, _ = run(restore, tmp_path, environment)
     assert "orders" in said and "without-records" in said and "Group billing: 1 partition would be moved" in said
-    run(replace, tmp_path)
+    run(replace, tmp_path, environment)
     root = tmp_path / "my-log"
     assert sparklog.Log(root)["orders"].end_offsets() == {0: 20} and faults(root) == []
     assert [row["records"] for row in OffsetTable(tmp_path / "my-offsets", root).lag("billing").to_pylist()] == [13]
