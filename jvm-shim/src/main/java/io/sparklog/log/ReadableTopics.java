@@ -54,6 +54,11 @@ public interface ReadableTopics {
    */
   Optional<State> newest(String topic);
 
+  /**
+   * Waits until the topic may have a version after {@code version}, and {@code ms} at the most. A commit of this process ends the wait.
+   */
+  void await(String topic, long version, long ms) throws InterruptedException;
+
   /** Opens a live segment of a topic. @throws SegmentGone if its file is gone */
   SegmentFile open(String topic, Segment segment) throws IOException;
 

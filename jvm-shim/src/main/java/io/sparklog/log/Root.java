@@ -219,6 +219,11 @@ public final class Root implements ReadableTopics {
   }
 
   @Override
+  public void await(String topic, long version, long ms) throws InterruptedException {
+    topic(topic).await(version, ms);
+  }
+
+  @Override
   public SegmentFile open(String topic, Segment segment) throws IOException {
     return SegmentFile.open(store, topic, segment);
   }

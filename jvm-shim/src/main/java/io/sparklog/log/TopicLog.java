@@ -24,6 +24,8 @@ public final class TopicLog {
   /** When {@link #known} was last seen to be there, in ms. */
   private long seenMs;
   private volatile Durable durable = new Durable(null, -1);
+  /** Those who wait for the next {@link #durable}. Not this object, which is held while files are read. */
+  private final Object waiting = new Object();
   private UpkeepHints hints = new UpkeepHints(null);
   private final UpkeepQueue owed = new UpkeepQueue();
 
@@ -160,7 +162,19 @@ public final class TopicLog {
 
   /** The topic's folder was synced when the version was there. */
   void noteDurable(String topicId, long version) {
-    durable = new Durable(topicId, version);
+    synchronized (waiting) {
+      durable = new Durable(topicId, version);
+      waiting.notifyAll();
+    }
+  }
+
+  /** Waits until this process knows a durable version after {@code version}, as after its own commits, and {@code ms} at the most. */
+  void await(long version, long ms) throws InterruptedException {
+    synchronized (waiting) {
+      if (durable.version <= version) {
+        waiting.wait(ms);
+      }
+    }
   }
 
   /** A checkpoint of {@code version} is there; this process or another put it. */

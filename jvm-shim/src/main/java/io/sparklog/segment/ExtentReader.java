@@ -199,6 +199,11 @@ public final class ExtentReader implements Closeable {
     return extent;
   }
 
+  /** The position of the current batch in the data file. */
+  public long position() {
+    return position - bytes;
+  }
+
   /** The offset that the deltas of the current batch count from. */
   public long base() {
     return base;

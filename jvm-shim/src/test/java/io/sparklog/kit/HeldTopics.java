@@ -105,6 +105,11 @@ public final class HeldTopics implements ReadableTopics {
   }
 
   @Override
+  public synchronized void await(String topic, long version, long ms) throws InterruptedException {
+    wait(ms);
+  }
+
+  @Override
   public SegmentFile open(String topic, Segment segment) throws IOException {
     opened++;
     String location = location() + ": " + topic + ", " + name(segment);

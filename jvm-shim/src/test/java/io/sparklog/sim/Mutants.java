@@ -22,7 +22,7 @@ final class Mutants {
           ""),
       new Mutant(0, "a reader that misses a version does not list again", "log/TopicLoad.newest",
           "if (last == lastBefore && now.isAgain(before)) {", "if (true) {"),
-      new Mutant(1, "a reader whose file is gone gives up", "read/SplitReader.next", "planAgain(gone);", "throw gone.missing();"),
+      new Mutant(1, "a reader whose file is gone gives up", "read/PartitionCursor.next", "planAgain(gone);", "throw gone.missing();"),
       new Mutant(5, "a writer does not heed the horizon", "write/TopicPlan.requireWanted", "if (plannedVersion < latest.horizon()) {",
           "if (false) {"),
       new Mutant(9, "vacuum without a horizon", "admin/Vacuum.run", "if (horizon > state.horizon()) {", "if (false) {"),

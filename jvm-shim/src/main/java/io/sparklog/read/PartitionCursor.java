@@ -1,0 +1,352 @@
+package io.sparklog.read;
+
+import io.sparklog.format.BatchDecoder;
+import io.sparklog.format.BatchHeader;
+import io.sparklog.log.ReadableTopics;
+import io.sparklog.log.State;
+import io.sparklog.segment.BatchPosition;
+import io.sparklog.segment.Extent;
+import io.sparklog.segment.ExtentReader;
+import io.sparklog.segment.ReadAhead;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentGone;
+import io.sparklog.spec.Invariant;
+import io.sparklog.spec.PartlogException;
+import java.io.Closeable;
+import java.io.IOException;
+import java.time.Clock;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Reads one partition batch by batch, each checked, and waits for later commits. FORMAT.md section 9.
+ *
+ * <p>The cursor has one position, the offset of the next record. If the position lies within a batch, the whole batch is given, and the
+ * caller skips the records before the position. After a batch, the position is the last offset of the batch + 1, also if offsets have
+ * gaps. So a caller may close a cursor at any time, and open another there. The cursor gives committed batches alone. It decodes no record
+ * and knows no keys: the barrier of a re-route is the work of the caller.
+ *
+ * <p>If the data file of the next batch is gone, the newest state says where the same offsets are now, or why they are gone. A
+ * {@link SplitReader} reads its planned extents by a cursor that ends with them. Not for several threads at once.
+ */
+public final class PartitionCursor implements Closeable {
+  /** A waiting cursor looks for commits of other processes this often. */
+  private static final long LOOK_MS = 20;
+
+  /** The same where each look takes requests. */
+  private static final long LOOK_REMOTE_MS = 500;
+
+  /**
+   * Batches that follow one another in a data file.
+   *
+   * @param position of the first batch in the data file, in bytes
+   * @param bytes of all the batches
+   * @param base offset of the first batch, which may be below the position that the cursor had
+   * @param nextOffset the last offset of the last batch + 1
+   * @param copy the batches with absolute base offsets. Null if the data file has the batches in this form: then a caller may send the
+   *     bytes of the file as they are, with no copy in memory
+   */
+  public record Batches(Segment segment, long position, int bytes, long base, long nextOffset, byte[] copy) {}
+
+  private final ReadableTopics topics;
+  private final String topic;
+  private final String topicId;
+  private final int partition;
+  private final RecordFilter filter;
+  private final ExtentReader.Need need;
+  private final BatchDecoder decoder;
+  private final LaterState later;
+  private final ReadAhead ahead = new ReadAhead();
+
+  /** The extents that are left to read, beginning with the extent of {@link #reader}. */
+  private final Deque<Extent> left;
+
+  /** Null while no extent is open. */
+  private ExtentReader reader;
+
+  /** The version of the plan, which has the extents of {@link #left}. */
+  private long plannedVersion;
+
+  /** All offsets of the partition before this one are in {@link #left}, or are read. */
+  private long plannedTo;
+
+  private long position;
+
+  /** Whether the current batch of {@link #reader} did not fit into the last answer. */
+  private boolean held;
+
+  private long batchesRead;
+
+  /** The extents of a split. After them, the cursor is at its end. */
+  PartitionCursor(ReadableTopics topics, Split split, DataLoss dataLoss, ExtentReader.Need need) {
+    this.topics = topics;
+    this.topic = split.topic();
+    this.topicId = split.topicId();
+    this.partition = split.partition();
+    this.filter = split.filter();
+    this.need = need;
+    this.decoder = new BatchDecoder(split.decompressedBytesMax());
+    this.later = new LaterState(topics, dataLoss);
+    this.left = new ArrayDeque<>(split.extents());
+    this.plannedVersion = split.version();
+  }
+
+  private PartitionCursor(ReadableTopics topics, State state, int partition, long offset) {
+    this.topics = topics;
+    this.topic = state.topic();
+    this.topicId = state.topicId();
+    this.partition = partition;
+    this.filter = RecordFilter.ALL_RECORDS;
+    this.need = ExtentReader.Need.BYTES;
+    this.decoder = new BatchDecoder(state.config().decompressedBytesMax());
+    this.later = new LaterState(topics, new DataLoss(true));
+    this.left = new ArrayDeque<>();
+    this.plannedTo = offset;
+    this.position = offset;
+  }
+
+  /**
+   * A cursor at {@code offset} of a partition, which may be the end offset.
+   *
+   * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OFFSETS_EXPIRED below the log start offset, OFFSETS_OUT_OF_RANGE beyond
+   *     the end offset
+   */
+  public static PartitionCursor open(ReadableTopics topics, String topic, int partition, long offset) {
+    State state = topics.newest(topic).orElseThrow(() -> topics.notFound(topic));
+    state.requirePartition("partition", topics.location(), partition);
+    if (offset > state.end(partition)) {
+      throw PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", "offset", "offset", offset, "topic", topic, "partition", partition,
+          "root", topics.location(), "start", state.start(partition), "end", state.end(partition), "way",
+          "Ask for an offset in that range");
+    }
+    PartitionCursor cursor = new PartitionCursor(topics, state, partition, offset);
+    cursor.requireUnexpired(state);
+    return cursor;
+  }
+
+  /** The offset of the next record. */
+  public long position() {
+    return position;
+  }
+
+  /**
+   * Gives the next batches: as many as fit in {@code bytesMax}, and at least one; none at the end offset. In memory are the batches that
+   * are copied, and one batch more. If batches were found before a fault, they are given, and the next call meets the fault.
+   *
+   * @throws PartlogException OFFSETS_EXPIRED if the log start offset rose above the position; TOPIC_NOT_FOUND, TOPIC_REPLACED,
+   *     SEGMENT_MISSING, SEGMENT_CORRUPT, BATCH_CORRUPT
+   */
+  public List<Batches> next(int bytesMax) throws IOException {
+    State state = newest();
+    List<Batches> given = new ArrayList<>();
+    try {
+      for (int bytes = 0; bytes < Math.max(1, bytesMax) && (held || nextOf(state)); bytes += reader.bytes()) {
+        held = !given.isEmpty() && reader.bytes() > bytesMax - bytes;
+        if (held) {
+          break;
+        }
+        give(given);
+        position = reader.nextOffset();
+      }
+    } catch (IOException | RuntimeException e) {
+      close();
+      left.clear();
+      plannedTo = position;
+      if (given.isEmpty()) {
+        throw e;
+      }
+    }
+    return given;
+  }
+
+  /** Adds the current batch: to the batches before it if the file has all in their final form. */
+  private void give(List<Batches> given) {
+    Segment segment = reader.extent().segment();
+    long at = reader.position();
+    if (topics.isRemote() || BatchHeader.baseOffset(reader.buffer(), reader.at()) != reader.base()) {
+      BatchHeader.setBaseOffset(reader.buffer(), reader.at(), reader.base());
+      byte[] copy = Arrays.copyOfRange(reader.buffer(), reader.at(), reader.at() + reader.bytes());
+      given.add(new Batches(segment, at, copy.length, reader.base(), reader.nextOffset(), copy));
+      return;
+    }
+    Batches last = given.isEmpty() ? null : given.get(given.size() - 1);
+    if (last != null && last.copy == null && last.segment.equals(segment)) {
+      int bytes = last.bytes + reader.bytes();
+      given.set(given.size() - 1, new Batches(segment, last.position, bytes, last.base, reader.nextOffset(), null));
+    } else {
+      given.add(new Batches(segment, at, reader.bytes(), reader.base(), reader.nextOffset(), null));
+    }
+  }
+
+  /** Goes to the batch that holds the position, or the next one; false at the end offset of {@code state}. Plans segment after segment. */
+  private boolean nextOf(State state) throws IOException {
+    while (true) {
+      while (next()) {
+        if (reader.nextOffset() > position) { // A small segment is read from its start.
+          return true;
+        }
+      }
+      position = Math.max(position, plannedTo);
+      List<Segment> rest = state.segments(partition, position, state.end(partition));
+      if (rest.isEmpty()) {
+        position = state.end(partition);
+        return false;
+      }
+      Segment first = rest.get(0);
+      long start = Math.max(position, first.base());
+      left.add(Extent.of(first, BatchPosition.startOf(first), start, first.end(), false));
+      plannedTo = first.end();
+      plan(Optional.of(state), start);
+    }
+  }
+
+  /**
+   * Returns when the end offset is above the position, or after {@code timeoutMs}. Commits of this process wake the cursor. It finds the
+   * commits of other processes by looking from time to time.
+   *
+   * @return whether there is more to read
+   * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_REPLACED, OFFSETS_EXPIRED
+   */
+  public boolean await(long timeoutMs, Clock clock) throws InterruptedException {
+    long until = clock.millis() + timeoutMs;
+    while (true) {
+      State state = newest();
+      if (state.end(partition) > position) {
+        return true;
+      }
+      long waitMs = Math.min(until - clock.millis(), topics.isRemote() ? LOOK_REMOTE_MS : LOOK_MS);
+      if (waitMs <= 0) {
+        return false;
+      }
+      topics.await(topic, state.version(), waitMs);
+    }
+  }
+
+  /** The newest state of the topic, which still has the position. */
+  private State newest() {
+    State state = topics.newest(topic).orElseThrow(() -> topics.notFound(topic));
+    if (!state.topicId().equals(topicId)) {
+      throw PartlogException.of("TOPIC_REPLACED", "topic", topic, "root", topics.location());
+    }
+    requireUnexpired(state);
+    return state;
+  }
+
+  private void requireUnexpired(State state) {
+    long start = state.start(partition);
+    if (position < start) {
+      throw PartlogException.of("OFFSETS_EXPIRED", "offset", position, "end", start, "count", start - position, "topic", topic, "partition",
+          partition, "root", topics.location(), "start", start);
+    }
+  }
+
+  /**
+   * Goes to the next batch of the planned extents; false after the last one.
+   *
+   * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING, OFFSETS_EXPIRED, TOPIC_NOT_FOUND, TOPIC_REPLACED
+   */
+  boolean next() throws IOException {
+    while (!left.isEmpty()) {
+      try {
+        if (nextOfExtent()) {
+          return true;
+        }
+      } catch (SegmentGone gone) {
+        planAgain(gone);
+      }
+    }
+    return false;
+  }
+
+  /** Goes to the next batch of the first extent that is left; at its end drops it, and returns false. */
+  private boolean nextOfExtent() throws IOException {
+    if (reader == null) {
+      Extent extent = left.peek();
+      reader = ExtentReader.open(topics.open(topic, extent.segment()), extent, need, ahead, decoder);
+    }
+    if (reader.next()) {
+      batchesRead++;
+      return true;
+    }
+    close();
+    left.remove();
+    return false;
+  }
+
+  /** The data file of the first extent that is left is gone: its offsets may be in another file now, or be gone. */
+  private void planAgain(SegmentGone gone) throws IOException {
+    long next = reader == null ? left.peek().startOffset() : Math.max(left.peek().startOffset(), reader.nextOffset());
+    close();
+    plan(later.after(gone, topic, topicId, plannedVersion, next), next);
+  }
+
+  /**
+   * Finds the offsets that are left, from {@code next} on, in a state, or in a later one if its files are gone too.
+   *
+   * @param planned empty if the topic is gone, and that is not an error: then nothing is left
+   */
+  private void plan(Optional<State> planned, long next) throws IOException {
+    List<Extent> extents = null;
+    for (Optional<State> state = planned; extents == null;) {
+      if (state.isEmpty()) {
+        left.clear();
+        return;
+      }
+      plannedVersion = state.get().version();
+      try {
+        extents = extents(state.get(), Math.max(next, state.get().start(partition)));
+      } catch (SegmentGone again) {
+        state = later.after(again, topic, topicId, plannedVersion, next);
+      }
+    }
+    List<Extent> found = extents;
+    long before = left.stream().mapToLong(Extent::offsets).sum();
+    long after = found.stream().mapToLong(Extent::offsets).sum();
+    Invariant.require(after <= before && found.stream().allMatch(extent -> extent.startOffset() >= next), () -> "of partition " + partition
+        + " of topic " + topic + ", " + before + " offsets from " + next + " on are left to read, and a later version has " + after);
+    left.clear();
+    left.addAll(found);
+  }
+
+  /** The extents that are left to read, from offset {@code next} on, as {@code state} has it. */
+  private List<Extent> extents(State state, long next) throws IOException {
+    ExtentFinder finder = new ExtentFinder(topics, new WalkedSegments());
+    List<Extent> extents = new ArrayList<>();
+    for (Extent extent : left) {
+      extents.addAll(finder.find(state, partition, Math.max(next, extent.startOffset()), extent.endOffset(), filter));
+    }
+    return extents;
+  }
+
+  /** At the current batch. */
+  ExtentReader reader() {
+    return reader;
+  }
+
+  /** Has the records of the current batch if they are needed. */
+  BatchDecoder decoder() {
+    return decoder;
+  }
+
+  /** Batches read so far. */
+  long batchesRead() {
+    return batchesRead;
+  }
+
+  /** Bytes read so far. */
+  long bytesRead() {
+    return ahead.bytesRead();
+  }
+
+  @Override
+  public void close() throws IOException {
+    if (reader != null) {
+      reader.close();
+      reader = null;
+    }
+  }
+}
