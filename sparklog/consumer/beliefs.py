@@ -29,8 +29,9 @@ Steps = Generator[Request, Any, T]
 class Settings:
     """The arguments of a consumer, which do not change. Times are in seconds.
 
-    * root: its name, for errors. group: the name of its group, if any. shares: whether it is a member of the group, which shares its
-      topics. reset: `auto_offset_reset`. commit_s: how often it commits by itself; None for never.
+    * root: its name, for errors. far: whether its store is behind a network, so that the bytes of fetches are requested before.
+    * group: the name of its group, if any. shares: whether it is a member of the group, which shares its topics.
+    * reset: `auto_offset_reset`. commit_s: how often it commits by itself; None for never.
     """
 
     root: str
@@ -42,6 +43,8 @@ class Settings:
     part_bytes: int = 1 << 20
     list_again_s: float = 5.0
     commit_s: float | None = None
+    far: bool = False
+    fetch_bytes: int = 50 << 20
 
 
 class AssignedPartition:

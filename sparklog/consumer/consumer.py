@@ -202,6 +202,8 @@ class Consumer:
             part_bytes=arguments.positive("max_partition_fetch_bytes", max_partition_fetch_bytes),
             list_again_s=list_again,
             commit_s=commit_interval if enable_auto_commit else None,
+            far=logs.root.store.is_far,
+            fetch_bytes=self._fetch_bytes,
         )
         self._core = Core(settings)
         callbacks = {"assigned": on_assign, "revoked": on_revoke, "lost": on_lost or on_revoke}
@@ -214,7 +216,7 @@ class Consumer:
             self._membership = Membership(opened, group, member, self._core.beginning)
             self._membership.belongs_to(self)
             in_group = Shared(self._membership)
-        self._shell = Shell(self._core, logs, in_group, _telling(weakref.ref(self), callbacks), dual)
+        self._shell = Shell(self._core, logs, in_group, _telling(weakref.ref(self), callbacks), dual, self._fetch_bytes)
         if wanted:
             self._shell.run(self._core.subscribe(wanted, None))
         if opened is not None and group is not None and member is None:
@@ -291,7 +293,7 @@ class Consumer:
             start, end = reads.state.starts[number], reads.state.ends[number]
             if offset == end:
                 return Fetched(together([]), offset, start, end)
-            part = reads.part(number, offset, bytes_max)
+            part = reads.part(number, offset, bytes_max, expected=False)
             if part.offset > offset:
                 return Fetched(together(part.batches), part.offset, start, end)
 

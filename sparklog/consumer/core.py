@@ -71,6 +71,7 @@ class Core(Reading):
             yield ask.Leave(for_good=False)
         self.names, self.pattern, self.by_hand = None, None, []
         self._become({})
+        yield ask.Expect([])
         yield from self._raise()
 
     # ---- the group
@@ -309,6 +310,7 @@ class Core(Reading):
             self.closed = True
             for share in self.shares.values():
                 share.alive = False
+            yield ask.Expect([])
             if self.has_group:
                 yield ask.Settle(end=True)
                 yield ask.Leave(for_good=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 
@@ -17,6 +17,9 @@ from sparklog.errors import SparklogError
 from sparklog.ondisk.state import State
 
 _log = logging.getLogger(__name__)
+_PARTS = 4
+"""The most parts of a share whose bytes are requested before they are fetched."""
+_EXPECTED_BYTES_MIN = 1 << 16
 Decode = Callable[[TopicPartition, pa.RecordBatch], tuple[list[ConsumerRecord], Exception | None]]
 """The records of a batch up to the first that cannot be decoded, and its error."""
 
@@ -250,6 +253,9 @@ class Reading(Beliefs, ABC):
     def _take(self, records_max: int, bytes_max: int) -> Steps[list[Taken]]:
         """The next records of some shares. Each has one turn, which ends with the part that was read."""
         found: list[Taken] = []
+        fetches = self._settings.far and any(share.batch is None or share.batch_from != share.position for share in self._turns)
+        if fetches:
+            yield ask.Expect(self._fetches({}))
         for share in list(self._turns):
             taken = None
             if share.alive and not share.paused and not share.asked:
@@ -263,7 +269,23 @@ class Reading(Beliefs, ABC):
                 self._turns.rotate(-1)
             if full:
                 break
+        if fetches and found:
+            yield ask.Expect(self._fetches({each.share: each.after for each in found}))
         return found
+
+    def _fetches(self, taken: Mapping[AssignedPartition, int]) -> list[ask.Fetch]:
+        """The next fetches of all shares, in their turns. `taken` has the positions of shares after the records that are given now."""
+        fetches = []
+        shares = [share for share in self._turns if share.alive and not share.paused and not share.asked]
+        settings = self._settings
+        size = max(settings.part_bytes, min(_PARTS * settings.part_bytes, settings.fetch_bytes // max(1, len(shares))), _EXPECTED_BYTES_MIN)
+        for share in shares:
+            at = taken.get(share, share.position)
+            if share.batch is not None and share.batch_from == at:
+                at = share.batch_to
+            if at is not None and at < min(self._end(share), until(self._open.get(share.partition.topic, {}), share.number)):
+                fetches.append(ask.Fetch(share.partition, share.topic_id, at, size))
+        return fetches
 
     def _take_of(self, share: AssignedPartition, records_max: int, bytes_max: int) -> Steps[Taken | None]:
         """The next records of a share; None without records. The position goes on over empty offsets."""

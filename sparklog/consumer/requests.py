@@ -99,6 +99,13 @@ class Fetch:
 
 
 @dataclass(slots=True)
+class Expect:
+    """The fetches that come next, in their order. Their bytes are requested now, and the bytes that no such fetch needs are dropped."""
+
+    fetches: list[Fetch]
+
+
+@dataclass(slots=True)
 class Tell:
     """The program learns that partitions were `assigned`, `revoked` or `lost`. The error of its callback comes back; else None."""
 
@@ -184,7 +191,7 @@ class Beat:
 
 
 Request = (
-    Now | Wait | ListTopics | LookAtTopics | Fetch | Tell | LookAtGroup | Take | Release | Join | Leave | IsLive | LookAtPositions
+    Now | Wait | ListTopics | LookAtTopics | Fetch | Expect | Tell | LookAtGroup | Take | Release | Join | Leave | IsLive | LookAtPositions
     | CommitSync | CommitAsync | Settle | TellCommits | Beat
 )  # fmt: skip
 Reply = Any

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sparklog.consumer import requests as ask
@@ -17,6 +17,7 @@ from sparklog.consumer.records import TopicPartition
 from sparklog.consumer.requests import Ats, FetchReply, Refused
 from sparklog.consumer.topic_reads import TopicReads
 from sparklog.errors import SparklogError
+from sparklog.ondisk.prefetch import Prefetch, Span
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_logs import TopicLogs
 
@@ -37,9 +38,11 @@ class Shell:
         group: ConsumerGroup,
         tells: Callable[[str, list[TopicPartition]], object],
         dual: OffsetTable | None,
+        fetch_bytes: int,
     ) -> None:
         self._core, self._logs, self.group, self._tells, self._dual = core, logs, group, tells, dual
         self._topics: dict[str, TopicReads] = {}
+        self._prefetch = Prefetch(logs.root.store, fetch_bytes)
         self.async_commits = AsyncCommits(self._commit, core.ended)
         self.metrics = ConsumerMetrics()
         self._does: dict[type, Callable[[Any], Any]] = {
@@ -48,6 +51,7 @@ class Shell:
             ask.ListTopics: lambda _: logs.root.topics(),
             ask.LookAtTopics: self._look,
             ask.Fetch: self._fetch,
+            ask.Expect: self._expect,
             ask.Tell: self._tell,
             ask.LookAtGroup: lambda _: self.group.look(),
             ask.Take: lambda _: self.group.take(),
@@ -95,7 +99,7 @@ class Shell:
         try:
             topic = self._topics.get(name)
             if topic is None:
-                topic = self._topics[name] = TopicReads(self._logs, name)
+                topic = self._topics[name] = TopicReads(self._logs, name, self._prefetch)
             elif surely:
                 topic.ask()
             else:
@@ -117,6 +121,15 @@ class Shell:
             return FetchReply([], request.offset, None if topic is None else topic.state)
         part = topic.part(request.partition.partition, request.offset, request.bytes_max)
         return FetchReply(part.batches, part.offset, topic.state)
+
+    def _expect(self, request: ask.Expect) -> None:
+        self._prefetch.want(span for each in request.fetches for span in self._spans(each))
+
+    def _spans(self, fetch: ask.Fetch) -> Iterator[Span]:
+        topic = self._topics.get(fetch.partition.topic)
+        if topic is None or topic.state.topic_id != fetch.topic_id:
+            return iter(())
+        return topic.spans(fetch.partition.partition, fetch.offset, fetch.bytes_max)
 
     def _tell(self, request: ask.Tell) -> BaseException | None:
         self.metrics.rebalances.add(len(request.partitions))

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.ondisk.newest_state import NewestState
+from sparklog.ondisk.prefetch import Prefetch, Span
 from sparklog.ondisk.reader import Part, PartitionReader, Stop
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_logs import TopicLogs
 
 
 class TopicReads:
-    """The newest state of a topic that is known, and where in its segments the last reads stopped. It keeps no file open."""
+    """The newest state of a topic that is known, and where in its segments the last reads stopped. It keeps no file open.
 
-    def __init__(self, logs: TopicLogs, topic: str) -> None:
+    `prefetch` has the bytes that its parts need next, and parts of other topics.
+    """
+
+    def __init__(self, logs: TopicLogs, topic: str, prefetch: Prefetch) -> None:
         """CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
+        self._prefetch = prefetch
         self._log = logs.log(arguments.topic(topic))
         self._stops: dict[int, Stop] = {}
         self._followed = NewestState(self._log)
@@ -32,14 +39,25 @@ class TopicReads:
         """Takes the newest state, also if versions were put and deleted since the last call. CallError TOPIC_NOT_FOUND."""
         self._followed.ask()
 
-    def part(self, partition: int, offset: int, bytes_max: int) -> Part:
+    def spans(self, partition: int, offset: int, bytes_max: int) -> Iterator[Span]:
+        """The bytes that `part` reads from an offset on."""
+        if offset < self.state.starts[partition]:
+            return iter(())
+        return PartitionReader(self._log, self.state, partition).next_spans(offset, bytes_max, self._stops.get(partition))
+
+    def part(self, partition: int, offset: int, bytes_max: int, *, expected: bool = True) -> Part:
         """The records from an offset on, as `PartitionReader.part` returns them.
 
         If the files are gone, and the records are not elsewhere, the part is empty and ends where it begins. The state is then the newest
-        state: there the records have expired, or the topic is another topic. CallError TOPIC_NOT_FOUND.
+        state: there the records have expired, or the topic is another topic. `expected`: the program said that it will want this part.
+        CallError TOPIC_NOT_FOUND.
         """
+        reader = PartitionReader(self._log, self.state, partition, self._prefetch if expected else None)
+        stop = self._stops.get(partition)
         try:
-            part = PartitionReader(self._log, self.state, partition).part(offset, bytes_max, self._stops.get(partition))
+            if not expected:
+                reader.request(offset, bytes_max, stop)
+            part = reader.part(offset, bytes_max, stop)
         except SparklogError as error:
             if error.id not in ("OFFSETS_EXPIRED", "TOPIC_REPLACED"):
                 raise

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 from handmade import TIME
 from offsets.consumer_lookups import lookups
 from offsets.living_topic import Log
+from unit.far_store import FarStore
 
 from sparklog import CallError, Consumer, SparklogError
 from sparklog.consumer import TopicPartition
+from sparklog.ondisk.root import Root
 
 POLL_MS = (1, 60_000)
 
@@ -30,9 +32,9 @@ class Place(NamedTuple):
 class World:
     """One random history. `run` raises AssertionError where the consumer returns what it may not."""
 
-    def __init__(self, seed: int, root: Path, table: Path | None) -> None:
+    def __init__(self, seed: int, root: Path, table: Path | None, *, far: bool = False) -> None:
         self.random = random.Random(seed)
-        self.root = root
+        self.root: Any = Root(FarStore(str(root))) if far else root
         self.logs = {"t": Log(root, "t", 2), "u": Log(root, "u", 1)}
         self.reset = self.random.choice(("earliest", "latest"))
         self.options: dict[str, Any] = {"group": "g", "table": table, "auto_commit_interval_ms": 3_600_000} if table else {}
@@ -361,9 +363,9 @@ class World:
         self.consumer.close(autocommit=False)
 
 
-def fault(seed: int, root: Path, *, with_group: bool = False, acts: int = 25) -> str | None:
-    """The fault that a seed finds; None if none."""
-    world = World(seed, root / "root", root / "offsets" if with_group else None)
+def fault(seed: int, root: Path, *, with_group: bool = False, far: bool = False, acts: int = 25) -> str | None:
+    """The fault that a seed finds; None if none. `far`: the root is in a store over a network."""
+    world = World(seed, root / "root", root / "offsets" if with_group else None, far=far)
     try:
         world.run(acts)
     except (AssertionError, SparklogError) as error:

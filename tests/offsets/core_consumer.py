@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import re
 from collections.abc import Sequence
@@ -39,7 +40,11 @@ class Consumer:
         settings = Settings(
             "root", "g", "table", True, world.reset, INTERVAL, world.random.choice((3, 1000)), 1.0, 1.0 if self.commits else None
         )
-        self.core = Core(settings)
+        self.far = int(name[1:]) % 2 > 0
+        """Whether its store is behind a network."""
+        self.core = Core(dataclasses.replace(settings, far=self.far))
+        self.expected: set[tuple[TopicPartition, int]] = set()
+        """The partitions and offsets of the fetches whose bytes were requested."""
         table: Any = SimpleNamespace(path="table", root="root", generations=world.table, topics=Topics(world))
 
         self.member = Membership.__new__(Membership)
@@ -110,6 +115,8 @@ class Consumer:
                 return {name: world.state_of(name) for name in request.topics}
             case ask.Fetch():
                 return self.fetched(request)
+            case ask.Expect():
+                self.expect(request.fetches)
             case ask.Tell():
                 return self.tell(request.event, request.partitions)
             case ask.LookAtGroup() | ask.Take() | ask.Release():
@@ -171,7 +178,16 @@ class Consumer:
         if ats and self.world.depth < 2 and self.world.chance(0.7):
             self.world.soon = lambda: self.world.operate(ats)
 
+    def expect(self, fetches: list[ask.Fetch]) -> None:
+        for each in fetches:
+            share = self.core.shares.get(each.partition)
+            if share is None or share.topic_id != each.topic_id or share.paused or share.asked:
+                raise Fault(f"{self.name} requests {each}, and does not read that")
+        self.expected = {(each.partition, each.offset) for each in fetches}
+
     def fetched(self, request: Any) -> ask.FetchReply:
+        if self.far and (request.partition, request.offset) not in self.expected:
+            raise Fault(f"{self.name} fetches {request.partition} at {request.offset}, and requested only {self.expected} before")
         topic = self.world.topics.get(request.partition.topic)
         if topic is None or topic.id != request.topic_id or request.offset < topic.starts[request.partition.partition]:
             return ask.FetchReply([], request.offset, topic.state if topic else None)
@@ -249,6 +265,8 @@ class Consumer:
         """A consumer that a callback closed is no member, unless its process was killed as it closed."""
         if self.core.closed and not self.dead:
             self.dead = True
+            if self.expected:
+                raise Fault(f"{self.name} is closed, and holds {self.expected}")
             if (self.is_member or self.told) and not self.world.lossy:
                 raise Fault(f"{self.name} is closed, {'' if self.is_member else 'not '}a member, and was told to have {sorted(self.told)}")
 

@@ -22,22 +22,27 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, "sparklog.consumer.reading")
 
 
-def found(seeds: Iterable[int], *, with_group: bool = False) -> str | None:
+def found(seeds: Iterable[int], *, with_group: bool = False, far: bool = False) -> str | None:
     for seed in seeds:
         with tempfile.TemporaryDirectory() as folder:
-            if fault(seed, Path(folder), with_group=with_group):
-                return fault_again(seed, with_group=with_group)
+            if fault(seed, Path(folder), with_group=with_group, far=far):
+                return fault_again(seed, with_group=with_group, far=far)
     return None
 
 
-def fault_again(seed: int, *, with_group: bool) -> str:
+def fault_again(seed: int, *, with_group: bool, far: bool) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        return fault(seed, Path(folder), with_group=with_group) or f"seed {seed} finds a fault at times"
+        return fault(seed, Path(folder), with_group=with_group, far=far) or f"seed {seed} finds a fault at times"
 
 
 @pytest.mark.slow
 def test_each_record_comes_in_its_turn() -> None:
     assert found(range(SEEDS)) is None
+
+
+def test_a_consumer_of_a_store_over_a_network() -> None:
+    """The bytes of its next fetches are requested before it is sought, paused, assigned other partitions or closed, and before merges."""
+    assert found(range(60), far=True) is None
 
 
 def test_a_group_goes_on_where_it_committed() -> None:
@@ -106,3 +111,4 @@ def test_each_record_comes_in_its_turn_for_new_seeds() -> None:
     first = draw_seed()
     assert found(range(first, first + 20_000)) is None
     assert found(range(first, first + 300), with_group=True) is None
+    assert found(range(first, first + 5_000), far=True) is None

@@ -14,6 +14,8 @@ from sparklog.store.remote import ReadAhead, RemoteFile, RemoteStore
 from sparklog.store.requests import AT_ONCE
 from sparklog.store.store import Absent, Damaged, Entry, File
 
+WAIT_S = 120
+
 
 class Request(NamedTuple):
     """A request that was made: LIST, HEAD or GET, and the name. `row` counts the requests that one waited for another, up to this one."""
@@ -111,6 +113,21 @@ class FarStore(RemoteStore):
         if tag is None:
             raise Absent
         return self._files.open(name), tag
+
+
+class Together(FarStore):
+    """The bytes of no data file come before some of their requests are under way at once."""
+
+    def wait_for(self, together: int) -> None:
+        """Counts from now on; so many requests must come."""
+        self.change, self.begun, self.together = threading.Condition(), 0, together
+
+    def read_at(self, name: str, position: int, count: int) -> bytes:
+        with self.change:
+            self.begun += 1
+            self.change.notify_all()
+            assert self.change.wait_for(lambda: self.begun >= self.together, WAIT_S)
+        return super().read_at(name, position, count)
 
 
 class _FarFile(RemoteFile):

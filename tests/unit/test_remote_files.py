@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from handmade import Topic, batches, draw_seed, records
-from unit.far_store import FarStore
+from unit.far_store import FarStore, Together
 
 from sparklog import DataError
 from sparklog import Topic as Read
@@ -28,7 +28,6 @@ from sparklog.store.store import File
 EACH, BATCHES, SEGMENTS = 20, 60, 2
 END = EACH * BATCHES * SEGMENTS
 PART_BYTES = 300_000
-WAIT_S = 120
 
 
 @pytest.fixture
@@ -80,20 +79,6 @@ def test_parts(topic: Topic, excess: int) -> None:
     assert rows == END
     assert_each_byte_once(store)
     assert store.asked.counts().keys() == {"GET"}
-
-
-class Together(FarStore):
-    """No bytes of a file come before some requests are under way at once."""
-
-    def read_at(self, name: str, position: int, count: int) -> bytes:
-        with self.change:
-            self.begun += 1
-            self.change.notify_all()
-            assert self.change.wait_for(lambda: self.begun >= self.together, WAIT_S)
-        return super().read_at(name, position, count)
-
-    def wait_for(self, together: int) -> None:
-        self.change, self.begun, self.together = threading.Condition(), 0, together
 
 
 def test_a_hundred_segments_are_requested_many_at_a_time(tmp_path: Path) -> None:
