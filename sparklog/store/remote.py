@@ -98,6 +98,10 @@ class ReadAhead(File):
         read = self._file.read(begin, min(max(end - begin, self._ahead), self.size - begin))
         self._at, self._held = position, kept + read
 
+    def prepare(self, position: int) -> None:
+        """By one request."""
+        self.read(position, 1)
+
     def close(self) -> None:
         """Closes the file."""
         self._held = b""

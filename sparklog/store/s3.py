@@ -21,6 +21,8 @@ from sparklog.store.store import Absent, Damaged, Entry, File, below
 if TYPE_CHECKING:
     from pyarrow import fs
 
+_DEPTH = 2
+"""`tree` has the entries of a folder, and of the folders in it."""
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
@@ -98,6 +100,17 @@ class S3Store(RemoteStore):
         """By the same requests."""
         return sorted(self._listed(folder))
 
+    def tree(self, folder: str) -> dict[str, list[Entry]]:
+        """By one request for a thousand names in the folder and below it."""
+        found: dict[str, list[Entry]] = {"": []}
+        for path, entry in self._infos(folder, recursive=True):
+            parts = [required_name(part, self.location(folder)) for part in path.split("/")]
+            if entry.is_folder and len(parts) == 1:
+                found.setdefault(path, [])
+            if len(parts) <= _DEPTH:
+                found.setdefault("/".join(parts[:-1]), []).append(entry._replace(name=parts[-1]))
+        return {name: sorted(entries) for name, entries in found.items()}
+
     def open(self, name: str) -> File:
         """By one request for its length and tag, and by one request for each part that is read. Nothing keeps the object until then."""
         try:
@@ -116,13 +129,18 @@ class S3Store(RemoteStore):
         return f"{self._base}/{below(name)}" if name else self._base
 
     def _listed(self, folder: str) -> list[Entry]:
+        return [entry._replace(name=required_name(name, self.location(folder))) for name, entry in self._infos(folder, recursive=False)]
+
+    def _infos(self, folder: str, *, recursive: bool) -> Iterator[tuple[str, Entry]]:
+        """The path below the folder, and the entry, of each object and folder in it."""
         from pyarrow.fs import FileSelector
 
         path = self._path(folder)
         with _faults():
-            found = self.filesystem.get_file_info(FileSelector(path, allow_not_found=True))
-        entries = [(info.path.removeprefix(f"{path}/"), _entry(info)) for info in found]
-        return [entry._replace(name=required_name(name, self.location(folder))) for name, entry in entries if entry]
+            found = self.filesystem.get_file_info(FileSelector(path, allow_not_found=True, recursive=recursive))
+        for info in found:
+            if entry := _entry(info):
+                yield info.path.removeprefix(f"{path}/"), entry
 
 
 class _Object(RemoteFile):

@@ -67,6 +67,10 @@ class File(ABC):
         del least
         return self.read(position, most)
 
+    def prepare(self, position: int) -> None:
+        """Asks for the bytes from a position on, if that takes a request. A read there then takes none."""
+        del position
+
     @abstractmethod
     def close(self) -> None:
         """Closes the file. It cannot be read afterwards."""
@@ -144,6 +148,13 @@ class Store(ABC):
     @abstractmethod
     def entries(self, folder: str) -> list[Entry]:
         """The same names, sorted, each with its kind; without names that were deleted since the listing."""
+
+    def tree(self, folder: str) -> dict[str, list[Entry]]:
+        """The `entries` of each folder in a folder, by its name; "" has the entries of the folder itself."""
+        found = {"": self.entries(folder)}
+        folders = [entry.name for entry in found[""] if entry.is_folder]
+        found.update(zip(folders, self.at_once(lambda name: self.entries(f"{folder}/{name}"), folders), strict=True))
+        return found
 
     @abstractmethod
     def tag(self, name: str) -> Hashable | None:

@@ -80,6 +80,8 @@ class Folders:
         self.findings: list[Finding] = []
         self.waiting: list[Waiting] = []
         self.has_view = False
+        self.sizes: dict[str, int] = {}
+        """The bytes of the live data files, as listed: only of a store over a network, where a further look at a file takes long."""
         self._unnamed = -1
         """The greatest planned version of a data file that no version names."""
 
@@ -138,7 +140,11 @@ class Folders:
         base = topic_file(self._topic, "data")
         live = {segment.file for segment in self._chain.segments}
         removed, unnamed = [], []
-        for folder in self._inside(base):
+        try:
+            tree = self._root.store.tree(base)
+        except (OSError, Damaged):
+            tree = {}  # each folder is listed again, so that the faults name it
+        for folder in tree[""] if tree else self._inside(base):
             name = f"{base}/{folder.name}"
             match = _DATA_FOLDER.fullmatch(folder.name)
             if not match or int(match[1]) > INT64_MAX or not is_identity(match[2]):
@@ -149,10 +155,12 @@ class Folders:
                 impact = "its data files cannot be read" if used else _NOTHING
                 self.findings.append(_wrong_kind(name, folder, DAMAGE if used else GARBAGE, impact, "put the folder back", self._topic))
                 continue
-            for entry in self._inside(name):
+            for entry in tree[folder.name] if tree else self._inside(name):
                 file = f"data/{folder.name}/{entry.name}"
                 below = topic_file(self._topic, file)
                 if file in live:
+                    if entry.is_file and not self._root.store.has_links:
+                        self.sizes[file] = entry.bytes
                     continue
                 if not is_data_file(file) or not entry.is_file:
                     self.findings.append(_unknown(self._topic, below))

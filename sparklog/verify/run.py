@@ -202,7 +202,7 @@ def _look(root: Root, topic: str, recent: range) -> Looked:
     counts = Counts(topics=int(chain.newest >= 0), versions=chain.versions, checkpoints=chain.checkpoints)
     return Looked(
         topic,
-        _expected(chain, folders.has_view),
+        _expected(chain, folders),
         [*chain.findings, *folders.findings],
         folders.waiting,
         counts,
@@ -213,7 +213,7 @@ def _look(root: Root, topic: str, recent: range) -> Looked:
     )
 
 
-def _expected(chain: Chain, has_view: bool) -> list[Expected]:
+def _expected(chain: Chain, folders: Folders) -> list[Expected]:
     state = chain.state
     if state is None:
         return []
@@ -233,8 +233,9 @@ def _expected(chain: Chain, has_view: bool) -> list[Expected]:
             int(state.config["max.message.bytes"]),
             tuple(sorted(chain.intervals)),
             chain.sent.get((segment.partition, segment.file, segment.position)),
-            has_view and segment.in_view(state.config),
+            folders.has_view and segment.in_view(state.config),
             _file_end(chain, segment.file) if segment.end_of_index == ends[segment.file] else None,
+            folders.sizes.get(segment.file),
         )
         for segment in chain.segments
     ]

@@ -7,7 +7,8 @@ readers do not make: times, keys, counts, the stamp, indexes and copies.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from contextlib import suppress
+from typing import NamedTuple, TypeAlias
 
 import google_crc32c
 
@@ -43,12 +44,29 @@ def check(root: Root, segments: list[Expected], quick: bool) -> tuple[list[Findi
     """Checks some segments. Only metadata and lengths with `quick`."""
     findings: list[Finding] = []
     counts = Counts()
-    for expected in segments:
+    for expected, file in zip(segments, root.store.at_once(lambda each: _opened(root, each, quick), segments), strict=True):
         one = SegmentCheck(root, expected)
-        one.run(quick)
+        one.run(file, quick)
         findings += one.findings
         counts = counts.plus(Counts(segments=1, batches=one.batches, records=one.records, bytes=expected.segment.bytes))
     return findings, counts
+
+
+_Opened: TypeAlias = File | int | Absent | Damaged | OSError
+"""A data file; or its bytes, if only they are checked and a listing has them; or the reason why it cannot be opened."""
+
+
+def _opened(root: Root, expected: Expected, quick: bool) -> _Opened:
+    if quick and expected.listed_bytes is not None and not expected.has_view:
+        return expected.listed_bytes
+    try:
+        file = root.store.open(topic_file(expected.topic, expected.segment.file))
+    except (Absent, Damaged, OSError) as error:
+        return error
+    if not quick:
+        with suppress(Absent, OSError):  # the check of the segment meets it again
+            file.prepare(expected.segment.position)
+    return file
 
 
 class SegmentCheck:
@@ -71,27 +89,27 @@ class SegmentCheck:
         self.findings: list[Finding] = []
         self.batches = self.records = 0
 
-    def run(self, quick: bool) -> None:
-        """Does it."""
-        segment = self._segment
-        try:
-            file = self._root.store.open(self._name)
-        except Absent:
+    def run(self, file: _Opened, quick: bool) -> None:
+        """Does it, with the answer of `_opened`."""
+        if isinstance(file, Absent):
             self._missing()
-            return
-        except Damaged as damage:
-            self._segment_fault("SEGMENT_CORRUPT", str(damage), None, _RESTORE)
-            return
-        except OSError as error:
-            self._segment_fault("IO", f"the data file cannot be opened: {error}", None, "make the file readable")
-            return
+        elif isinstance(file, Damaged):
+            self._segment_fault("SEGMENT_CORRUPT", str(file), None, _RESTORE)
+        elif isinstance(file, OSError):
+            self._segment_fault("IO", f"the data file cannot be opened: {file}", None, "make the file readable")
+        elif isinstance(file, int):
+            self._require_lengths(file)
+        else:
+            self._check(file, quick)
+
+    def _check(self, file: File, quick: bool) -> None:
+        segment = self._segment
         with file:
-            end = segment.position + segment.bytes
-            self._lengths(file, end)
+            self._require_lengths(file.size)
             view = ViewOfSegment(self._root, self._expected, file)
             try:
                 if not quick:
-                    self._walk(file, min(end, file.size), view)
+                    self._walk(file, min(segment.position + segment.bytes, file.size), view)
                 if self._expected.has_view:
                     self.findings += view.end(quick, self._unstamped)
             except Absent:
@@ -104,13 +122,14 @@ class SegmentCheck:
     def _missing(self) -> None:
         self._segment_fault("SEGMENT_MISSING", "the data file does not exist", None, self._way_back(missing=True))
 
-    def _lengths(self, file: File, end: int) -> None:
-        known = self._expected.file_end
-        if file.size < end:
-            problem = f"the file ends at byte {file.size}, and the segment ends at byte {end}"
-            self._segment_fault("SEGMENT_CORRUPT", problem, file.size, _RESTORE)
-        elif known is not None and file.size > known:
-            problem = f"{file.size - known} bytes follow the last segment, which no version names"
+    def _require_lengths(self, size: int) -> None:
+        """Checks the bytes of the data file."""
+        known, end = self._expected.file_end, self._segment.position + self._segment.bytes
+        if size < end:
+            problem = f"the file ends at byte {size}, and the segment ends at byte {end}"
+            self._segment_fault("SEGMENT_CORRUPT", problem, size, _RESTORE)
+        elif known is not None and size > known:
+            problem = f"{size - known} bytes follow the last segment, which no version names"
             fix = f"cut the file at byte {known}, while nothing writes to the topic"
             self._add(GARBAGE, "TRAILING_BYTES", problem, "nothing: no reader looks there", fix, known, None)
 

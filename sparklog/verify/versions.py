@@ -87,11 +87,11 @@ class Chain:
         self.newest = max([*listed, *(number for number, _ in kept)], default=-1)
         present = set()
         waiting = list(kept)
-        for number in listed:
+        for number, data in zip(listed, self.root.store.at_once(self._bytes, listed), strict=True):
             self._checkpoints_before(number, waiting)
-            present |= {number} if self._version(number) else set()
+            present |= {number} if self._version(number, data) else set()
             self._checkpoints_at(number, waiting)
-        while self._version(self.newest + 1):
+        while self._version(self.newest + 1, self._bytes(self.newest + 1)):
             self.newest += 1
             present.add(self.newest)
         for number, name in waiting:
@@ -102,18 +102,22 @@ class Chain:
     def _file(self, name: str) -> str:
         return topic_file(self.topic, name)
 
-    def _version(self, number: int) -> bool:
-        """Reads the next version file, and replays it if the state before it is known. Whether the file is there."""
-        name = self._file(version_file(number))
+    def _bytes(self, number: int) -> bytes | Absent | Damaged | OSError:
+        """A version file, or why it cannot be read."""
         try:
-            data = self.root.store.read(name, FILE_BYTES_MAX)
-        except Absent:
+            return self.root.store.read(self._file(version_file(number)), FILE_BYTES_MAX)
+        except (Absent, Damaged, OSError) as error:
+            return error
+
+    def _version(self, number: int, data: bytes | Absent | Damaged | OSError) -> bool:
+        """Replays the next version file if the state before it is known. Whether the file is there."""
+        if isinstance(data, Absent):
             return False
-        except Damaged as damage:
-            self._fault(number, "VERSION_CORRUPT", str(damage), 0)
+        if isinstance(data, Damaged):
+            self._fault(number, "VERSION_CORRUPT", str(data), 0)
             self._link = None
-        except OSError as error:
-            self._fault(number, "IO", f"it cannot be read: {error}", None, "make the file readable")
+        elif isinstance(data, OSError):
+            self._fault(number, "IO", f"it cannot be read: {data}", None, "make the file readable")
             self._link = None
         else:
             self._parsed(number, data)

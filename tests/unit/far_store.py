@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 from sparklog.store.local import LocalFile, LocalStore
@@ -75,6 +76,7 @@ class FarStore(RemoteStore):
     lists_in_order = True
 
     def __init__(self, folder: str, delay_s: float = 0.0, max_requests: int = AT_ONCE) -> None:
+        self.folder = Path(folder)
         self._files = LocalStore(folder)
         self.asked = Asked(delay_s)
         self.root = f"far:{folder}"
@@ -95,6 +97,10 @@ class FarStore(RemoteStore):
     def entries(self, folder: str) -> list[Entry]:
         with self.asked.one("LIST", folder):
             return [found for entry in self._files.entries(folder) if (found := _without_links(entry))]
+
+    def tree(self, folder: str) -> dict[str, list[Entry]]:
+        with self.asked.one("LIST", folder):
+            return self._files.tree(folder)
 
     def open(self, name: str) -> File:
         return ReadAhead(self.opened(name))

@@ -11,6 +11,8 @@ from sparklog.log.summary import Summary
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.prometheus import Exporter
+from sparklog.store.remote import RemoteStore
+from sparklog.verify import verify
 
 TOPICS = 30
 
@@ -153,3 +155,63 @@ def test_a_version_zero_that_a_slow_writer_put_is_not_taken_for_the_newest(tmp_p
 
     store.names = with_a_clean_up
     assert TopicLog(Root(store), "t").newest().version == 5
+
+
+# ---- verify
+
+
+@pytest.fixture
+def segments(tmp_path) -> FarStore:
+    """A topic of 60 versions with a data file each."""
+    topic = Topic(tmp_path)
+    for number in range(60):
+        topic.append(records(3, f"v{number}"))
+    return FarStore(str(tmp_path), 0.01)
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_verify_lists_all_data_folders_at_once(segments, quick):
+    log = Log(Root(segments))
+    report, counts = asked(segments, lambda: log.verify(quick=quick))
+    assert (report.findings, report.checked.segments, report.checked.records) == ([], 60, 0 if quick else 180)
+    of_files = Counter(request.call for request in segments.asked.requests if request.name.endswith(".log"))
+    assert of_files == (Counter() if quick else Counter(HEAD=60, GET=60))
+    assert Counter(request.name for request in segments.asked.requests if request.call == "LIST") == {
+        "": 2,
+        "_partlog": 1,
+        "_partlog/t": 1,
+        "_partlog/t/data": 1,
+    }
+    assert counts["GET"] == 60 + of_files["GET"], "the version files"
+    assert segments.asked.rows() < 80 + of_files["GET"]
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_verify_finds_by_a_listing_what_it_finds_by_a_look(segments, quick):
+    files = sorted((path for path in segments.folder.rglob("*.log")), key=lambda path: path.parent.name)
+    files[3].unlink()
+    files[5].write_bytes(files[5].read_bytes()[:-1])
+    files[7].write_bytes(files[7].read_bytes() + b"x")
+    files[9].unlink()
+    files[9].mkdir()
+    (files[9] / "within").touch()
+    here, there = (verify(root, quick=quick, settles_s=()).findings for root in (Root.at(str(segments.folder)), Root(segments)))
+    assert there == here
+    assert Counter(each.condition for each in there)["SEGMENT_MISSING"] == 1
+    assert {each.condition for each in there} >= {"SEGMENT_CORRUPT", "TRAILING_BYTES"}
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_verify_names_the_folder_that_cannot_be_listed(segments, quick, monkeypatch):
+    bad = sorted(folder.name for folder in (segments.folder / "_partlog" / "t" / "data").iterdir())[4]
+    entries = FarStore.entries
+
+    def fails(store: FarStore, folder: str):
+        if folder.endswith(bad):
+            raise OSError("access is denied")
+        return entries(store, folder)
+
+    monkeypatch.setattr(FarStore, "entries", fails)
+    monkeypatch.setattr(FarStore, "tree", RemoteStore.tree)
+    found = verify(Root(segments), quick=quick, settles_s=()).findings
+    assert [(each.condition, each.file) for each in found] == [("IO", f"_partlog/t/data/{bad}")]
