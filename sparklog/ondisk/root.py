@@ -33,7 +33,7 @@ class Root:
     def at(cls, name: str, filesystem: FileSystem | None = None) -> Root:
         """The root of this name, which need not be there. CallError ROOT_REQUIRED, STORE_UNSUPPORTED, OPTION_VALUE.
 
-        `filesystem` is a FileSystem of pyarrow, through which a bucket is read.
+        `filesystem` is a FileSystem of pyarrow, through which the root is read.
         """
         return cls(open_store(name, filesystem))
 

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 _AT_ONCE = "max_requests"
+_AUTHORITY = re.compile("[a-zA-Z0-9._-]+(:[0-9]{1,5})?")
+_CONTAINER = re.compile("[a-zA-Z0-9._$-]+(@[a-zA-Z0-9._-]+(:[0-9]{1,5})?)?")
+_WITHOUT_AUTHORITY = ("hdfs", "viewfs", "webhdfs")
+"""The file systems of these schemes have paths that begin at the top of one server."""
+_OF_BUCKETS = ("s3", "gcs", "abfs")
+"""The FileSystems, by `type_name`, whose paths begin with a bucket or a container."""
 _URI = re.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", re.DOTALL)
 
 
@@ -24,22 +30,59 @@ def open_store(root: str, filesystem: FileSystem | None = None) -> Store:
 
     The root is a path, `file:` and a path, or a URL: `s3a://bucket/prefix`, `s3://bucket/prefix` or `hdfs://host:port/path`. In a URL,
     settings of the store may follow a `?`; each store has `max_requests`, the number of requests at once.
-    `filesystem` is a FileSystem of pyarrow, through which a bucket is read. CallError as `local`.
+    `filesystem` is a FileSystem of pyarrow through which the root is read. Then the URL may have any scheme, or the root is a path in the
+    file system. CallError as `local`.
     """
+    if filesystem is not None:
+        return _given(root, filesystem)
     uri = _URI.fullmatch(root)
     scheme = uri[1].lower() if uri else "file"
     if scheme in ("s3", "s3a") and uri:
-        return _bucket(root, uri[2] or "", uri[3], filesystem)
-    if scheme == "hdfs" and uri and filesystem is None:
+        return _bucket(root, uri[2] or "", uri[3], None)
+    if scheme == "hdfs" and uri:
         return _hdfs(root, uri[2] or "", uri[3])
-    if filesystem is not None:
-        value, reason = type(filesystem).__name__, f"it must be left out: {root} is not in a bucket"
-        raise SparklogError("OPTION_VALUE", option="filesystem", value=value, reason=reason)
     return LocalStore(local(root))
 
 
+def _given(root: str, filesystem: FileSystem) -> Store:
+    """The store of a root in a FileSystem of pyarrow. A file system on a disk is read as a disk, where no link is followed."""
+    from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
+
+    from sparklog.store.arrow import ArrowStore
+
+    if not isinstance(filesystem, FileSystem):
+        # Not its text: it may be a dict of settings.
+        raise TypeError(f"`filesystem` is of type {type(filesystem).__name__}; it must be a pyarrow.fs.FileSystem")
+    if not root.strip():
+        raise SparklogError("ROOT_REQUIRED")
+    uri = _URI.fullmatch(root)
+    scheme, authority, rest = (uri[1].lower(), uri[2] or "", uri[3]) if uri else ("file", "", root)
+    if scheme in ("s3", "s3a"):
+        return _bucket(root, authority, rest, filesystem)
+    if scheme != "file":
+        path, settings, at_once = _settings(root, rest)
+        allowed = _CONTAINER if scheme.startswith(("abfs", "wasb")) else _AUTHORITY
+        if not allowed.fullmatch(authority):
+            raise _invalid_path(root, f"after {scheme}:// there must be the name of a bucket, container or server, without credentials")
+        if settings:
+            raise _invalid_path(root, f"{_AT_ONCE} is the only setting of a root that is read through `filesystem`")
+        base = "/" if scheme in _WITHOUT_AUTHORITY else authority.partition("@")[0]
+        return ArrowStore(f"{scheme}://{authority}", base, _normal(root, path).lstrip("/"), filesystem, max_requests=at_once)
+    if filesystem.type_name in _OF_BUCKETS:
+        reason = f"it reads buckets, and the root {root} names none; the root must be a URL, such as s3a://bucket/prefix"
+        raise SparklogError("OPTION_VALUE", option="filesystem", value=type(filesystem).__name__, reason=reason)
+    if authority not in ("", "localhost"):
+        raise SparklogError("STORE_UNSUPPORTED", root=root, where=f"on the host {authority}")
+    on_disk, within = rest, filesystem
+    while isinstance(within, SubTreeFileSystem):
+        on_disk, within = f"{within.base_path}/{_normal(root, on_disk)}", within.base_fs
+    if isinstance(within, LocalFileSystem):
+        return LocalStore(local(on_disk))
+    return ArrowStore("", "/" if rest.startswith("/") else "", _normal(root, rest).lstrip("/"), filesystem)
+
+
 def _hdfs(root: str, authority: str, rest: str) -> Store:
-    if not re.fullmatch("[a-zA-Z0-9._-]+(:[0-9]{1,5})?", authority):
+    if not _AUTHORITY.fullmatch(authority):
         raise _invalid_path(root, "after hdfs:// there must be the host of a NameNode, and its port, or the name of a service")
     path, settings, at_once = _settings(root, rest)
     from sparklog.store import hdfs
@@ -79,14 +122,9 @@ def _bucket(root: str, bucket: str, rest: str, filesystem: FileSystem | None) ->
     if not bucket or not re.fullmatch("[a-zA-Z0-9._-]+", bucket):
         raise _invalid_path(root, "after s3a:// there must be the name of a bucket")
     path, settings, at_once = _settings(root, rest)
-    from pyarrow.fs import FileSystem
+    from sparklog.store.arrow import ArrowStore
 
-    from sparklog.store.s3 import S3Store
-
-    if not isinstance(filesystem, FileSystem | None):
-        # Not its text: it may be a dict of settings.
-        raise TypeError(f"`filesystem` is of type {type(filesystem).__name__}; it must be a pyarrow.fs.FileSystem")
-    return S3Store(bucket, _normal(root, path).lstrip("/"), settings, filesystem, at_once)
+    return ArrowStore(f"s3a://{bucket}", bucket, _normal(root, path).lstrip("/"), filesystem, settings, at_once)
 
 
 def local(root: str) -> str:

@@ -163,7 +163,7 @@ def serve(
     * port: 0 takes a free one.
     * hosts: names, beside addresses and localhost, by which browsers may ask the server.
     * ready: is called with the URL once the server can be asked.
-    * filesystem: through which a bucket is read, as in `Log`.
+    * filesystem: through which the root is read, as in `Log`.
 
     CallError if there is not a root, if the host is not of this machine alone, or if the port is in use.
     """

@@ -18,7 +18,7 @@ from stores.s3 import S3
 import sparklog
 from sparklog import Consumer, Log, SparklogError
 from sparklog.ondisk.root import Root
-from sparklog.store.s3 import S3Store
+from sparklog.store.arrow import ArrowStore
 from sparklog.store.store import Damaged
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -30,7 +30,7 @@ class TestS3(StoreContract):
     @pytest.fixture
     def place(self, s3: S3) -> Place:
         files, prefix = s3.filesystem(), unique()
-        store = S3Store(s3.bucket, prefix, "", files)
+        store = ArrowStore(f"s3a://{s3.bucket}", s3.bucket, prefix, files)
 
         put_at = {}
 
@@ -285,8 +285,8 @@ def test_a_listing_with_names_that_lead_elsewhere_is_refused(sent):
         files = fs.S3FileSystem(
             access_key="a", secret_key="b", region="us-east-1", scheme="http", endpoint_override=f"127.0.0.1:{server.server_port}"
         )
-        root = Root(S3Store("bucket", "root", "", files))
-        for ask in (root.store.names, root.store.entries):
+        root = Root.at("s3a://bucket/root", files)
+        for ask in (root.store.names, root.store.entries, root.store.tree):
             with pytest.raises((Damaged, OSError)):
                 ask("_partlog")
         with pytest.raises(SparklogError, match="PARTLOG_IO"):

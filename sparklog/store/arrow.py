@@ -1,13 +1,14 @@
-"""Objects in a bucket of S3, or of a server that speaks its protocol, through `pyarrow.fs`. FORMAT.md section 2.
+"""Files of any `pyarrow.fs.FileSystem`: objects in a bucket of S3 or another store, or files of HDFS. FORMAT.md section 2.
 
-There are no folders and no links: a folder exists as far as objects have its name before theirs.
+There are no links, and in a bucket no folders: a folder exists as far as objects have its name before theirs.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,36 +28,50 @@ _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
-class S3Store(RemoteStore):
-    """The objects of a bucket whose keys begin with a prefix and a slash; with all, if the prefix is empty.
+class ArrowStore(RemoteStore):
+    """The files of a FileSystem of pyarrow whose paths begin with a base and a folder.
 
-    `filesystem` is a FileSystem of pyarrow that has the bucket. Without it, `settings` are parameters of a URL, as pyarrow takes them
-    (`endpoint_override=127.0.0.1:9000&scheme=http`). Other settings come from the environment. Nothing is asked of the server until
-    something is looked at.
+    Args:
+        place: The beginning of the root's name, such as `s3a://bucket`; "" if the root is named by its path alone.
+        base: The beginning of each path in the FileSystem, such as `bucket`, "/" or "".
+        folder: The folder below both that is the root, without a slash before and after it.
+        filesystem: The FileSystem. Without it, the place is a bucket of S3, `settings` are parameters of a URL as pyarrow takes them
+            (`endpoint_override=127.0.0.1:9000&scheme=http`), and other settings come from the environment.
+
+    Nothing is asked of a server until something is looked at.
     """
 
-    lists_in_order = True
-
     def __init__(
-        self, bucket: str, prefix: str, settings: str = "", filesystem: fs.FileSystem | None = None, max_requests: int = AT_ONCE
+        self,
+        place: str,
+        base: str,
+        folder: str,
+        filesystem: fs.FileSystem | None = None,
+        settings: str = "",
+        max_requests: int = AT_ONCE,
     ) -> None:
-        self._bucket = bucket
-        self._prefix = prefix
-        self._settings = settings
-        self._given = filesystem
-        self._base = f"{bucket}/{prefix}".rstrip("/")
-        self.root = f"s3a://{self._base}"
-        self.place = f"s3a://{bucket}"
+        self.place = place
         self.max_requests = max_requests
+        self._base = base
+        self._folder = folder
+        self._given = filesystem
+        self._settings = settings
+        self._path_of_root = _joined(base, folder)
+        self.root = _joined(place, folder) if place else self._path_of_root or "."
 
-    def __reduce__(self) -> tuple[type[S3Store], tuple[Any, ...]]:
-        return S3Store, (self._bucket, self._prefix, self._settings, self._given, self.max_requests)
+    def __reduce__(self) -> tuple[type[ArrowStore], tuple[Any, ...]]:
+        return ArrowStore, (self.place, self._base, self._folder, self._given, self._settings, self.max_requests)
+
+    @property
+    def lists_in_order(self) -> bool:  # type: ignore[override]
+        """True for S3."""
+        return bool(self.filesystem.type_name == "s3")
 
     @functools.cached_property
     def filesystem(self) -> fs.FileSystem:
         """The FileSystem through which objects are read. OSError if it cannot be made; CallError OPTION_VALUE for settings of no use."""
         try:
-            return self._given or _filesystem(self._bucket, self._settings)
+            return self._given or _filesystem(self._base, self._settings)
         except pa.ArrowInvalid as error:
             reason = f"{error}; give settings that pyarrow takes in a URL, such as endpoint_override, scheme and region"
             raise SparklogError("OPTION_VALUE", option="path", value=f"{self.root}?{self._settings}", reason=reason) from None
@@ -81,13 +96,15 @@ class S3Store(RemoteStore):
         }
         return {name: value for name, value in options.items() if value}
 
-    def above(self) -> S3Store | None:
-        """The store of the prefix above; None if this one has the whole bucket."""
-        prefix = self._prefix.rpartition("/")[0]
-        return S3Store(self._bucket, prefix, self._settings, self._given, self.max_requests) if self._prefix else None
+    def above(self) -> ArrowStore | None:
+        """The store of the folder above; None at the top of the bucket or FileSystem."""
+        if not self._folder:
+            return None
+        above = self._folder.rpartition("/")[0]
+        return ArrowStore(self.place, self._base, above, self._given, self._settings, self.max_requests)
 
     def look(self, name: str) -> Entry | None:
-        """By one request if it is a file, by two if not."""
+        """By one request; in S3, by two if it is not a file."""
         with _faults():
             found = _entry(self.filesystem.get_file_info(self._path(name)))
         return found._replace(name=name.rpartition("/")[2]) if found else None
@@ -112,12 +129,12 @@ class S3Store(RemoteStore):
         return {name: sorted(entries) for name, entries in found.items()}
 
     def open(self, name: str) -> File:
-        """By one request for its length and tag, and by one request for each part that is read. Nothing keeps the object until then."""
+        """By one request for its length and tag, and by one request for each part that is read. Nothing keeps the file until then."""
         try:
             return ReadAhead(self.opened(name))
-        except Absent:
+        except (Absent, OSError):
             found = self.look(name)
-            if found and found.is_folder:
+            if found and not found.is_file:
                 raise Damaged("it is not a regular file") from None
             raise
 
@@ -126,7 +143,7 @@ class S3Store(RemoteStore):
         return _Object(self.filesystem, self._path(name))
 
     def _path(self, name: str) -> str:
-        return f"{self._base}/{below(name)}" if name else self._base
+        return _joined(self._path_of_root, below(name)) if name else self._path_of_root
 
     def _listed(self, folder: str) -> list[Entry]:
         return [entry._replace(name=required_name(name, self.location(folder))) for name, entry in self._infos(folder, recursive=False)]
@@ -136,11 +153,21 @@ class S3Store(RemoteStore):
         from pyarrow.fs import FileSelector
 
         path = self._path(folder)
-        with _faults():
-            found = self.filesystem.get_file_info(FileSelector(path, allow_not_found=True, recursive=recursive))
+        try:
+            with _faults():
+                found = self.filesystem.get_file_info(FileSelector(path, allow_not_found=True, recursive=recursive))
+        except OSError:
+            entry = self.look(folder)
+            if entry and not entry.is_folder:
+                return
+            raise
+        within = f"{path.strip('/')}/".lstrip("/")
         for info in found:
+            name = info.path.lstrip("/")  # a FileSystem may leave out the slash at the beginning, or add one
+            if not name.startswith(within):
+                raise Damaged(f"its listing has the name {info.path!r}, which is not in {self.location(folder)}")
             if entry := _entry(info):
-                yield info.path.removeprefix(f"{path}/"), entry
+                yield name.removeprefix(within), entry
 
 
 class _Object(RemoteFile):
@@ -153,11 +180,28 @@ class _Object(RemoteFile):
             with _faults():
                 self._file = filesystem.open_input_file(path)
                 self.size = self._file.size()
-                told = self._file.metadata() or {}
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise Absent from None
-        # The ETag alone may be a hash of the bytes, and another file can have equal bytes.
-        self.tag = told.get("ETag"), told.get("Last-Modified"), self.size
+
+    @functools.cached_property
+    def tag(self) -> Hashable:  # type: ignore[override]
+        """The ETag or generation and the time; or the time, by one request; or a hash of the bytes, where files have neither.
+
+        An ETag alone may be a hash of the bytes.
+        """
+        with _faults():
+            told = {name.lower(): value for name, value in self._told().items()}
+            known = tuple(told[name] for name in ("etag", "generation", "last-modified") if name in told)
+            if known:
+                return *known, self.size
+            modified = self._filesystem.get_file_info(self._path).mtime_ns
+        return modified or hashlib.sha256(self.read(0, self.size)).digest(), self.size
+
+    def _told(self) -> Mapping[str, object]:
+        try:
+            return self._file.metadata() or {}
+        except NotImplementedError:
+            return {}
 
     def read(self, position: int, count: int) -> bytes:
         """By one request."""
@@ -189,6 +233,12 @@ def _filesystem(bucket: str, settings: str) -> fs.FileSystem:
         return FileSystem.from_uri(f"s3://{bucket}?{settings}")[0]
     scheme, _, address = (endpoint or "").rpartition("://")
     return S3FileSystem(endpoint_override=address or None, scheme=scheme or None)
+
+
+def _joined(*parts: str) -> str:
+    """The parts with a slash between them, except for empty parts; the first part may end with a slash."""
+    found = [part for part in parts if part]
+    return "/".join([found[0].rstrip("/"), *found[1:]]) if len(found) > 1 else "".join(found)
 
 
 def _entry(info: fs.FileInfo) -> Entry | None:
