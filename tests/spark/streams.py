@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from logtool import TIMEOUT_S, LogTool
-from spark import streaming_driver
+from spark import running_jvm, streaming_driver
 
 from sparklog import Log
 from sparklog.ondisk.root import Root
@@ -28,7 +28,7 @@ Record = tuple[bytes | None, bytes]
 class Driver:
     """A process of `streaming_driver.py`, the Python and the JVM together."""
 
-    def __init__(self, command: list[str], said: Path) -> None:
+    def __init__(self, command: list[str], said: Path, jvm: dict[str, str] | None = None) -> None:
         self.said = said
         with said.open("wb") as output:
             self.process = subprocess.Popen(
@@ -37,7 +37,7 @@ class Driver:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                env={**os.environ, **(jvm or {}), "PYTHONPATH": os.pathsep.join(sys.path)},
             )
 
     def until(self, condition: Callable[[], object], what: str) -> None:
@@ -83,11 +83,12 @@ class Write:
 
 
 class Queries:
-    """Queries of `streaming_driver.py` in one folder."""
+    """Queries of `streaming_driver.py` in one folder. With a `jvm`, the drivers that run to the end share it."""
 
-    def __init__(self, classpath: str, folder: Path, *names: str) -> None:
+    def __init__(self, classpath: str, folder: Path, *names: str, jvm: dict[str, str] | None = None) -> None:
         folder.mkdir(exist_ok=True)
         self.folder = folder
+        self.jvm = jvm
         self.names = names or streaming_driver.NAMES
         self.input = LogTool(classpath, folder / "in")
         self.output = LogTool(classpath, folder / "out")
@@ -100,18 +101,22 @@ class Queries:
         self.input.run("append", topic=topic, tag=f"F{self._fed}", records=records // 2, **arguments)
 
     def start(self, trigger: str = "available", *, stop: str | None = None, release: Path | None = None, **stream: object) -> Driver:
-        """Starts a driver of all queries."""
+        """Starts a driver of all queries, in a JVM of its own."""
+        return self._start(trigger, None, stop, release, stream)
+
+    def _start(self, trigger: str, jvm: dict[str, str] | None, stop: str | None, release: Path | None, stream: dict[str, object]) -> Driver:
         java = [f"-Dpartlog.stop={stop}"] if stop else []
         java += [f"-Dpartlog.stop.release={release}"] if release else []
         settings = json.dumps({"stream": stream, "java": " ".join(java)})
-        command = [sys.executable, streaming_driver.__file__, str(self.folder), trigger, ",".join(self.names), settings]
-        driver = Driver(command, self.folder / f"driver-{len(self.drivers)}.txt")
+        runner = [] if jvm is None else [running_jvm.__file__]
+        command = [sys.executable, *runner, streaming_driver.__file__, str(self.folder), trigger, ",".join(self.names), settings]
+        driver = Driver(command, self.folder / f"driver-{len(self.drivers)}.txt", jvm)
         self.drivers.append(driver)
         return driver
 
     def run(self, **stream: object) -> None:
         """Runs all queries to the end of what is there."""
-        driver = self.start(**stream)  # type: ignore[arg-type]
+        driver = self._start("available", self.jvm, None, None, stream)
         assert driver.wait() == 0, driver.text()
 
     def stop(self) -> None:

@@ -40,12 +40,12 @@ STEPS = {
 
 
 @pytest.fixture
-def queries(java_classpath: str, tmp_path: Path) -> Iterator[Start]:
+def queries(java_classpath: str, jvm_for_programs: dict[str, str], tmp_path: Path) -> Iterator[Start]:
     """Makes the queries with the given names. Their drivers end with the test."""
     made: list[Queries] = []
 
     def make(*names: str) -> Queries:
-        made.append(Queries(java_classpath, tmp_path, *names))
+        made.append(Queries(java_classpath, tmp_path, *names, jvm=jvm_for_programs))
         return made[-1]
 
     yield make
