@@ -46,9 +46,10 @@ def archive_classes(classpath: str, folder: Path) -> None:
     write = ["append", "tag=A", "query=q", "epoch=0", "records=40", "big=10000"]
     commands = [[*words, f"root={folder}"] for words in (write, ["read"], ["merge"], ["publish"])]
     lines = "\n".join(map(json.dumps, commands))
-    subprocess.run(
-        [*command, "io.sparklog.kit.WarmLogTool"], input=lines, capture_output=True, encoding="utf-8", timeout=TIMEOUT_S, check=True
-    )
+    # A JVM that has the archive of tests/spark makes none.
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_TOOL_OPTIONS"}
+    program = [*command, "io.sparklog.kit.WarmLogTool"]
+    subprocess.run(program, input=lines, env=environment, capture_output=True, encoding="utf-8", timeout=TIMEOUT_S, check=True)
 
 
 class _Warm:
