@@ -1,5 +1,7 @@
 package io.sparklog.json;
 
+import java.util.function.Supplier;
+
 /**
  * A version file or a checkpoint that breaks a rule of FORMAT.md sections 5, 6 or 10. The message names the rule; the code that catches it
  * knows the file.
@@ -20,6 +22,13 @@ public final class Damaged extends Exception {
   public static void unless(boolean condition, String reason) throws Damaged {
     if (!condition) {
       throw new Damaged(reason);
+    }
+  }
+
+  /** For a check that a file takes for each number or segment: a text that nobody reads would cost more than the check. */
+  public static void unless(boolean condition, Supplier<String> reason) throws Damaged {
+    if (!condition) {
+      throw new Damaged(reason.get());
     }
   }
 }

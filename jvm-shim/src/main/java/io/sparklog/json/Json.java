@@ -63,7 +63,7 @@ public final class Json {
   public static JsonNode parse(byte[] bytes, int at, int length) throws Damaged {
     int brackets = brackets(bytes, at, length);
     Damaged.unless(brackets <= BRACKETS_MAX,
-        "it has " + brackets + " brackets and braces that open, and " + BRACKETS_MAX + " is the limit");
+        () -> "it has " + brackets + " brackets and braces that open, and " + BRACKETS_MAX + " is the limit");
     // Given bytes, the parser would guess their encoding, and accept forms of UTF-8 that are not valid.
     try (Reader text = new InputStreamReader(new ByteArrayInputStream(bytes, at, length), StandardCharsets.UTF_8.newDecoder())) {
       JsonNode value = MAPPER.readTree(text);
@@ -82,7 +82,7 @@ public final class Json {
       requireBounded(value.textValue());
     } else if (value.isNumber()) {
       Damaged.unless(value.isIntegralNumber() && value.canConvertToLong(),
-          "it holds the number " + brief(value) + ", which is not an integer of 64 bits");
+          () -> "it holds the number " + brief(value) + ", which is not an integer of 64 bits");
     } else if (value.isObject()) {
       for (Map.Entry<String, JsonNode> field : value.properties()) {
         requireBounded(field.getKey());
@@ -108,7 +108,9 @@ public final class Json {
         bytes += unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3;
       }
     }
-    Damaged.unless(bytes <= STRING_BYTES_MAX, "it holds a string of " + bytes + " bytes, and " + STRING_BYTES_MAX + " is the limit");
+    if (bytes > STRING_BYTES_MAX) {
+      throw new Damaged("it holds a string of " + bytes + " bytes, and " + STRING_BYTES_MAX + " is the limit");
+    }
   }
 
   public static JsonNode field(JsonNode object, String name) throws Damaged {

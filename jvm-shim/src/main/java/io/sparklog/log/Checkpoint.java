@@ -207,7 +207,9 @@ public final class Checkpoint {
           break;
         }
         length++;
-        Damaged.unless(length <= bytesMax, "a line has more than " + bytesMax + " bytes");
+        if (length > bytesMax) {
+          throw new Damaged("a line has more than " + bytesMax + " bytes");
+        }
       }
       int json = length - TAIL_BYTES;
       Damaged.unless(json > 0 && buffer[at + json] == '\t', "a line has no checksum");

@@ -209,7 +209,7 @@ final class Replay {
       });
     }
     for (Version.Removed key : removed) {
-      Damaged.unless(found.contains(key), "it removes a segment that is not live: " + key.file() + " at byte " + key.position());
+      Damaged.unless(found.contains(key), () -> "it removes a segment that is not live: " + key.file() + " at byte " + key.position());
     }
   }
 
@@ -269,7 +269,7 @@ final class Replay {
     long at = start;
     long last = 0;
     for (Segment segment : live) {
-      Damaged.unless(segment.base() >= last, "segments of partition " + partition + " overlap at offset " + segment.base());
+      Damaged.unless(segment.base() >= last, () -> "segments of partition " + partition + " overlap at offset " + segment.base());
       last = segment.end();
       // Segments below the log start may still be there, or be removed.
       if (segment.end() > start) {

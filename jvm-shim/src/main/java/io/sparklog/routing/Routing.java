@@ -130,8 +130,8 @@ public final class Routing {
     for (PastReroute reroute : reroutes) {
       for (SlotMoves moves : reroute.moved()) {
         for (int slot : moves.slots()) {
-          Damaged.unless(slots[slot] != SlotTable.UNBOUND, "it moves slot " + slot + ", which has no partition");
-          Damaged.unless(slots[slot] != moves.to(), "slot " + slot + " is in partition " + moves.to() + " already");
+          Damaged.unless(slots[slot] != SlotTable.UNBOUND, () -> "it moves slot " + slot + ", which has no partition");
+          Damaged.unless(slots[slot] != moves.to(), () -> "slot " + slot + " is in partition " + moves.to() + " already");
           slots[slot] = moves.to();
         }
       }
@@ -271,7 +271,9 @@ public final class Routing {
   private static void requireOpen(SlotTable table, int[] weights) throws Damaged {
     int[] counts = table.counts(Router.PARTITIONS_MAX);
     for (int p = 0; p < counts.length; p++) {
-      Damaged.unless(counts[p] == 0 || p < weights.length && weights[p] > 0, "partition " + p + " has slots, and is closed or not there");
+      if (counts[p] > 0 && (p >= weights.length || weights[p] == 0)) {
+        throw new Damaged("partition " + p + " has slots, and is closed or not there");
+      }
     }
   }
 

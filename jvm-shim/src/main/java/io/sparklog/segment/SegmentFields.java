@@ -67,7 +67,7 @@ public final class SegmentFields {
     Damaged.unless(line.isArray(), "a segment is no array");
     Iterator<JsonNode> values = line.elements();
     return segment(name -> {
-      Damaged.unless(values.hasNext() || name.equals("index"), "a segment has no " + name);
+      Damaged.unless(values.hasNext() || name.equals("index"), () -> "a segment has no " + name);
       return values.hasNext() ? values.next() : MissingNode.getInstance();
     });
   }
@@ -106,19 +106,19 @@ public final class SegmentFields {
 
   /** Checks the name of a data file, and returns it. */
   public static String dataFile(String name) throws Damaged {
-    Damaged.unless(Names.isDataFile(name), "it names a data file " + (name.length() > 100 ? name.substring(0, 100) + "…" : name));
+    Damaged.unless(Names.isDataFile(name), () -> "it names a data file " + (name.length() > 100 ? name.substring(0, 100) + "…" : name));
     return name;
   }
 
   /** Checks the rules of a segment in any state, and returns it. */
   private static Segment checked(Segment segment) throws Damaged {
     long offsets = segment.end() - segment.base();
-    Damaged.unless(offsets > 0 && offsets <= Integer.MAX_VALUE, "a segment holds offsets " + segment.base() + " to " + segment.end());
+    Damaged.unless(offsets > 0 && offsets <= Integer.MAX_VALUE, () -> "a segment holds offsets " + segment.base() + " to " + segment.end());
     Damaged.unless(segment.dense() ? segment.records() == offsets : segment.records() <= offsets,
-        "a segment of " + offsets + " offsets has " + segment.records() + " records");
+        () -> "a segment of " + offsets + " offsets has " + segment.records() + " records");
     Damaged.unless(segment.batches() <= segment.bytes() / Layout.HEADER_BYTES,
-        "a segment of " + segment.bytes() + " bytes has " + segment.batches() + " batches");
-    Damaged.unless(segment.position() <= Long.MAX_VALUE - segment.bytes(), "a segment begins at byte " + segment.position());
+        () -> "a segment of " + segment.bytes() + " bytes has " + segment.batches() + " batches");
+    Damaged.unless(segment.position() <= Long.MAX_VALUE - segment.bytes(), () -> "a segment begins at byte " + segment.position());
     Damaged.unless(segment.minTimestamp() <= segment.maxTimestamp(), "a segment's timestamps are out of order");
     return segment;
   }
