@@ -23,9 +23,6 @@ from sparklog import Log
 if TYPE_CHECKING:
     from stores.faults import Request
 
-BUCKET = "far"
-"""A bucket of its own: the settings of Hadoop for it name the proxy."""
-
 
 class Proxy:
     """A `FaultProxy` in a process of its own: clients that hold the interpreter of this process would wait for themselves."""
@@ -203,22 +200,26 @@ def _kind(request: Request) -> str:
 
 @contextmanager
 def s3(bench: Bench) -> Iterator[Store]:
-    """Each way to S3 leads through the proxy: of our classes, of Hadoop for peers, and of pyarrow."""
+    """Each way to S3 leads through the proxy: of our classes, of Hadoop for peers, and of pyarrow.
+
+    The bucket is new: Hadoop has one client for a bucket, which keeps its first endpoint.
+    """
+    bucket = f"far-{random.SystemRandom().randrange(10**9)}"
+    endpoint = f"fs.s3a.bucket.{bucket}.endpoint"
     with Proxy(os.environ["STORES_S3"]) as proxy:
-        filesystem(proxy.address, allow_bucket_creation=True).create_dir(BUCKET)
+        filesystem(proxy.address, allow_bucket_creation=True).create_dir(bucket)
         context = bench.spark.sparkContext._jsc
         assert context
-        context.hadoopConfiguration().set(f"fs.s3a.bucket.{BUCKET}.endpoint", proxy.endpoint)
-        name = f"spark.hadoop.fs.s3a.bucket.{BUCKET}.endpoint"
-        bench.spark.conf.set(name, proxy.endpoint)  # CALL takes no options
-        yield Store(bench, S3, f"s3a://{BUCKET}/{random.SystemRandom().randrange(10**9)}", proxy)
-        bench.spark.conf.unset(name)
+        context.hadoopConfiguration().set(endpoint, proxy.endpoint)
+        bench.spark.conf.set(f"spark.hadoop.{endpoint}", proxy.endpoint)  # CALL takes no options
+        yield Store(bench, S3, f"s3a://{bucket}/distance", proxy)
 
 
 @contextmanager
 def hdfs(bench: Bench) -> Iterator[Store]:
+    """Python's way to the NameNode leads through the proxy."""
     with Proxy(os.environ["STORES_WEBHDFS"].partition(",")[0]) as proxy:
-        yield Store(bench, HDFS, f"{os.environ['STORES_HDFS']}/{BUCKET}", proxy)
+        yield Store(bench, HDFS, f"{os.environ['STORES_HDFS']}/distance", proxy)
 
 
 def filesystem(address: str, **more: Any) -> Any:
