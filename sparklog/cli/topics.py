@@ -77,22 +77,33 @@ def describe(
       sparklog describe my-log orders --slots
       sparklog describe my-log orders --json
     """
+    from sparklog import arguments
     from sparklog.errors import SparklogError
     from sparklog.log.log import Log
 
-    log = Log(root)
+    logs = arguments.topic_logs(root)
+    log = Log(logs)
     wanted = names or log.topics()
-    found: list[dict[str, Any]] = []
-    failed: SparklogError | None = None
-    for name in progress(wanted, len(wanted), "topics"):
+
+    def of(name: str) -> dict[str, Any] | SparklogError:
         try:
             topic = log.topic(name)
-            found.append({**topic.describe(), **({"hot_slots": topic.hot_slots()} if slots else {})})
+            return {**topic.describe(), **({"hot_slots": topic.hot_slots()} if slots else {})}
         except SparklogError as error:
+            return error
+
+    # The records of one topic after another are in memory.
+    each_at_once = map(of, wanted) if slots else logs.root.store.at_once(of, wanted)
+    found: list[dict[str, Any]] = []
+    failed: SparklogError | None = None
+    for name, about in progress(zip(wanted, each_at_once, strict=True), len(wanted), "topics"):
+        if isinstance(about, SparklogError):
             if len(names or ()) == 1:
-                raise
-            failed = failed or error
-            found.append({"root": log.root, "topic": name, "error": str(error)})
+                raise about
+            failed = failed or about
+            found.append({"root": log.root, "topic": name, "error": str(about)})
+        else:
+            found.append(about)
     if as_json:
         found = [{**each, "hot_slots": each["hot_slots"].as_dict()} if "hot_slots" in each else each for each in found]
         write_json(found[0] if names and len(names) == 1 else found)

@@ -113,13 +113,7 @@ class _GroupLook:
     def _found(self) -> dict[str, State | SparklogError | None]:
         names = {topic for topic, _ in self.group.at} | self.state.topics.keys()
         names |= {topic for each in self.state.members.values() for topic in each.topics}
-        return {each: self._find(each) for each in sorted(names)}
-
-    def _find(self, topic: str) -> State | SparklogError | None:
-        try:
-            return self.topics.find_state(topic)
-        except SparklogError as error:
-            return error
+        return self.topics.find_states(names)
 
     @property
     def states(self) -> dict[str, State]:

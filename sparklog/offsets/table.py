@@ -146,7 +146,8 @@ class OffsetTable:
             >>> billing.summary.lag, [each.offset for each in billing.positions()], len(billing.members())
             (7, [3, 10], 0)
         """
-        return GroupSnapshot(self.generations.existing(group), self.topics.pinned(), self.path)
+        found = self.generations.existing(group)
+        return GroupSnapshot(found, self.topics.pinned(each.topic for each in found.positions), self.path)
 
     def snapshots(self, groups: Sequence[str] | str | None = None) -> list[GroupSnapshot]:
         """Returns groups at one moment each, as `group` does. One query reads all groups.
@@ -164,8 +165,9 @@ class OffsetTable:
             >>> [each.summary.lag for each in table.snapshots()]
             [7]
         """
-        topics = self.topics.pinned()
-        return [GroupSnapshot(each, topics, self.path) for each in self.generations.some(groups)]
+        found = self.generations.some(groups)
+        topics = self.topics.pinned(each.topic for group in found for each in group.positions)
+        return [GroupSnapshot(each, topics, self.path) for each in found]
 
     def summaries(self, groups: Sequence[str] | str | None = None) -> GroupSummaries:
         """Describes groups in short: topics, lag, last commit.

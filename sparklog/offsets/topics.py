@@ -37,10 +37,15 @@ class Topics:
         self._table = table
         self._pinned: dict[str, State | None] | None = None
 
-    def pinned(self) -> Topics:
-        """The same topics. Each stays in the state of the first look at it, so that several answers agree."""
+    def pinned(self, soon: Iterable[str] = ()) -> Topics:
+        """The same topics. Each stays in the state of the first look at it, so that several answers agree.
+
+        In a store over a network, the topics that are needed `soon` are looked at now, and at once.
+        """
         found = copy.copy(self)
         found._pinned = {}
+        if self.root is not None and self.root.store.is_far:
+            found.find_states(soon)
         return found
 
     @property
@@ -72,6 +77,18 @@ class Topics:
             self._pinned[topic] = self.logs.find(arguments.topic(topic))
         return self._pinned[topic]
 
+    def find_states(self, topics: Iterable[str]) -> dict[str, State | SparklogError | None]:
+        """The newest states of topics, which are looked at at once: None if a topic does not exist, or the error of its look."""
+
+        def find(topic: str) -> State | SparklogError | None:
+            try:
+                return self.find_state(topic)
+            except SparklogError as error:
+                return error
+
+        names = sorted(set(topics))
+        return dict(zip(names, map(find, names) if self.root is None else self.root.store.at_once(find, names), strict=True))
+
     def placed(self, group: str, offsets: Offsets, ids: Ids | None = None, known: Iterable[Position] = ()) -> list[Position]:
         """The positions of a group at these offsets, by topic and partition, which are checked; their generation is 0.
 
@@ -96,9 +113,12 @@ class Topics:
 
     def unread(self, positions: Iterable[Position]) -> dict[tuple[str, int], int]:
         """How many offsets are unread, by topic and partition, where the position is of the topic that is there."""
-        found = {}
-        for each in positions:
-            state = None if self.root is None else self.find_state(each.topic)
+        if self.root is None:
+            return {}
+        found, wanted = {}, list(positions)
+        states = _without_errors(self.find_states(each.topic for each in wanted))
+        for each in wanted:
+            state = states[each.topic]
             if state is not None and state.topic_id == each.topic_id and each.partition < state.partitions:
                 found[each.topic, each.partition] = state.unread(each.partition, each.offset)
         return found
@@ -110,7 +130,7 @@ class Topics:
         patterns = [member for member in readers if member.pattern is not None]
         if patterns:
             names |= {name for name in self.logs.root.topics() if any(each.reads(name) for each in patterns)}
-        found = {name: self.find_state(name) for name in sorted(names)}
+        found = _without_errors(self.find_states(names))
         return {name: SharedTopic(state.topic_id, state.partitions) for name, state in found.items() if state is not None}
 
     def noted(self, position: Position) -> Position:
@@ -123,6 +143,16 @@ class Topics:
         if state.topic_id != position.topic_id:
             return dataclasses.replace(position, note=f"the topic was created again, with the id {state.topic_id}")
         return position
+
+
+def _without_errors(states: Mapping[str, State | SparklogError | None]) -> dict[str, State | None]:
+    """The states; raises the first error among them."""
+    found: dict[str, State | None] = {}
+    for name, state in states.items():
+        if isinstance(state, SparklogError):
+            raise state
+        found[name] = state
+    return found
 
 
 def placed_in(state: State, root: Root | None, partition: object, offset: object, starts: Iterable[int]) -> tuple[int, int]:

@@ -129,10 +129,10 @@ class TopicLog:
         """The versions of the topic whose files exist, the newest last; with a limit, at most that number of the newest."""
         state = self.newest()
         found: list[Version] = []
-        number, expected = state.version, state.hash
+        expected = state.hash
         # Backwards: if the next version names another file, the file belongs to a writer that slept, and is below the boundary.
-        while number >= 0 and (limit is None or len(found) < limit):
-            read = self._read(number)
+        numbers = range(state.version, max(-1, state.version - (state.version + 1 if limit is None else limit)), -1)
+        for number, read in zip(numbers, self.root.store.at_once(self._read, numbers), strict=True):
             if not read or read.hash != expected:
                 boundary = self.newest().boundary
                 if read and number >= boundary:
@@ -143,7 +143,7 @@ class TopicLog:
             if read.topic_id != state.topic_id:
                 break
             found.append(read)
-            number, expected = number - 1, read.previous or ""
+            expected = read.previous or ""
         return found[::-1]
 
     def _load(self, as_listed: bool) -> _Kept | None:

@@ -1,13 +1,17 @@
 """The requests that questions take at a store over a network: how many, and how many at once."""
 
+import json
 from collections import Counter
 
 import pytest
 from handmade import Topic, records
+from typer.testing import CliRunner
 from unit.far_store import FarStore
 
 from sparklog import Log
+from sparklog.cli.app import app
 from sparklog.log.summary import Summary
+from sparklog.offsets import OffsetTable
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.prometheus import Exporter
@@ -155,6 +159,45 @@ def test_a_version_zero_that_a_slow_writer_put_is_not_taken_for_the_newest(tmp_p
 
     store.names = with_a_clean_up
     assert TopicLog(Root(store), "t").newest().version == 5
+
+
+def test_describe_asks_topics_at_once(many, monkeypatch):
+    root = Root(many)
+    monkeypatch.setattr("sparklog.arguments.named_root", lambda given, filesystem=None: root)
+    shown, counts = asked(many, lambda: CliRunner().invoke(app, ["describe", "far", "--json"]))
+    assert [each["records"] for each in json.loads(shown.stdout)] == [3] * TOPICS
+    assert counts["GET"] == 2 * TOPICS, "the version, also for the files that wait for their deletion"
+    assert 1 < many.asked.most_at_once <= 16
+    assert many.asked.rows() < sum(counts.values()) / 2
+
+
+def test_the_commits_of_a_topic_are_read_at_once(tmp_path):
+    topic = Topic(tmp_path)
+    for _ in range(40):
+        topic.append(records(1))
+    store = FarStore(str(tmp_path), 0.01)
+    log = TopicLog(Root(store), "t")
+    log.newest()
+    for limit, files in ((None, 40), (5, 5), (1, 1)):
+        found, counts = asked(store, lambda limit=limit: log.history(limit))
+        assert [each.version for each in found] == list(range(40 - files, 40))
+        assert counts == Counter(HEAD=2 + files, GET=files)
+    assert len(asked(store, log.history)[0]) == 40
+    assert 1 < store.asked.most_at_once <= 16
+    assert store.asked.rows() < 60
+
+
+def test_the_topics_of_groups_are_looked_at_once(many, tmp_path):
+    table = OffsetTable(tmp_path.with_name(f"{tmp_path.name}-offsets"), Root(many))
+    table.begin("g", {f"t{number:02}": {0: 1, 1: 0} for number in range(TOPICS)})
+    again = OffsetTable(table.path, Root(many))
+    group, counts = asked(many, lambda: again.group("g"))
+    assert counts == Counter(LIST=2 * TOPICS, HEAD=TOPICS, GET=TOPICS)
+    assert 1 < many.asked.most_at_once <= 16
+    assert many.asked.rows() < 2 * TOPICS
+    answers, counts = asked(many, lambda: (group.summary.lag, len(group.positions()), sum(each.records for each in group.unread())))
+    assert answers == (2 * TOPICS, 2 * TOPICS, 2 * TOPICS)
+    assert counts == Counter()
 
 
 # ---- verify
