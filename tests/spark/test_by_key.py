@@ -187,7 +187,7 @@ class Questions:
         }
 
 
-@pytest.mark.parametrize("queries", [pytest.param(25, marks=pytest.mark.slow), pytest.param(1_500, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("queries", [pytest.param(12, marks=pytest.mark.slow), pytest.param(1_500, marks=pytest.mark.soak)])
 def test_queries_without_a_shuffle_give_what_those_with_one_give(spark: SparkSession, log: Path, queries: int) -> None:
     seed = 29 if queries < 100 else draw_seed()
     print(f"seed {seed}")
