@@ -32,7 +32,8 @@ def short_lived(repository: Path) -> Iterator[None]:
         # For a worker in Python to say that it is there. On a machine that is busy, 15 s can be too short.
         "spark.python.authenticate.socketTimeout": "300s",
     }
-    options = " ".join([*SHORT_LIVED, *(f"-D{key}={value}" for key, value in settings.items())])
+    # With the first compiler alone, Java reserves 48 MB for compiled code, which many tests fill: then it compiles the same code again.
+    options = " ".join([*SHORT_LIVED, "-XX:ReservedCodeCacheSize=256m", *(f"-D{key}={value}" for key, value in settings.items())])
     archive = repository / ".tools" / "spark.jsa"
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv(
