@@ -161,7 +161,7 @@ soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) 
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
 	@$(MAKE) --no-print-directory soak-stores
 
-SIMULATE := $(MVN) -f jvm-shim/pom.xml test -Dsurefire.failIfNoSpecifiedTests=false
+SIMULATE := $(MVN) -f jvm-shim/pom.xml test -Dsurefire.failIfNoSpecifiedTests=false -Dcompilers=-XX:+TieredCompilation
 
 .PHONY: sim
 sim: toolchain ## simulate the log over many seeds: make sim SEEDS=100000; replay one: make sim SEED=17
