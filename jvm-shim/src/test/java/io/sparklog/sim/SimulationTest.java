@@ -38,7 +38,7 @@ final class SimulationTest {
   @Test
   @Tag("slow")
   void theInvariantsHoldForMoreSeeds() {
-    Seeds seeds = Seeds.run(100, 400, Simulation::run);
+    Seeds seeds = Seeds.run(100, 200, Simulation::run);
     assertNull(seeds.failed(), seeds::toString);
   }
 
