@@ -26,7 +26,8 @@ from sparklog.membership.standing import Standing
 from sparklog.offsets.generations import Generations
 from sparklog.offsets.members import GroupState, Held, Registered
 
-SEEDS = 500
+SEEDS = 400
+"""Three times as many as find each mutant."""
 
 
 @pytest.fixture(autouse=True)
@@ -149,11 +150,30 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
     "a program in a long batch does not see who came and died": changed(Membership, "_beat", ("self._watched[1]", "self._state")),
 }
 
+LATE = {
+    "1: a release commits a share that was reset since": 113,
+    "1: a commit on its way counts for a later share": 48,
+    "2: a callback that raises keeps the hand-over from being done": 29,
+    "2: a consumer that a callback closed takes shares": 100,
+    "3: a position beyond a cut goes back to it": 129,
+    "4: a joiner takes a topic that it finds first for an old one": 16,
+    "4: what comes between the call and the join is old": 76,
+    "5: one lost partition keeps the others from being committed": 57,
+    "6: what a donor waits for does not count": 39,
+    "6: a second look at the group decides whether all is read": 31,
+    "7: members do not hold their commits": 10,
+    "7: an operator does not announce itself": 32,
+    "8: what comes before a record that fails is dropped": 18,
+    "a program that polls without a wait has no turns": 15,
+    "a program in a long batch does not see who came and died": 15,
+}
+"""The first seed that found a mutant, where that took more than ten. The test begins there, to save time."""
+
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_each_rule_has_a_mutant_that_is_found(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*MUTANTS[mutant])
-    assert found(range(200)) is not None
+    assert found([LATE.get(mutant, 0), *range(200)]) is not None
 
 
 @pytest.mark.soak
