@@ -9,7 +9,10 @@ import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.io.Serializable;
 import java.time.Clock;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -44,6 +47,11 @@ public interface ReadableTopics {
   /** The names of the topics that exist. One that is deleted at this moment may be among them. */
   List<String> topics();
 
+  /** The names of {@link #topics}, and maybe names that {@link #newest} finds no topic of: for a caller that asks for the states next. */
+  default List<String> candidates() {
+    return topics();
+  }
+
   /** Like {@link #topics}, at most a second old: for a running query, which asks again and again. */
   List<String> recentTopics(Clock clock);
 
@@ -58,6 +66,17 @@ public interface ReadableTopics {
    * Waits until the topic may have a version after {@code version}, and {@code ms} at the most. A commit of this process ends the wait.
    */
   void await(String topic, long version, long ms) throws InterruptedException;
+
+  /**
+   * The newest states of the topics that exist among {@code names}, by name. They are asked for at once where that takes requests.
+   *
+   * @throws PartlogException of the first name that {@link #newest(String)} fails for
+   */
+  default Map<String, State> newest(Collection<String> names) {
+    Map<String, State> states = new HashMap<>();
+    names.forEach(name -> newest(name).ifPresent(state -> states.put(name, state)));
+    return states;
+  }
 
   /** Opens a live segment of a topic. @throws SegmentGone if its file is gone */
   SegmentFile open(String topic, Segment segment) throws IOException;

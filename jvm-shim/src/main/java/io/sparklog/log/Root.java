@@ -6,12 +6,15 @@ import io.sparklog.segment.Segment;
 import io.sparklog.segment.SegmentFile;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Requests;
 import io.sparklog.storage.StoreRef;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.lang.ref.SoftReference;
 import java.nio.file.AccessDeniedException;
 import java.time.Clock;
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
@@ -20,6 +23,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 
 /**
@@ -39,6 +43,7 @@ public final class Root implements ReadableTopics {
   private static final Map<Object, SoftReference<Root>> OPEN = new HashMap<>();
 
   private final LogStore store;
+  private final Requests requests;
   private final Pace pace;
   private final Map<String, TopicLog> topics = new HashMap<>();
 
@@ -49,6 +54,9 @@ public final class Root implements ReadableTopics {
   private SortedMap<String, TopicFolder> recent = Collections.emptySortedMap();
   private long recentMs = Long.MIN_VALUE;
   private volatile boolean prepared;
+
+  /** When a listing or a look last found files of a root, where that proves that there is one. */
+  private volatile long seenMs = Long.MIN_VALUE;
 
   /** The answer that the names in a folder give. FORMAT.md section 1. */
   private enum TopicFolder {
@@ -63,6 +71,7 @@ public final class Root implements ReadableTopics {
   /** As the other, at another pace. */
   public Root(LogStore store, Pace pace) {
     this.store = store;
+    this.requests = store.requests();
     this.pace = pace;
   }
 
@@ -133,15 +142,33 @@ public final class Root implements ReadableTopics {
 
   @Override
   public List<String> topics() {
-    return existing(list(Collections.emptySortedMap()));
+    return existing(list(name -> false));
+  }
+
+  @Override
+  public List<String> candidates() {
+    try {
+      return folders();
+    } catch (IOException e) {
+      throw PartlogException.io(e, store.location(Names.FOLDER));
+    }
+  }
+
+  /** The folders of {@code _partlog/} that have the name of a topic. */
+  private List<String> folders() throws IOException {
+    List<String> names = store.list(Names.FOLDER);
+    if (!names.isEmpty()) {
+      seenMs = pace.clock().millis();
+    }
+    return names.stream().filter(name -> Names.illegalTopic(name).isEmpty()).sorted().toList();
   }
 
   /** The names of {@link #topics} and of deleted topics: all that have a {@link TopicLog#latest}. */
   public List<String> names() {
-    return List.copyOf(list(Collections.emptySortedMap()).keySet());
+    return List.copyOf(list(name -> false).keySet());
   }
 
-  /** The folder of a topic is not looked into again, unless its log was found to be deleted. */
+  /** The folder of a topic that was listed or read is not looked into again, unless its log was found to be deleted. */
   @Override
   public List<String> recentTopics(Clock clock) {
     return existing(recentlyListed(clock));
@@ -167,7 +194,8 @@ public final class Root implements ReadableTopics {
     synchronized (listing) {
       long now = clock.millis();
       if (now < recentMs || now - recentMs >= RECENT_MS || recentMs == Long.MIN_VALUE) {
-        recent = list(recent);
+        SortedMap<String, TopicFolder> before = recent;
+        recent = list(name -> wasThere(name, before));
         recentMs = now;
       }
       return recent;
@@ -177,31 +205,37 @@ public final class Root implements ReadableTopics {
   /**
    * The topics that are there now, by name.
    *
-   * @param before topics among these are not looked into, unless their log was found to be deleted
+   * @param isThere whether a name is taken for a topic without a look into its folder
    */
-  private SortedMap<String, TopicFolder> list(SortedMap<String, TopicFolder> before) {
+  private SortedMap<String, TopicFolder> list(Predicate<String> isThere) {
     try {
       TreeMap<String, TopicFolder> now = new TreeMap<>();
-      for (String name : store.list(Names.FOLDER)) {
-        TopicFolder found = before.get(name) == TopicFolder.TOPIC && !wasDeleted(name) ? TopicFolder.TOPIC : look(name);
+      List<String> unknown = new ArrayList<>();
+      for (String name : folders()) {
+        if (isThere.test(name)) {
+          now.put(name, TopicFolder.TOPIC);
+        } else {
+          unknown.add(name);
+        }
+      }
+      requests.each(unknown, this::look, (name, found) -> {
         if (found != TopicFolder.NOTHING) {
           now.put(name, found);
         }
-      }
+        return true;
+      });
       return now;
     } catch (IOException e) {
       throw PartlogException.io(e, store.location(Names.FOLDER));
     }
   }
 
-  private synchronized boolean wasDeleted(String name) {
-    return topics.containsKey(name) && topics.get(name).wasDeleted();
+  private synchronized boolean wasThere(String name, SortedMap<String, TopicFolder> before) {
+    TopicLog log = topics.get(name);
+    return log == null || !log.wasFound() ? before.get(name) == TopicFolder.TOPIC : !log.wasDeleted();
   }
 
   private TopicFolder look(String name) throws IOException {
-    if (Names.illegalTopic(name).isPresent()) {
-      return TopicFolder.NOTHING;
-    }
     List<String> files = new VersionFiles(store, name, 0).list();
     long committed = Names.newest(files);
     long deleted = files.stream().flatMapToLong(file -> Names.deletedVersion(file).stream()).max().orElse(-1);
@@ -221,6 +255,20 @@ public final class Root implements ReadableTopics {
   @Override
   public void await(String topic, long version, long ms) throws InterruptedException {
     topic(topic).await(version, ms);
+  }
+
+  @Override
+  public Map<String, State> newest(Collection<String> names) {
+    try {
+      Map<String, State> states = new HashMap<>();
+      requests.each(names, this::newest, (name, found) -> {
+        found.ifPresent(state -> states.put(name, state));
+        return true;
+      });
+      return states;
+    } catch (IOException e) {
+      throw PartlogException.io(e, store.location(Names.FOLDER));
+    }
   }
 
   @Override
@@ -285,9 +333,21 @@ public final class Root implements ReadableTopics {
     }
   }
 
-  /** In a store without folders, a file in {@code _partlog/} proves all that is to be proved, and each further look costs requests. */
+  /**
+   * In a store without folders, a file in {@code _partlog/} proves all that is to be proved, and each further look costs requests. A
+   * statement asks more than once: an answer holds for a second, like an answer of {@link #recentTopics}.
+   */
   private boolean isRootWithoutFolders() {
-    return !store.hasFolders() && exists(Names.FOLDER);
+    if (store.hasFolders()) {
+      return false;
+    }
+    long now = pace.clock().millis();
+    if (now >= seenMs && now - RECENT_MS < seenMs) {
+      return true;
+    }
+    boolean exists = exists(Names.FOLDER);
+    seenMs = exists ? now : Long.MIN_VALUE;
+    return exists;
   }
 
   private void requireNotOfABroker(String limit) {

@@ -75,6 +75,11 @@ public final class TopicLog {
     return PartlogException.of("TOPIC_EXISTS", "topic", topic, "root", store.root());
   }
 
+  /** Whether the last look found a topic, also a deleted one. Looks at nothing. */
+  synchronized boolean wasFound() {
+    return known != null;
+  }
+
   /** Whether the last look found a deleted topic. Looks at nothing. */
   synchronized boolean wasDeleted() {
     return known != null && known.isDeleted();

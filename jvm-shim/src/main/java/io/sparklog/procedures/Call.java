@@ -10,11 +10,17 @@ import java.util.SortedMap;
 /**
  * One call of a procedure, for one topic; or for a root, whose location is in the place of the topic then.
  *
+ * @param seen the state of the topic when the call began; null if it was not looked at
  * @param answer takes the rows
  */
-record Call(Root root, String topic, Arguments arguments, Answer answer) {
+record Call(Root root, String topic, State seen, Arguments arguments, Answer answer) {
   TopicLog log() {
     return root.topic(topic);
+  }
+
+  /** A state for a look: the newest one when the call began or later. @throws PartlogException TOPIC_NOT_FOUND */
+  State shown() {
+    return seen == null ? state() : seen;
   }
 
   /** The newest state. @throws PartlogException TOPIC_NOT_FOUND */

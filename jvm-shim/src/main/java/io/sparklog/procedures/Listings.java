@@ -13,14 +13,14 @@ public final class Listings {
   private Listings() {}
 
   static void topics(Call call) {
-    State state = call.state();
+    State state = call.shown();
     Totals totals = Totals.of(state);
     call.row(state.topicId(), state.partitions(), totals.records(), totals.segments(), totals.batches(), totals.bytes(),
         totals.minTimestamp(), totals.maxTimestamp(), state.version(), state.timeMs());
   }
 
   static void segments(Call call) {
-    segments(call.root(), call.state()).forEach(call::row);
+    segments(call.root(), call.shown()).forEach(call::row);
   }
 
   /** The columns of the procedure that lists segments, without the column of the topic. */

@@ -1,6 +1,7 @@
 package io.sparklog.procedures;
 
 import io.sparklog.log.Root;
+import io.sparklog.log.State;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Signature;
@@ -107,14 +108,14 @@ public final class TopicProcedure implements SimpleProcedure {
       Answer answer = new Answer(signature);
       if (!signature.isOfTopics()) {
         root.requireWritable();
-        run(new Call(root, root.location(), arguments, answer));
+        run(new Call(root, root.location(), null, arguments, answer));
         return List.<Scan>of(answer.scan()).iterator();
       }
       root.requireReadable(); // first: a root that does not exist is not told where it may be made
       root.requireWritable();
       requireTopics(root, arguments.keep().keySet());
       if (arguments.topic().isPresent()) {
-        run(new Call(root, arguments.topic().get(), arguments, answer));
+        run(new Call(root, arguments.topic().get(), null, arguments, answer));
       } else {
         forEachTopic(root, arguments, answer);
       }
@@ -139,14 +140,34 @@ public final class TopicProcedure implements SimpleProcedure {
     });
   }
 
+  /** A topic, and its state; null if the state cannot be had. */
+  private record Seen(String topic, State state) {}
+
+  /** The topics of a root, looked at at once. */
+  private static List<Seen> seen(Root root) throws IOException {
+    List<Seen> seen = new ArrayList<>();
+    root.store().requests().each(root.candidates(), name -> {
+      try {
+        return root.newest(name).map(state -> new Seen(name, state));
+      } catch (PartlogException failed) {
+        return Optional.of(new Seen(name, null)); // Its own run tells why.
+      }
+    }, (name, found) -> {
+      found.ifPresent(seen::add);
+      return true;
+    });
+    return seen;
+  }
+
   /** A topic where it fails does not keep it from the others. */
   private void forEachTopic(Root root, Arguments arguments, Answer answer) throws IOException {
     List<String> done = new ArrayList<>();
     List<String> failed = new ArrayList<>();
     PartlogException failure = null;
-    for (String topic : root.topics()) {
+    for (Seen found : seen(root)) {
+      String topic = found.topic;
       try {
-        run(new Call(root, topic, arguments, answer));
+        run(new Call(root, topic, found.state, arguments, answer));
         done.add(topic);
       } catch (PartlogException e) {
         // A topic that was deleted after the listing no longer counts.

@@ -6,14 +6,16 @@ import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
-import java.util.Optional;
+import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /** Which topics and partitions a read asks for. */
 public final class Subscription {
@@ -27,11 +29,11 @@ public final class Subscription {
 
   /** The knowledge of the topics to read. */
   public interface Known {
-    /** The names of the existing topics. One that was deleted since may be among them. */
+    /** The names of the existing topics, and maybe names that have no state. */
     List<String> existing();
 
-    /** The state of a topic; empty if it does not exist. */
-    Optional<State> state(String topic);
+    /** The states of the topics that exist among {@code names}, by name. */
+    Map<String, State> states(Collection<String> names);
 
     /** The options name a topic that does not exist. If this returns, the read goes on without it. */
     void missing(String topic);
@@ -51,19 +53,18 @@ public final class Subscription {
   private TreeMap<String, TreeSet<Integer>> assigned;
 
   /**
-   * @param states gives the state of a topic by its name, if the topic exists: the newest state, or the state that the same query got
-   * before
+   * @param states gives the states of the topics that exist among names: the newest state, or the state that the same query got before
    */
-  public Subscription(ReadableTopics root, Function<String, Optional<State>> states, Options options) {
+  public Subscription(ReadableTopics root, Function<Collection<String>, Map<String, State>> states, Options options) {
     this(root, new Known() {
       @Override
       public List<String> existing() {
-        return root.topics();
+        return root.candidates();
       }
 
       @Override
-      public Optional<State> state(String topic) {
-        return states.apply(topic);
+      public Map<String, State> states(Collection<String> names) {
+        return states.apply(names);
       }
 
       @Override
@@ -95,13 +96,15 @@ public final class Subscription {
   /** As {@link #resolve}, of a root that was readable before. */
   public List<Subscribed> again() {
     if (options.given("assign")) {
-      return assigned().entrySet().stream().flatMap(topic -> parts(topic.getKey(), topic.getValue()).stream()).toList();
+      return named(List.copyOf(assigned().keySet())).map(state -> parts(state, assigned().get(state.topic()))).toList();
     }
     if (options.given("subscribe")) {
-      return options.names("subscribe").stream().sorted().flatMap(topic -> named(topic).stream()).map(this::shared).toList();
+      return named(options.names("subscribe").stream().sorted().toList()).map(this::shared).toList();
     }
     // A pattern may be meant for topics that do not exist yet: if it matches no topic, nothing is read, like in Spark's Kafka source.
-    return topics.existing().stream().filter(this::names).flatMap(topic -> topics.state(topic).stream()).map(this::shared).toList();
+    List<String> matching = topics.existing().stream().filter(this::names).toList();
+    Map<String, State> states = topics.states(matching);
+    return matching.stream().filter(states::containsKey).map(states::get).map(this::shared).toList();
   }
 
   /** Whether the options mean a topic of this name. */
@@ -118,12 +121,10 @@ public final class Subscription {
         && (share == null || share.has(partition));
   }
 
-  private Optional<State> named(String topic) {
-    Optional<State> state = topics.state(topic);
-    if (state.isEmpty()) {
-      topics.missing(topic);
-    }
-    return state;
+  private Stream<State> named(List<String> names) {
+    Map<String, State> states = topics.states(names);
+    names.stream().filter(name -> !states.containsKey(name)).forEach(topics::missing);
+    return names.stream().filter(states::containsKey).map(states::get);
   }
 
   private Subscribed shared(State state) {
@@ -131,10 +132,9 @@ public final class Subscription {
         IntStream.range(0, state.partitions()).filter(partition -> share == null || share.has(partition)).toArray());
   }
 
-  private Optional<Subscribed> parts(String topic, TreeSet<Integer> partitions) {
-    Optional<State> state = named(topic);
-    state.ifPresent(exists -> exists.requirePartition("assign", root.location(), partitions.last()));
-    return state.map(exists -> new Subscribed(exists, partitions.stream().mapToInt(Integer::intValue).toArray()));
+  private Subscribed parts(State state, TreeSet<Integer> partitions) {
+    state.requirePartition("assign", root.location(), partitions.last());
+    return new Subscribed(state, partitions.stream().mapToInt(Integer::intValue).toArray());
   }
 
   private TreeMap<String, TreeSet<Integer>> assigned() {

@@ -4,8 +4,9 @@ import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
 import io.sparklog.spark.QueryMemory;
 import java.lang.ref.SoftReference;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.Map;
-import java.util.Optional;
 
 /**
  * The topics under a root as one query sees them. All scans of a query share the state of a topic. So both sides of a self-join and every
@@ -23,17 +24,21 @@ final class QueryStates {
     this.memory = QueryMemory.ofThisQuery();
   }
 
-  /** The newest state of a topic when a scan of the query first asked for it; empty if the topic did not exist. */
-  Optional<State> state(String topic) {
-    TopicOfRoot place = new TopicOfRoot(root.reference(), topic);
+  /** The newest state of each topic, by name, when a scan of the query first asked for it. Topics that do not exist are left out. */
+  Map<String, State> states(Collection<String> topics) {
     synchronized (memory) {
-      SoftReference<?> known = memory.get(place);
-      if (known != null && known.get() instanceof State state) {
-        return Optional.of(state);
+      Map<String, State> states = new HashMap<>();
+      for (String topic : topics) {
+        SoftReference<?> known = memory.get(new TopicOfRoot(root.reference(), topic));
+        if (known != null && known.get() instanceof State state) {
+          states.put(topic, state);
+        }
       }
-      Optional<State> state = root.newest(topic);
-      state.ifPresent(newest -> memory.put(place, new SoftReference<>(newest)));
-      return state;
+      root.newest(topics.stream().filter(topic -> !states.containsKey(topic)).toList()).forEach((topic, newest) -> {
+        memory.put(new TopicOfRoot(root.reference(), topic), new SoftReference<>(newest));
+        states.put(topic, newest);
+      });
+      return states;
     }
   }
 }

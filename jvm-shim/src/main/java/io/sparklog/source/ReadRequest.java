@@ -31,7 +31,7 @@ public final class ReadRequest {
   ReadRequest(ReadableTopics root, Options options) {
     this.root = root;
     this.options = options;
-    this.subscription = new Subscription(root, new QueryStates(root)::state, options);
+    this.subscription = new Subscription(root, new QueryStates(root)::states, options);
   }
 
   ReadableTopics root() {

@@ -176,9 +176,13 @@ public final class Requests {
       while (next != null || !asked.isEmpty()) {
         while (next != null && asked.size() < most && (asked.isEmpty() || held + bytes.applyAsLong(next) <= bytesMax)) {
           S subject = next;
+          next = rest.hasNext() ? rest.next() : null;
+          if (next == null && asked.isEmpty()) {
+            taker.take(subject, request.make(subject)); // A single one needs no other thread.
+            return;
+          }
           held += bytes.applyAsLong(subject);
           asked.add(new Asked<>(subject, begin(() -> request.make(subject))));
-          next = rest.hasNext() ? rest.next() : null;
         }
         Asked<S, T> first = asked.element();
         if (!taker.take(first.subject, first.pending.answer())) {

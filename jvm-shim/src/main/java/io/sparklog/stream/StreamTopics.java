@@ -8,6 +8,7 @@ import io.sparklog.read.DataLoss;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import java.time.Clock;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -63,14 +64,14 @@ final class StreamTopics implements Subscription.Known {
   /** Those of the last look too: a listing may be a second old. */
   @Override
   public List<String> existing() {
-    TreeSet<String> names = new TreeSet<>(newest == null ? root.topics() : root.recentTopics(clock));
+    TreeSet<String> names = new TreeSet<>(newest == null ? root.candidates() : root.recentTopics(clock));
     found().forEach(topic -> names.add(topic.state().topic()));
     return List.copyOf(names);
   }
 
   @Override
-  public Optional<State> state(String topic) {
-    return root.newest(topic);
+  public Map<String, State> states(Collection<String> names) {
+    return root.newest(names);
   }
 
   /** A query goes on without a topic that it has read, as far as failOnDataLoss allows it; any other name is a mistake. */
@@ -101,7 +102,17 @@ final class StreamTopics implements Subscription.Known {
    */
   Optional<State> read(String topic) {
     requireNoted(topic);
-    return read(topic, state(topic));
+    return read(topic, root.newest(topic));
+  }
+
+  /** As the other, in the state that the last look found, if it found the topic that the offsets mean. */
+  Optional<State> readAsFound(String topic) {
+    requireNoted(topic);
+    return found().stream()
+        .map(Subscription.Subscribed::state)
+        .filter(state -> state.topic().equals(topic) && start.isOf(state))
+        .findFirst()
+        .or(() -> read(topic));
   }
 
   private Optional<State> read(String topic, Optional<State> state) {
@@ -122,7 +133,7 @@ final class StreamTopics implements Subscription.Known {
 
   /** Whether the topic that offsets mean is still there. */
   boolean isThere(String topic) {
-    return state(topic).filter(start::isOf).isPresent();
+    return root.newest(topic).filter(start::isOf).isPresent();
   }
 
   /**
@@ -183,7 +194,7 @@ final class StreamTopics implements Subscription.Known {
     found().forEach(topic -> found.put(topic.state().topic(), topic.state()));
     for (String topic : from.topics()) {
       requireNoted(topic);
-      Optional<State> newest = Optional.ofNullable(found.get(topic)).or(() -> state(topic));
+      Optional<State> newest = Optional.ofNullable(found.get(topic)).or(() -> root.newest(topic));
       Optional<State> state = subscription.names(topic) ? read(topic, newest) : newest.filter(start::isOf);
       if (subscription.names(topic) && state.isEmpty()) {
         continue;

@@ -44,6 +44,9 @@ public final class TopicStream {
   /** The last look: one for each trigger, and the same for as long as nothing is committed. */
   private Look look = new Look(List.of());
 
+  /** The end of the micro-batch that the last look was for; null before the first. */
+  private StreamOffsets found;
+
   /** When the last micro-batch with something to read began. */
   private OptionalLong firedMs = OptionalLong.empty();
 
@@ -166,6 +169,7 @@ public final class TopicStream {
       try {
         StreamOffsets next = after(read, taken(Barrier.before(waiting), limits));
         firedMs = OptionalLong.of(clock.millis());
+        found = next;
         return next;
       } catch (SegmentGone gone) {
         requireLater(gone, waiting);
@@ -260,13 +264,16 @@ public final class TopicStream {
    * The offsets of a micro-batch, as the newest states have them. The planned topics are read, also if the options no longer name them.
    * A topic that is gone, or has been replaced, has no record left to read.
    *
+   * <p>Where each look takes requests, the states of the look that ended at {@code to} will do: a moment ago they were the newest. Tasks
+   * see by the files whether a topic has gone since.
+   *
    * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, OFFSETS_OUT_OF_RANGE, OFFSETS_EXPIRED, QUERY_CHECKPOINT_CORRUPT
    */
   public List<OffsetRange> ranges(StreamOffsets from, StreamOffsets to) {
     List<OffsetRange> ranges = new ArrayList<>();
     lost.begin(to);
     for (String topic : to.topics()) {
-      Optional<State> state = topics.read(topic);
+      Optional<State> state = root.isRemote() && to.equals(found) ? topics.readAsFound(topic) : topics.read(topic);
       to.of(topic).forEach((partition, end) -> {
         long begin = begin(from, topic, partition);
         if (begin > end) {

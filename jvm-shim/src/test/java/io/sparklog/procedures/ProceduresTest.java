@@ -6,8 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.LogTool;
+import io.sparklog.kit.WrittenTopic;
+import io.sparklog.log.OpenRoots;
+import io.sparklog.log.Root;
 import io.sparklog.spark.PartlogSparkException;
 import io.sparklog.spec.Signature;
+import io.sparklog.storage.FarStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
@@ -26,6 +30,7 @@ import org.apache.spark.sql.connector.read.LocalScan;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Procedures as Spark calls them, without a session. */
@@ -88,6 +93,43 @@ final class ProceduresTest {
     assertEquals(topics.get(0).get(4), (long) segments.size());
     assertEquals(20L, segments.stream().mapToLong(row -> (Long) row.get(4)).sum());
     assertEquals(topics.get(0).get(6), segments.stream().mapToLong(row -> (Long) row.get(6)).sum());
+  }
+
+  /** In a store behind a network: one listing, and each topic is asked for once, sixteen of them at once. */
+  @Test
+  @Timeout(300)
+  void theTopicsAreLookedAtAtOnce() throws Exception {
+    append("t0");
+    int topics = 40;
+    for (int n = 1; n < topics; n++) {
+      WrittenTopic written = new WrittenTopic(root, "t" + n);
+      written.segment(0, n).commit();
+    }
+    Files.createDirectory(root.resolve("_partlog/nothing"));
+    FarStore far = new FarStore(root.toString(), 16);
+    Root kept = OpenRoots.over(far.store());
+    far.awaitAtOnce(16, "^listed ");
+    assertEquals(topics, call("topics").size());
+    List<String> asked = far.take();
+    assertEquals(1, asked.stream().filter("list _partlog"::equals).count(), asked::toString);
+    assertTrue(asked.size() <= 2 + 4 * topics + 2, asked::toString); // two listings, a version, and the absent one after it
+    far.awaitAtOnce(16, "^read ");
+    assertEquals(topics, call("topics").size());
+    asked = far.take();
+    assertTrue(asked.size() <= 2 + 2 * topics + 2, asked::toString);
+    assertEquals(topics, kept.topics().size());
+  }
+
+  /** The topic that cannot be read is told, and the others are answered for. */
+  @Test
+  void aTopicThatCannotBeLookedAtKeepsNoneFromTheAnswer() throws Exception {
+    append("a");
+    append("b");
+    Files.writeString(root.resolve("_partlog/a/00000000000000000000.json"), "{");
+    Root kept = OpenRoots.over(new FarStore(root.toString(), 16).store());
+    String error = refused("CALL_INCOMPLETE", "topics");
+    assertTrue(error.contains("VERSION_CORRUPT") && error.contains("b"), error);
+    assertEquals(2, kept.topics().size());
   }
 
   @Test

@@ -53,7 +53,6 @@ public final class FarStore {
           case "isRemote", "sparesLooks" -> true;
           case "hasFolders" -> false;
           case "requests" -> requests;
-          case "identity" -> this;
           default -> asked(method, arguments);
         });
   }
