@@ -70,7 +70,7 @@ final class LayersTest {
       "source.ReadMetrics", "format.Layout");
 
   /** Public for tests of other packages alone. */
-  private static final Set<String> FOR_TESTS = Set.of("log.Checkpoint", "log.Features", "log.Pace", "merge.MergePlan", "read.Keys",
+  private static final Set<String> FOR_TESTS = Set.of("log.Checkpoint", "log.Features", "merge.MergePlan", "read.Keys",
       "read.PartitionCursor", "segment.Offsets", "write.Piece");
 
   /** A package shows its entrance alone: a class is public if a class of another package uses the class, or a class in it. */

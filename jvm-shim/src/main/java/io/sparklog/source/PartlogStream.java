@@ -1,5 +1,6 @@
 package io.sparklog.source;
 
+import io.sparklog.log.Pace;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.Filter;
 import io.sparklog.read.OffsetRange;
@@ -11,6 +12,7 @@ import io.sparklog.spark.SparkErrors;
 import io.sparklog.spark.StreamingQueries;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.Warnings;
+import io.sparklog.stream.IdlePolls;
 import io.sparklog.stream.StreamOffsets;
 import io.sparklog.stream.StreamStart;
 import io.sparklog.stream.TaskShares;
@@ -45,6 +47,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
   private final String checkpoint;
   private final TriggerLimits limits;
   private final TopicStream stream;
+  private final IdlePolls polls;
 
   /** The offsets that Spark was given last: it hands their JSON back at every poll. */
   private StreamOffsets given;
@@ -65,6 +68,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
     this.checkpoint = start.checkpoint();
     this.limits = TriggerLimits.of(options);
     this.stream = new TopicStream(root, options, start, clock);
+    this.polls = new IdlePolls(root.isRemote() ? options.milliseconds("maxPollDelay") : 0, clock, Pace.PRODUCTION.pause());
   }
 
   @Override
@@ -122,9 +126,16 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
   }
 
   @Override
-  public synchronized Offset latestOffset(Offset start, ReadLimit limit) {
+  public Offset latestOffset(Offset start, ReadLimit limit) {
+    polls.await();
+    return latest(start, limit);
+  }
+
+  private synchronized Offset latest(Offset start, ReadLimit limit) {
     return SparkErrors.run(() -> {
-      given = stream.next(offsets(start), asked(limit, TriggerLimits.NONE));
+      StreamOffsets from = offsets(start);
+      given = stream.next(from, asked(limit, TriggerLimits.NONE));
+      polls.looked(!given.equals(from));
       return new StreamOffset(given);
     });
   }
@@ -141,6 +152,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
 
   @Override
   public synchronized void prepareForTriggerAvailableNow() {
+    polls.end();
     SparkErrors.act(stream::stopAtNewest);
   }
 
@@ -184,9 +196,11 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
     }
   }
 
-  /** The sink's commits and Spark's log show which records were read; nothing is kept here. */
+  /** A micro-batch of the query has ended. The sink's commits and Spark's log show which records were read; no offset is kept here. */
   @Override
-  public void commit(Offset end) {}
+  public void commit(Offset end) {
+    polls.busy();
+  }
 
   @Override
   public void stop() {}

@@ -11,6 +11,7 @@
  *                               +- StreamTopics, StreamStart (the topics by id, and where the query began), StreamOffsets
  *                               +- Barrier (not over a re-route), TriggerLimits, OffsetShares, ByteShares (the share of waiting records)
  *                               +- Lag (the metrics)
+ *                               +- IdlePolls (an idle query waits between looks)
  *                               +- TaskShares (small splits share a task) --> as in a batch
  *  log                          ReadableTopics.recentTopics, .newest, QueryStart (a file of the query's checkpoint)
  *  storage                      CheckpointFolders, CheckpointFolder, HadoopFolder

@@ -1,0 +1,138 @@
+package io.sparklog.stream;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Clock;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/** How often an idle query looks, and how late it sees a commit; by a clock that stands while nothing waits. */
+final class IdlePollsTest {
+  /** A look takes this long, as two requests of 30 ms. */
+  private static final long LOOK_MS = 60;
+  private static final long MOST_MS = 1000;
+  private static final long DAY_MS = 24L * 3600 * 1000;
+
+  private long nowMs = 1_000_000;
+
+  private final Clock clock = new Clock() {
+    @Override
+    public ZoneOffset getZone() {
+      return ZoneOffset.UTC;
+    }
+
+    @Override
+    public Clock withZone(ZoneId zone) {
+      return this;
+    }
+
+    @Override
+    public Instant instant() {
+      return Instant.ofEpochMilli(nowMs);
+    }
+  };
+
+  private IdlePolls polls(long mostMs) {
+    return new IdlePolls(mostMs, clock, ms -> {
+      assertTrue(ms > 0 && ms <= mostMs, ms + " ms");
+      nowMs += ms;
+    });
+  }
+
+  private void look(IdlePolls polls, boolean isNew) {
+    polls.await();
+    nowMs += LOOK_MS;
+    polls.looked(isNew);
+  }
+
+  @Test
+  void anIdleQueryLooksOnceASecond() {
+    IdlePolls polls = polls(MOST_MS);
+    int looks = 0;
+    for (long end = nowMs + DAY_MS; nowMs < end; looks++) {
+      look(polls, false);
+    }
+    assertTrue(looks <= DAY_MS / MOST_MS + 100, looks + " looks a day");
+  }
+
+  /** Or later by a look that began just before the commit. */
+  @Test
+  void aCommitIsSeenLateByATenthOfTheSilence() {
+    IdlePolls polls = polls(MOST_MS);
+    Random random = new Random(48);
+    for (int commit = 0; commit < 1000; commit++) {
+      long seenMs = nowMs;
+      long committedMs = nowMs + random.nextLong(1 << random.nextInt(5, 16));
+      while (true) {
+        polls.await();
+        boolean isNew = nowMs >= committedMs;
+        long late = nowMs - committedMs;
+        nowMs += LOOK_MS;
+        polls.looked(isNew);
+        if (isNew) {
+          long silence = committedMs - seenMs;
+          assertTrue(late <= Math.min(MOST_MS, (silence + LOOK_MS) / 10 + 1) + LOOK_MS, late + " ms late after " + silence + " ms");
+          break;
+        }
+      }
+    }
+  }
+
+  /** The first look, looks at new records, and looks between micro-batches of another source follow at once. */
+  @Test
+  void aBusyQueryDoesNotWait() {
+    IdlePolls polls = new IdlePolls(MOST_MS, clock, ms -> {
+      throw new AssertionError("it waits for " + ms + " ms");
+    });
+    for (int look = 0; look < 100; look++) {
+      look(polls, true);
+    }
+    for (int look = 0; look < 100; look++) {
+      look(polls, false);
+      nowMs += 5000;
+      polls.busy();
+    }
+  }
+
+  @Test
+  void aQueryThatMustNotWaitDoesNot() {
+    for (boolean ended : new boolean[] {true, false}) {
+      IdlePolls polls = new IdlePolls(ended ? MOST_MS : 0, clock, ms -> {
+        throw new AssertionError("it waits for " + ms + " ms");
+      });
+      if (ended) {
+        polls.end();
+      }
+      nowMs += DAY_MS;
+      look(polls, false);
+      look(polls, false);
+    }
+  }
+
+  /** A clock that goes back by an hour, while the query is idle. */
+  @Test
+  void aClockThatIsSetBackAddsNoWait() {
+    IdlePolls polls = polls(MOST_MS);
+    nowMs += DAY_MS;
+    look(polls, false);
+    nowMs -= 3_600_000;
+    long before = nowMs;
+    look(polls, false);
+    assertEquals(before + MOST_MS + LOOK_MS, nowMs);
+  }
+
+  @Test
+  void anInterruptEndsTheWait() {
+    IdlePolls polls = new IdlePolls(MOST_MS, clock, ms -> {
+      throw new InterruptedException();
+    });
+    nowMs += DAY_MS;
+    polls.looked(false);
+    polls.await();
+    assertTrue(Thread.interrupted());
+  }
+}
