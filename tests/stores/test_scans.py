@@ -16,7 +16,7 @@ from audits import SPILLS, Writer
 from logtool import MERGE_BYTES
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from stores.faults import FaultProxy, Request
+from stores.faults import FaultProxy, Request, most_at_once, rounds
 from stores.places import HEADER_BYTES, TIME, Place
 from stores.roots import in_hdfs, in_s3
 from stores.s3 import S3
@@ -27,10 +27,10 @@ from sparklog import Consumer, Log
 ROWS = 12_000
 TOPICS = {"large": (2, {}), "small": (8, {}), "fine": (2, {"batch.size": "8192"})}
 """In how many writes the rows of a topic come, each a segment, and options: segments and batches are large or small."""
-GONE_ROWS = 20_000
+GONE_ROWS = 40_000
 TIDY = {"pace": 5, "merge": MERGE_BYTES, "file.delete.delay.ms": 0, "partitions": 2}
 OF_LARGE_SEGMENTS = {"file.delete.delay.ms": "0", "batch.size": "65536", "compression.type": "none"}
-"""With these options, half of the rows take more than 8 MiB, which is what a reader asks for at once."""
+"""With these options, half of the rows take more than 16 MiB, which is what a reader asks for before it has read the first records."""
 
 
 LONG = pytest.mark.soak
@@ -104,6 +104,25 @@ def test_a_scan_reads_what_it_needs(topics: Place, topic: str):
     assert topic == "fine" or several.rdd.getNumPartitions() >= 6
     assert place.bytes_of(several.collect) <= 1.1 * all_of_it
     assert_no_byte_twice(place, HEADER_BYTES)
+
+
+@pytest.mark.parametrize("place", ["s3"], indirect=True)
+def test_a_scan_asks_for_the_next_segments_while_it_reads(topics: Place):
+    """Nothing is looked at before it is read: the version files say how long the segments are."""
+    assert topics.proxy
+    topics.proxy.delay_s = 0.1
+    try:
+        for topic, (segments, _) in TOPICS.items():
+            topics.proxy.clear()
+            assert len(topics.read(topic).selectExpr("hash(value)").collect()) == rows_of(topic)
+            requests = [request for request in topics.proxy.requests if request.key.endswith(".log")]
+            assert [request.kind for request in requests] == ["GET"] * segments
+            # Two at the beginning, and twice as many after each segment that is read.
+            print(f"{topic}: {len(requests)} requests, {most_at_once(requests)} at once, {rounds(requests)} rounds")
+            assert most_at_once(requests) >= min(segments, 3)
+            assert rounds(requests) <= (1 if segments == 2 else 4)
+    finally:
+        topics.proxy.delay_s = 0
 
 
 @in_s3_first

@@ -103,7 +103,7 @@ public final class Checkpoint {
   /** As the other. @param listed the file in a listing, so that its length need not be asked for; null if it was not listed */
   static Replay read(ReadStore store, String topic, String name, ReadStore.Listed listed) throws IOException, Damaged {
     String file = Names.topicFile(topic, name);
-    try (FileReader opened = listed == null ? store.open(file) : store.open(file, listed); Checked lines = new Checked(opened)) {
+    try (FileReader opened = listed == null ? store.open(file) : store.open(file, listed.bytes()); Checked lines = new Checked(opened)) {
       if (listed != null) {
         opened.expect(0, listed.bytes());
       }

@@ -1,9 +1,11 @@
 package io.sparklog.log;
 
 import io.sparklog.format.OffsetIndex;
+import io.sparklog.segment.Extent;
 import io.sparklog.segment.Names;
 import io.sparklog.segment.Segment;
 import io.sparklog.segment.SegmentFile;
+import io.sparklog.segment.SegmentFiles;
 import io.sparklog.segment.SegmentGone;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -80,6 +82,11 @@ public interface ReadableTopics {
 
   /** Opens a live segment of a topic. @throws SegmentGone if its file is gone */
   SegmentFile open(String topic, Segment segment) throws IOException;
+
+  /** Opens live segments of a topic, for a caller that reads these extents one after another, and closes this in the end. */
+  default SegmentFiles open(String topic, List<Extent> extents) {
+    return extent -> open(topic, extent.segment());
+  }
 
   /** The index of a dense or tiled segment; empty without an index. It is a hint: a reader proves each entry. */
   Optional<OffsetIndex> index(String topic, Segment segment);

@@ -1,9 +1,11 @@
 package io.sparklog.log;
 
 import io.sparklog.format.OffsetIndex;
+import io.sparklog.segment.Extent;
 import io.sparklog.segment.Names;
 import io.sparklog.segment.Segment;
 import io.sparklog.segment.SegmentFile;
+import io.sparklog.segment.SegmentFiles;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Requests;
@@ -274,6 +276,11 @@ public final class Root implements ReadableTopics {
   @Override
   public SegmentFile open(String topic, Segment segment) throws IOException {
     return SegmentFile.open(store, topic, segment);
+  }
+
+  @Override
+  public SegmentFiles open(String topic, List<Extent> extents) {
+    return isRemote() ? SegmentFiles.ahead(store, topic, extents) : ReadableTopics.super.open(topic, extents);
   }
 
   /** The index of the segment in the Kafka view. */

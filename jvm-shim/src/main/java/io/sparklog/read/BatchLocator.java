@@ -1,5 +1,6 @@
 package io.sparklog.read;
 
+import io.sparklog.format.BatchHeader;
 import io.sparklog.format.Layout;
 import io.sparklog.format.OffsetIndex;
 import io.sparklog.log.ReadableTopics;
@@ -71,12 +72,33 @@ public final class BatchLocator implements Closeable {
       walkUpTo(Long.MAX_VALUE, offset);
       return walked().atOffset(offset);
     }
+    if (topics.isRemote()) {
+      // To read the bytes up to the next entry takes less time than another request.
+      BatchPosition following = new BatchPosition(hint.position() + BatchHeader.totalBytes(header, 0),
+          hint.offset() + BatchHeader.lastOffsetDelta(header, 0) + 1);
+      return following.offset() > offset ? hint : following;
+    }
     // Entries are kilobytes apart: go on to the batch itself.
     BatchWalk near = new BatchWalk(file, hint.position(), hint.offset());
     while (near.next() && near.last() < offset) {
       hint = new BatchPosition(near.position(), near.base());
     }
     return near.last() < offset ? hint : new BatchPosition(near.position(), near.base());
+  }
+
+  /** A position not far after the last batch with an offset below {@code offset}, as an index behind the segment says; −1 without one. */
+  long near(long offset) throws IOException {
+    open();
+    if (index().isEmpty()) {
+      return -1;
+    }
+    OffsetIndex entries = index().get();
+    int last = entries.floorByOffset(offset - 1);
+    // The batch that holds the offset before may begin after this entry, and ends before the next but one.
+    int after = last == OffsetIndex.NONE ? 1 : entries.offset(last) == offset - 1 ? last + 1 : last + 2;
+    return after < entries.entries()
+        ? Math.min(segment.position() + entries.position(after), segment.endPosition())
+        : segment.endPosition();
   }
 
   /**

@@ -24,6 +24,9 @@ final class ExtentFinder {
   /** Segments of up to this many bytes are not looked into: they are read from their start. */
   static final long LOCATE_BYTES = 256 << 10;
 
+  /** If more bytes are read, an index says where they end. An estimate could be wrong by more than a request costs. */
+  private static final long ESTIMATED_BYTES = 4 << 20;
+
   /** At most this many headers are read to find batches by time, which takes about a second; the rest is left to the tasks. */
   private static final int HEADERS_MAX = 200_000;
 
@@ -74,7 +77,7 @@ final class ExtentFinder {
         headersLeft -= segment.batches();
         extents.addAll(byHeaders(state.topic(), segment, first, after, earliest, ofSegment));
       } else {
-        extents.add(Extent.of(segment, place(state.topic(), segment, first), first, after, filtered));
+        extents.add(extent(state.topic(), segment, first, after, filtered));
       }
     }
     return extents;
@@ -95,13 +98,14 @@ final class ExtentFinder {
     return segment.dense() && segment.minTimestamp() >= 0 ? Times.micros(segment.minTimestamp()) : Long.MIN_VALUE;
   }
 
-  private BatchPosition place(String topic, Segment segment, long offset) throws IOException {
-    BatchPosition start = BatchPosition.startOf(segment);
-    if (offset == segment.base()) {
-      return start;
-    }
+  private Extent extent(String topic, Segment segment, long first, long after, boolean filtered) throws IOException {
+    Extent extent = Extent.of(segment, BatchPosition.startOf(segment), first, after, filtered);
     try (BatchLocator locator = new BatchLocator(topics, topic, segment, walked)) {
-      return place(locator, segment.bytes(), start, offset);
+      if (first > segment.base()) {
+        extent = extent.after(place(locator, segment.bytes(), BatchPosition.startOf(segment), first), first);
+      }
+      boolean isEstimated = after < segment.end() && segment.indexBytes() > 0 && extent.bytesToRead() > ESTIMATED_BYTES;
+      return isEstimated ? extent.endingNear(locator.near(after)) : extent;
     }
   }
 

@@ -9,6 +9,7 @@ import io.sparklog.segment.Extent;
 import io.sparklog.segment.ExtentReader;
 import io.sparklog.segment.ReadAhead;
 import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentFiles;
 import io.sparklog.segment.SegmentGone;
 import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
@@ -64,6 +65,9 @@ public final class PartitionCursor implements Closeable {
 
   /** The extents that are left to read, beginning with the extent of {@link #reader}. */
   private final Deque<Extent> left;
+
+  /** Opens the files of {@link #left}. Null before the first of them is opened. */
+  private SegmentFiles files;
 
   /** Null while no extent is open. */
   private ExtentReader reader;
@@ -196,6 +200,7 @@ public final class PartitionCursor implements Closeable {
         position = state.end(partition);
         return false;
       }
+      close(); // The next segment is another plan.
       Segment first = rest.get(0);
       long start = Math.max(position, first.base());
       left.add(Extent.of(first, BatchPosition.startOf(first), start, first.end(), false));
@@ -266,13 +271,14 @@ public final class PartitionCursor implements Closeable {
   private boolean nextOfExtent() throws IOException {
     if (reader == null) {
       Extent extent = left.peek();
-      reader = ExtentReader.open(topics.open(topic, extent.segment()), extent, need, ahead, decoder);
+      files = files == null ? topics.open(topic, List.copyOf(left)) : files;
+      reader = ExtentReader.open(files.open(extent), extent, need, ahead, decoder);
     }
     if (reader.next()) {
       batchesRead++;
       return true;
     }
-    close();
+    closeReader();
     left.remove();
     return false;
   }
@@ -344,6 +350,14 @@ public final class PartitionCursor implements Closeable {
 
   @Override
   public void close() throws IOException {
+    if (files != null) {
+      files.close();
+      files = null;
+    }
+    closeReader();
+  }
+
+  private void closeReader() throws IOException {
     if (reader != null) {
       reader.close();
       reader = null;

@@ -25,9 +25,6 @@ public final class ExtentReader implements Closeable {
     RECORDS
   }
 
-  /** If only the end offset of an extent is known, this many bytes beyond the estimate are read at once, and then batch by batch. */
-  private static final int AHEAD_BYTES = 16 << 10;
-
   private final SegmentFile file;
   private final Segment segment;
   private final Extent extent;
@@ -74,12 +71,11 @@ public final class ExtentReader implements Closeable {
       ExtentReader reader = new ExtentReader(file, extent, need, ahead, decoder);
       // Merging has no use for the batches before a cut. To ask for the length of each file takes 5 % of the time of a merge of tiny ones.
       long fileBytes = need == Need.BYTES ? Long.MAX_VALUE : file.fileBytes();
-      long aheadPosition = extent.from() + extent.bytesToRead() + AHEAD_BYTES;
-      ahead.begin(file, fileBytes, reader.stopPosition, aheadPosition);
+      ahead.begin(file, fileBytes, reader.stopPosition, extent.expectedEnd());
       if (!extent.segment().tiles()) {
         reader.checkHeaders();
       }
-      file.expect(extent.from(), Math.min(reader.stopPosition, aheadPosition));
+      file.expect(extent.from(), extent.expectedEnd());
       return reader;
     } catch (IOException | RuntimeException e) {
       file.close();

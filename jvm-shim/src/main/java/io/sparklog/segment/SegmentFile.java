@@ -6,6 +6,7 @@ import io.sparklog.format.Layout;
 import io.sparklog.format.OffsetIndex;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FileReader;
+import io.sparklog.storage.PlannedReads;
 import io.sparklog.storage.ReadStore;
 import java.io.Closeable;
 import java.io.EOFException;
@@ -49,9 +50,14 @@ public final class SegmentFile implements Closeable {
 
   /** Opens the data file of a segment of this format. @throws SegmentGone if it is gone */
   public static SegmentFile open(ReadStore store, String topic, Segment segment) throws IOException {
+    return open(store, store::open, topic, segment);
+  }
+
+  /** As the other. @param opener opens files of {@code store} */
+  static SegmentFile open(ReadStore store, PlannedReads.Opener opener, String topic, Segment segment) throws IOException {
     String name = Names.topicFile(topic, segment.file());
     try {
-      return new SegmentFile(topic, segment, store.location(name), store.open(name), true);
+      return new SegmentFile(topic, segment, store.location(name), opener.open(name, segment.endOfIndex()), true);
     } catch (NoSuchFileException e) {
       throw new SegmentGone(topic, segment, store.location(name), e);
     }
@@ -61,7 +67,7 @@ public final class SegmentFile implements Closeable {
     return segment;
   }
 
-  /** The length of the data file, in bytes: the segment may be a part of it. */
+  /** The length of the data file, in bytes: the segment may be a part of it. Over a network, the least length by the version file. */
   public long fileBytes() throws IOException {
     return file.bytes();
   }

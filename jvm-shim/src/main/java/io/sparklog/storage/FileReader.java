@@ -6,9 +6,6 @@ import java.nio.ByteBuffer;
 
 /** A file that is open for reading, at any position. For one thread. */
 public interface FileReader extends Closeable {
-  /** The full name of the file, for messages. */
-  String location();
-
   /** The length of the file, in bytes. */
   long bytes() throws IOException;
 

@@ -253,12 +253,29 @@ abstract class HadoopStore implements LogStore {
    */
   final IOException unlessShorter(String name, long bytes, EOFException end) {
     try {
-      return bytes(name) < bytes ? end : HadoopErrors.cut(location(name), end);
+      long there = bytes(name);
+      return there < bytes
+          ? (EOFException) new EOFException(location(name) + " ends at byte " + there + ", " + (bytes - there) + " bytes too early")
+              .initCause(end)
+          : HadoopErrors.cut(location(name), end);
     } catch (IOException unknown) {
       unknown.addSuppressed(end);
       return unknown;
     }
   }
+
+  @Override
+  public FileReader open(String name) throws IOException {
+    return open(name, bytes(name));
+  }
+
+  @Override
+  public FileReader open(String name, long bytes) {
+    return new PlannedReads(this::reader, requests(), List.of()).open(name, bytes);
+  }
+
+  /** A file that is open for reading, where each read is a request. @param bytes its length, or a limit of it */
+  abstract Reader reader(String name, long bytes) throws IOException;
 
   /** A file that is open for reading. */
   final class Reader implements FileReader {
@@ -276,8 +293,7 @@ abstract class HadoopStore implements LogStore {
       CLEANER.register(this, use::close);
     }
 
-    @Override
-    public String location() {
+    private String location() {
       return HadoopStore.this.location(name);
     }
 

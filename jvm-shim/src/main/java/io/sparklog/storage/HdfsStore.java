@@ -91,7 +91,7 @@ class HdfsStore extends HadoopStore {
           "it has " + status.getLen() + " bytes, more than the " + bytesMax + " that FORMAT.md allows");
     }
     byte[] content = new byte[(int) status.getLen()];
-    try (FileReader file = open(name, status)) {
+    try (FileReader file = reader(name, status.getLen())) {
       file.read(0, content, 0, content.length);
     }
     return content;
@@ -184,13 +184,9 @@ class HdfsStore extends HadoopStore {
   }
 
   @Override
-  public FileReader open(String name) throws IOException {
-    return new WindowedReader(open(name, fileStatus(name)));
-  }
-
-  private FileReader open(String name, FileStatus status) throws IOException {
+  Reader reader(String name, long bytes) throws IOException {
     Path path = path(name);
-    return opened(name, use -> new Reader(name, use, use.files().open(path), status.getLen()));
+    return opened(name, use -> new Reader(name, use, use.files().open(path), bytes));
   }
 
   @Override

@@ -152,11 +152,12 @@ public interface ReadStore {
   FileReader open(String name) throws IOException;
 
   /**
-   * As the other, without asking for the length.
+   * As the other, for a caller that knows the length of the file. A store over a network does not look at the file first. So the first
+   * read finds out that a file is absent, and a read beyond its end that the file is too short.
    *
-   * @throws java.nio.file.NoSuchFileException if it is absent: this may come when it is read, and not before
+   * @param bytes the length, or less: the caller reads no byte from there on
    */
-  default FileReader open(String name, Listed listed) throws IOException {
+  default FileReader open(String name, long bytes) throws IOException {
     return open(name);
   }
 }

@@ -176,17 +176,8 @@ class S3Store extends HadoopStore {
   }
 
   @Override
-  public FileReader open(String name) throws IOException {
-    return open(name, bytes(name));
-  }
-
-  @Override
-  public FileReader open(String name, Listed listed) throws IOException {
-    return open(name, listed.bytes());
-  }
-
-  private FileReader open(String name, long bytes) throws IOException {
-    return new WindowedReader(opened(name, use -> new Reader(name, use, open(use.files(), name, RANDOM, bytes), bytes)));
+  Reader reader(String name, long bytes) throws IOException {
+    return opened(name, use -> new Reader(name, use, open(use.files(), name, RANDOM, bytes), bytes));
   }
 
   /**

@@ -41,11 +41,6 @@ public final class RemoteReads {
   private FileReader kept(String name, FileReader file) {
     return new FileReader() {
       @Override
-      public String location() {
-        return file.location();
-      }
-
-      @Override
       public long bytes() throws IOException {
         return file.bytes();
       }

@@ -120,6 +120,29 @@ final class IndexBehindSegmentTest {
     assertReadByFewRequests(FIRST);
   }
 
+  /** Also if the records of one half of the segment are ten times as large, so that no estimate by offsets is right. */
+  @Test
+  void aRangeInTheMiddleTakesItsBytesAndFewRequests() throws IOException {
+    int wanted = 64 << 20;
+    append(10_000, 600);
+    append(20_000, 6000);
+    append(10_000, 600);
+    new Merging(new Committers(log, Clock.systemUTC(), new Random())).all();
+    assertEquals(1, newest().segments(0).size());
+    assertTrue(last().bytes() > 120 << 20, last()::toString);
+    long records = wanted / 6040;
+    for (long first : new long[] {5_000, 14_000, 24_000}) {
+      long small = Math.max(0, 10_000 - first) + Math.max(0, first + records - 30_000);
+      long bytes = small * 640 + (records - small) * 6040;
+      List<Split> splits = plan(first, first + records, 1 << 30);
+      int planned = reads.spans().size();
+      assertEquals(records, rows(splits));
+      System.out.println(first + ": " + bytes + " " + reads.bytes() + " " + planned + " " + reads.spans());
+      assertTrue(reads.bytes() <= 1.2 * bytes, () -> reads.bytes() + " bytes are read, and " + bytes + " are asked for: " + reads.spans());
+      assertTrue(reads.spans().size() <= 12, () -> reads.spans().size() + " requests, " + planned + " for the plan: " + reads.spans());
+    }
+  }
+
   /** As many requests as for the same segment if it had no index: such a segment is read from its start, and is not cut. */
   private void assertReadWithoutTheIndex() throws IOException {
     List<Split> all = plan(FIRST, FIRST + RECORDS, 1 << 20);

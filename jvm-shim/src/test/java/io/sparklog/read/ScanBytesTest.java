@@ -10,9 +10,11 @@ import io.sparklog.log.State;
 import io.sparklog.query.OffsetBounds;
 import io.sparklog.query.Subscription;
 import io.sparklog.segment.BatchWalk;
+import io.sparklog.segment.Names;
 import io.sparklog.segment.Segment;
 import io.sparklog.segment.SegmentFile;
 import io.sparklog.spec.Options;
+import io.sparklog.storage.FarStore;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -125,6 +127,24 @@ final class ScanBytesTest {
       assertNothingTwice(0, 0);
       assertEquals(needed(0, Long.MAX_VALUE), reads.bytes());
     }
+  }
+
+  /** Each is one request: the version file says how long it is. */
+  @Test
+  void theNextSegmentsAreAskedForAtOnce() throws IOException {
+    int segments = 20;
+    for (int segment = 0; segment < segments; segment++) {
+      topic.segment(0, 80).commit();
+    }
+    FarStore far = new FarStore(root.toString(), 16);
+    remote = new Root(far.store());
+    state = remote.newest("t").orElseThrow();
+    List<Split> splits = plan(Filter.ALL_RECORDS, 1);
+    far.take();
+    far.awaitAtOnce(4, "^open .*[.]log$");
+    assertEquals(segments * 80, read(splits, false));
+    List<String> expected = state.segments(0).stream().map(segment -> "open " + Names.topicFile("t", segment.file())).sorted().toList();
+    assertEquals(expected, far.take().stream().sorted().toList());
   }
 
   @ParameterizedTest

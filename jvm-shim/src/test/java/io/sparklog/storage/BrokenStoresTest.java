@@ -142,6 +142,7 @@ final class BrokenStoresTest {
       return real.create(name(with));
     }));
     all.add(new Broken("anOpenFileIsReadAnywhere", "reads what is left", "open", (real, with) -> new Short(real.open(name(with)))));
+    all.add(new Broken("aFileOfAKnownLengthIsRead", "reads what is left", "open", (real, with) -> new Short(real.open(name(with)))));
     all.add(new Broken("namesAreTakenLiterally", "hides names", "list",
         (real, with) -> real.list(name(with)).stream().filter(name -> !name.startsWith(".")).toList()));
     all.add(new Broken("noNameLeadsOutOfTheRoot", "lets it pass", "delete", (real, with) -> null));
@@ -196,11 +197,6 @@ final class BrokenStoresTest {
 
   /** Reads to the end of the file, and leaves the rest of the buffer as it is. */
   private record Short(FileReader real) implements FileReader {
-    @Override
-    public String location() {
-      return real.location();
-    }
-
     @Override
     public long bytes() throws IOException {
       return real.bytes();

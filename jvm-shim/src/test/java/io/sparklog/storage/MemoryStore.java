@@ -258,11 +258,6 @@ public final class MemoryStore implements LinkingStore {
     }
 
     @Override
-    public String location() {
-      return location;
-    }
-
-    @Override
     public long bytes() {
       return content.bytes().length;
     }

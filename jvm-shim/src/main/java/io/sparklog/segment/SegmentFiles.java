@@ -1,0 +1,37 @@
+package io.sparklog.segment;
+
+import io.sparklog.storage.PlannedReads;
+import io.sparklog.storage.ReadStore;
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.List;
+
+/** Opens the data files of extents that a caller reads one after another. */
+@FunctionalInterface
+public interface SegmentFiles extends Closeable {
+  /** Opens the data file of an extent. @throws SegmentGone if it is gone; this may come when it is read, and not before */
+  SegmentFile open(Extent extent) throws IOException;
+
+  /** Gives up the requests for extents that are not open yet. */
+  @Override
+  default void close() {}
+
+  /** Data files of a store over a network. The bytes of the next extents are asked for while the caller reads an extent. */
+  static SegmentFiles ahead(ReadStore store, String topic, List<Extent> extents) {
+    PlannedReads reads = new PlannedReads(store::open, store.requests(), extents.stream()
+        .filter(extent -> extent.segment().tiles()) // If offsets have gaps, all headers of the segment are read first.
+        .map(extent -> new PlannedReads.Range(Names.topicFile(topic, extent.segment().file()), extent.from(), extent.expectedEnd()))
+        .toList());
+    return new SegmentFiles() {
+      @Override
+      public SegmentFile open(Extent extent) throws IOException {
+        return SegmentFile.open(store, reads::open, topic, extent.segment());
+      }
+
+      @Override
+      public void close() {
+        reads.close();
+      }
+    };
+  }
+}

@@ -1,0 +1,271 @@
+package io.sparklog.storage;
+
+import java.io.Closeable;
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.Iterator;
+import java.util.List;
+
+/**
+ * Files over a network that a caller reads in an order that it has announced. The bytes that come next are asked for, by several requests
+ * at once, while the caller decodes the bytes before them. For one thread.
+ *
+ * <p>The plan is a hint: each file can be read at any position. A read that is not in the plan is a request of its own.
+ */
+public final class PlannedReads implements Closeable {
+  /** The bytes of a request. A smaller request would wait for longer than its bytes take. */
+  private static final int WINDOW_BYTES = 8 << 20;
+
+  /** The last request of a range may have so many more bytes, which saves another request. */
+  private static final int LAST_BYTES = 1 << 20;
+
+  /** The most bytes that are held: the window that the caller is reading, and the windows that were asked for. */
+  private static final int HELD_BYTES = 4 * WINDOW_BYTES;
+
+  /** As many requests are made at the beginning. */
+  private static final int FIRST = 4;
+
+  /** The most bytes between two ranges of a file that are read too: they cost less than a request. */
+  private static final int GAP_BYTES = 16 << 10;
+
+  /** Bytes of a file that will be read front to back. */
+  public record Range(String file, long from, long to) {}
+
+  /** Opens a file. */
+  @FunctionalInterface
+  public interface Opener {
+    /** As {@link ReadStore#open(String, long)}. */
+    FileReader open(String name, long bytes) throws IOException;
+  }
+
+  private final Opener opener;
+  private final Requests requests;
+
+  /** The windows that are left to read, in the order of the plan. The caller reads the first window, or elsewhere. */
+  private final Deque<Window> windows = new ArrayDeque<>();
+
+  /** How many windows the caller has left behind. At the beginning, a caller may need no more than the first records. */
+  private int passed;
+
+  /** Arrays of {@link #WINDOW_BYTES} that are not in use. */
+  private final Deque<byte[]> free = new ArrayDeque<>();
+
+  /**
+   * Begins to ask.
+   *
+   * @param requests makes the requests
+   * @param ranges in the order in which they will be read
+   */
+  public PlannedReads(Opener opener, Requests requests, List<Range> ranges) {
+    this.opener = opener;
+    this.requests = requests;
+    windows.addAll(windows(ranges));
+    askAhead();
+  }
+
+  /** The ranges in pieces for one request each. Small ranges of a file that are near each other are in one piece. */
+  private List<Window> windows(List<Range> ranges) {
+    List<Window> windows = new ArrayList<>();
+    Window last = null;
+    for (Range range : ranges) {
+      long from = range.from;
+      if (last != null && last.isContinuedBy(range)) {
+        last.to = range.to;
+        continue;
+      }
+      do {
+        boolean isLast = range.to - from <= WINDOW_BYTES + LAST_BYTES;
+        last = new Window(range.file, from, isLast ? range.to : from + WINDOW_BYTES);
+        windows.add(last);
+        from = last.to;
+      } while (from < range.to);
+    }
+    return windows;
+  }
+
+  /** Bytes that are asked for by one request. */
+  private final class Window {
+    private final String file;
+    private final long from;
+    private long to;
+
+    /** Null before it is asked for. */
+    private Requests.Pending<byte[]> pending;
+
+    /** Null until the caller has it. */
+    private byte[] content;
+
+    /** The thread that made the request. */
+    private volatile Thread by;
+
+    private Window(String file, long from, long to) {
+      this.file = file;
+      this.from = from;
+      this.to = to;
+    }
+
+    private int bytes() {
+      return (int) (to - from);
+    }
+
+    private boolean isContinuedBy(Range range) {
+      return range.file.equals(file) && range.from >= to && range.from - to <= GAP_BYTES && range.to - from <= WINDOW_BYTES;
+    }
+
+    private boolean has(String name, long position) {
+      return position >= from && position < to && name.equals(file);
+    }
+
+    private void ask() {
+      byte[] array = bytes() == WINDOW_BYTES ? free.poll() : null;
+      byte[] into = array == null ? new byte[bytes()] : array;
+      pending = requests.begin(() -> {
+        by = Thread.currentThread();
+        try (FileReader reader = opener.open(file, to)) {
+          reader.read(from, into, 0, bytes());
+        }
+        return into;
+      });
+    }
+
+    /** Its bytes, once they have come. */
+    private byte[] content() throws IOException {
+      if (content == null) {
+        content = pending.answer();
+        if (by != Thread.currentThread()) {
+          ReadStatistics.add(bytes()); // Hadoop has counted them for the other thread.
+        }
+      }
+      return content;
+    }
+
+    private void drop() {
+      if (content != null && content.length == WINDOW_BYTES) {
+        free.push(content);
+      } else if (content == null && pending != null) {
+        pending.close();
+      }
+    }
+  }
+
+  private void askAhead() {
+    int askedMax = Math.min(requests.most(), FIRST << Math.min(passed, 10));
+    long held = 0;
+    int asked = 0;
+    for (Iterator<Window> next = windows.iterator(); next.hasNext() && asked < askedMax; asked++) {
+      Window window = next.next();
+      held += window.bytes();
+      if (asked > 0 && held > HELD_BYTES) {
+        return;
+      }
+      if (window.pending == null) {
+        window.ask();
+      }
+    }
+  }
+
+  /** Goes on to the window that has the byte at {@code position} of a file. Null if the byte is not in the plan. */
+  private Window find(String file, long position) {
+    Window first = windows.peek();
+    if (first == null || first.has(file, position)) {
+      return first;
+    }
+    if (windows.stream().noneMatch(window -> window.has(file, position))) {
+      return null;
+    }
+    while (!windows.element().has(file, position)) {
+      windows.remove().drop();
+      passed++;
+    }
+    askAhead();
+    return windows.element();
+  }
+
+  /**
+   * Opens a file, of the plan or not; see {@link ReadStore#open(String, long)}. After its ranges, the caller closes the file and opens the
+   * next file.
+   */
+  public FileReader open(String name, long bytes) {
+    return new Planned(name, bytes);
+  }
+
+  /** Gives up the requests that are under way. */
+  @Override
+  public void close() {
+    windows.forEach(Window::drop);
+    windows.clear();
+    free.clear();
+  }
+
+  private final class Planned implements FileReader {
+    private final String name;
+    private final long bytes;
+
+    /** For reads that are not in the plan; null until the first of them. */
+    private FileReader direct;
+
+    private Planned(String name, long bytes) {
+      this.name = name;
+      this.bytes = bytes;
+    }
+
+    @Override
+    public long bytes() {
+      return bytes;
+    }
+
+    @Override
+    public void expect(long from, long to) {
+      long end = Math.min(to, bytes);
+      if (from < end && windows.stream().noneMatch(window -> window.has(name, from))) {
+        List<Window> first = windows(List.of(new Range(name, from, end)));
+        for (int at = first.size(); at-- > 0;) {
+          windows.addFirst(first.get(at));
+        }
+        askAhead();
+      }
+    }
+
+    @Override
+    public void read(long position, ByteBuffer to) throws IOException {
+      long at = position;
+      while (to.hasRemaining()) {
+        Window window = find(name, at);
+        if (window == null) {
+          direct().read(at, to);
+          return;
+        }
+        byte[] content;
+        try {
+          content = window.content();
+        } catch (EOFException shorter) {
+          // Some of the bytes may be there, and are read one request after another, up to the end of the file.
+          windows.remove();
+          continue;
+        }
+        int within = (int) (at - window.from);
+        int length = Math.min(to.remaining(), window.bytes() - within);
+        to.put(content, within, length);
+        at += length;
+      }
+    }
+
+    private FileReader direct() throws IOException {
+      if (direct == null) {
+        direct = opener.open(name, bytes);
+      }
+      return direct;
+    }
+
+    @Override
+    public void close() throws IOException {
+      if (direct != null) {
+        direct.close();
+      }
+    }
+  }
+}
