@@ -11,7 +11,7 @@ The classes of a consumer, each row beside the name of its package:
      membership   Membership --> Committed (positions of a member that are committed), Heartbeater
      offsets      OffsetTable (for operators and viewers) --+
                   Owner (one generation of a group) --------+-> Generations (claims and commits) --> Lake (the Delta table)
-     ondisk       TopicLogs (each topic of a root is opened once), TopicLog.is_followed (one stat), PartitionReader.part (whole batches)
+     ondisk       TopicLogs (each topic of a root is opened once), TopicWatch (looks for commits), PartitionReader.part (whole batches)
 """
 
 from sparklog.consumer.consumer import Consumer

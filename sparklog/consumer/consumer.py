@@ -31,6 +31,7 @@ from sparklog.consumer.records import (
 from sparklog.consumer.requests import At, Ats, Committed
 from sparklog.consumer.shell import Shell
 from sparklog.errors import SparklogError
+from sparklog.ondisk.watch import Pace
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -80,6 +81,7 @@ class Consumer:
         key_deserializer: Deserializer | None = None,
         value_deserializer: Deserializer | None = None,
         poll_interval_ms: int = 100,
+        fetch_max_wait_ms: int | None = None,
         metadata_max_age_ms: int = 5000,
         partition_assignment_strategy: str | Sequence[str] | None = None,
         weight: str = "count",
@@ -114,12 +116,17 @@ class Consumer:
             enable_auto_commit: Whether `poll`, iteration and `close` commit the records that earlier calls returned; default True.
             auto_commit_interval_ms: Milliseconds between such commits, 0 or more; default 5,000.
             max_poll_records: The most records that `poll` returns, 1 or more; default 500.
-            fetch_max_bytes: The bytes that are read at once, 1 or more; default 50 MiB. A larger batch is read too.
+            fetch_max_bytes: The bytes that are read at once, 1 or more; default 50 MiB. A larger batch is read too. In a store over a
+                network, at most so many bytes of the next records are requested before they are needed.
             max_partition_fetch_bytes: The same for one partition; default 1 MiB. A partition gives some 1 GiB of Arrow at a time at most.
             consumer_timeout_ms: Milliseconds without a record after which iteration ends; by default never.
             key_deserializer: A function from the bytes of a key to the key of `poll` and of iteration.
             value_deserializer: The same for the value.
-            poll_interval_ms: Milliseconds between looks for new commits while it waits, 1 or more; default 100.
+            poll_interval_ms: Milliseconds between looks for new commits, 1 or more; default 100. While nothing is committed to a topic, the
+                time between two looks at the topic doubles, up to `fetch_max_wait_ms`.
+            fetch_max_wait_ms: The most milliseconds between two looks at a topic while the consumer waits, 0 or more. It is the latency of
+                a record that comes after a long time; 0 looks in every call of `poll`. By default 0 on a disk, and 1,000 in a store over a
+                network, where each look is a request that costs money.
             metadata_max_age_ms: Milliseconds between looks for new topics of a pattern, 0 or more; default 5,000.
             partition_assignment_strategy: `range`, `roundrobin` or `sticky`, the same for all. With it, the consumer is a member of the
                 group, which shares the partitions of its topics with the others. Partitions come and go in `poll` and in iteration.
@@ -182,6 +189,8 @@ class Consumer:
             arguments.function(name, called)
         self._iterator: Iterator[ConsumerRecord] | None = None
         interval = arguments.positive("poll_interval_ms", poll_interval_ms) / 1000
+        idle = None if fetch_max_wait_ms is None else arguments.count("fetch_max_wait_ms", fetch_max_wait_ms) / 1000
+        pace = Pace.of(logs.root.store, interval, idle)
         commit_interval = arguments.count("auto_commit_interval_ms", auto_commit_interval_ms) / 1000
         opened = None if table is None else self._opened(table, logs)
         logs = logs if opened is None else opened.topics.logs
@@ -216,7 +225,7 @@ class Consumer:
             self._membership = Membership(opened, group, member, self._core.beginning)
             self._membership.belongs_to(self)
             in_group = Shared(self._membership)
-        self._shell = Shell(self._core, logs, in_group, _telling(weakref.ref(self), callbacks), dual, self._fetch_bytes)
+        self._shell = Shell(self._core, logs, in_group, _telling(weakref.ref(self), callbacks), dual, self._fetch_bytes, pace)
         if wanted:
             self._shell.run(self._core.subscribe(wanted, None))
         if opened is not None and group is not None and member is None:

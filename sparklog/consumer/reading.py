@@ -33,6 +33,7 @@ class Reading(Beliefs, ABC):
 
     def _look(self, now: float) -> Steps[None]:
         """Takes the newest states of the topics that it reads, and with a pattern of all matching topics."""
+        idle = self._idle
         if self.pattern is not None and now - self._listed >= self._settings.list_again_s:
             self._listed = now
             pattern = self.pattern
@@ -42,7 +43,7 @@ class Reading(Beliefs, ABC):
                     self.states[name] = state
                     self._align(name, late=True)
                     self._moved()
-        self._news |= yield ask.LookAtTopics(list(self.states))
+        self._news |= yield ask.News(list(self.states), idle)
         self.absorb()
         self._looked = now
 
@@ -176,8 +177,10 @@ class Reading(Beliefs, ABC):
         if failed and failed[0].position == failed[1] and failed[0].alive:
             raise failed[2]
 
-    def finds_nothing(self, now: float, look: Callable[[str], State | SparklogError]) -> bool:
-        """Whether a call that does not wait would find nothing, and has nothing else to do; `look` gives the newest state of a topic.
+    def finds_nothing(self, now: float, look: Callable[[str], State | SparklogError | None]) -> bool:
+        """Whether a call that does not wait would find nothing, and has nothing else to do.
+
+        `look` gives the newest state of a topic; None if a look at it is due and takes long.
 
         All is read, topics are as they were, and no turn is due: each tenth of a second has at least one turn.
         """
@@ -228,8 +231,9 @@ class Reading(Beliefs, ABC):
         looked = False
         while True:
             if self._idle or now - self._looked >= self._settings.interval_s:
+                # Records of one topic do not wait for looks at others. Without records, the look is waited for.
+                looked = self._idle or not self._settings.far
                 yield from self._look(now)
-                looked = True
             if not self._idle:
                 yield from self.settle()
                 yield from self._look_at_barriers()

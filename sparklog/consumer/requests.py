@@ -89,6 +89,17 @@ class LookAtTopics:
 
 
 @dataclass(slots=True)
+class News:
+    """The newest states of these topics that are known, and errors. Not every topic is looked at each time.
+
+    `idle`: the program waits for records. Then the reply comes with the first news, or when all looks have ended.
+    """
+
+    topics: Collection[str]
+    idle: bool
+
+
+@dataclass(slots=True)
 class Fetch:
     """A `FetchReply` of about so many bytes. It is empty if the topic is another topic now, or if its files are gone."""
 
@@ -191,7 +202,7 @@ class Beat:
 
 
 Request = (
-    Now | Wait | ListTopics | LookAtTopics | Fetch | Expect | Tell | LookAtGroup | Take | Release | Join | Leave | IsLive | LookAtPositions
-    | CommitSync | CommitAsync | Settle | TellCommits | Beat
+    Now | Wait | ListTopics | LookAtTopics | News | Fetch | Expect | Tell | LookAtGroup | Take | Release | Join | Leave | IsLive
+    | LookAtPositions | CommitSync | CommitAsync | Settle | TellCommits | Beat
 )  # fmt: skip
 Reply = Any

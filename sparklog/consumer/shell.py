@@ -20,6 +20,7 @@ from sparklog.errors import SparklogError
 from sparklog.ondisk.prefetch import Prefetch, Span
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_logs import TopicLogs
+from sparklog.ondisk.watch import Pace, TopicWatch
 
 if TYPE_CHECKING:
     from sparklog.offsets import OffsetTable
@@ -39,9 +40,11 @@ class Shell:
         tells: Callable[[str, list[TopicPartition]], object],
         dual: OffsetTable | None,
         fetch_bytes: int,
+        pace: Pace,
     ) -> None:
         self._core, self._logs, self.group, self._tells, self._dual = core, logs, group, tells, dual
         self._topics: dict[str, TopicReads] = {}
+        self._watch = TopicWatch(logs.root.store, pace)
         self._prefetch = Prefetch(logs.root.store, fetch_bytes)
         self.async_commits = AsyncCommits(self._commit, core.ended)
         self.metrics = ConsumerMetrics()
@@ -50,6 +53,7 @@ class Shell:
             ask.Wait: lambda request: time.sleep(request.seconds),
             ask.ListTopics: lambda _: logs.root.topics(),
             ask.LookAtTopics: self._look,
+            ask.News: self._news,
             ask.Fetch: self._fetch,
             ask.Expect: self._expect,
             ask.Tell: self._tell,
@@ -84,7 +88,7 @@ class Shell:
 
     def finds_nothing(self) -> bool:
         """Whether a call that does not wait would find nothing. It costs less than the call."""
-        return self._core.finds_nothing(time.monotonic(), self._asked)
+        return self._core.finds_nothing(time.monotonic(), self._peeked if self._logs.root.store.is_far else self._asked)
 
     def topic(self, name: str) -> TopicReads:
         """A topic in its newest state, which the core then knows too. CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
@@ -106,14 +110,32 @@ class Shell:
                 topic.look()
             return topic.state
         except SparklogError as error:
-            if error.id == "TOPIC_NOT_FOUND" and self._topics.pop(name, None) is not None:
-                self._logs.forget(name)
+            self._forget(name, error)
             return error
+
+    def _forget(self, name: str, error: SparklogError) -> None:
+        if error.id == "TOPIC_NOT_FOUND" and self._topics.pop(name, None) is not None:
+            self._logs.forget(name)
+
+    def _peeked(self, name: str) -> State | None:
+        topic = self._topics.get(name)
+        return None if topic is None or self._watch.is_due(name) else topic.state
 
     # ---- requests
 
     def _look(self, request: ask.LookAtTopics) -> dict[str, State | SparklogError]:
-        return {name: self._asked(name, surely=request.surely) for name in request.topics}
+        names = list(request.topics)
+        found = self._logs.root.store.at_once(lambda name: self._asked(name, surely=request.surely), names)
+        return dict(zip(names, found, strict=True))
+
+    def _news(self, request: ask.News) -> dict[str, State | SparklogError]:
+        known = {name: topic.newest for name in request.topics if (topic := self._topics.get(name))}
+        found = self._watch.news(known, idle=request.idle)
+        for name, each in found.items():
+            if isinstance(each, SparklogError):
+                self._forget(name, each)
+        states = {name: topic.state for name, topic in known.items()}
+        return states | found | {name: self._asked(name) for name in request.topics if name not in known}
 
     def _fetch(self, request: ask.Fetch) -> FetchReply:
         topic = self._topics.get(request.partition.topic)

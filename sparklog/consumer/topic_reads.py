@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
-from sparklog.ondisk.newest_state import NewestState
 from sparklog.ondisk.prefetch import Prefetch, Span
 from sparklog.ondisk.reader import Part, PartitionReader, Stop
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_logs import TopicLogs
+from sparklog.ondisk.watch import NewestState
 
 
 class TopicReads:
@@ -24,20 +24,20 @@ class TopicReads:
         self._prefetch = prefetch
         self._log = logs.log(arguments.topic(topic))
         self._stops: dict[int, Stop] = {}
-        self._followed = NewestState(self._log)
+        self.newest = NewestState(self._log)
 
     @property
     def state(self) -> State:
         """The newest known state."""
-        return self._followed.state
+        return self.newest.state
 
     def look(self) -> None:
         """Takes the newest state, as `NewestState.look`. CallError TOPIC_NOT_FOUND."""
-        self._followed.look()
+        self.newest.look()
 
     def ask(self) -> None:
         """Takes the newest state, also if versions were put and deleted since the last call. CallError TOPIC_NOT_FOUND."""
-        self._followed.ask()
+        self.newest.ask()
 
     def spans(self, partition: int, offset: int, bytes_max: int) -> Iterator[Span]:
         """The bytes that `part` reads from an offset on."""

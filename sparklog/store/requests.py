@@ -37,9 +37,13 @@ class Answer(Generic[B]):
         """The answer, or the exception of the call. It is asked for once."""
         return self._call() if self.drop() else self.future.result()
 
+    def is_begun(self) -> bool:
+        """Whether a thread of this process makes the call, or has made it."""
+        return os.getpid() == self._process and (self.future.running() or self.future.done())
+
     def is_there(self) -> bool:
         """Whether the call has ended."""
-        return self.future.done()
+        return self.is_begun() and self.future.done()
 
     def drop(self) -> bool:
         """The call is not made, unless a thread has begun it. Whether none has."""

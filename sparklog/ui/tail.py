@@ -13,10 +13,10 @@ from starlette.responses import StreamingResponse
 
 from sparklog.errors import SparklogError
 from sparklog.log import by_time
-from sparklog.ondisk.newest_state import NewestState
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
+from sparklog.ondisk.watch import NewestState, Pace, TopicWatch
 from sparklog.ui.records import rows_of
 from sparklog.ui.responses import Refused, failure, written
 
@@ -36,8 +36,9 @@ class Tail:
 
     def __init__(self, log: TopicLog, partition: int | None, positions: Mapping[int, int] | None, topic_id: str | None) -> None:
         self._log = log
-        self._followed = NewestState(log)
-        state = self._followed.state
+        self._newest = NewestState(log)
+        self._watch = TopicWatch(log.root.store, Pace.of(log.root.store, _POLL_S))
+        state = self._newest.state
         self.topic_id = topic_id or state.topic_id
         self._require_same(state)
         self._partition = partition
@@ -54,11 +55,12 @@ class Tail:
 
     def poll(self) -> dict[str, Any] | None:
         """The records since the last call; None without such records. They are at most BACKLOG."""
-        before = self._followed.state
-        self._followed.look()
-        state = self._followed.state
-        if state is before and not self._pending:
+        found = self._watch.news({self._log.topic: self._newest}, idle=True).get(self._log.topic)
+        if isinstance(found, SparklogError):
+            raise found
+        if found is None and not self._pending:
             return None
+        state = self._newest.state
         self._pending = False
         self._require_same(state)
         for partition in self._partitions(state.partitions):

@@ -113,6 +113,10 @@ class Consumer:
                 return [name for name, topic in world.topics.items() if topic]
             case ask.LookAtTopics():
                 return {name: world.state_of(name) for name in request.topics}
+            case ask.News():
+                if self.far and not request.idle and world.random.random() < 0.5:
+                    return {}  # no look has ended
+                return {name: world.state_of(name) for name in request.topics}
             case ask.Fetch():
                 return self.fetched(request)
             case ask.Expect():

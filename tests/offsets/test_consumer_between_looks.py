@@ -8,7 +8,7 @@ from handmade import Topic, records
 import sparklog
 from sparklog import Consumer, TopicPartition
 from sparklog.offsets import OffsetTable
-from sparklog.ondisk import newest_state
+from sparklog.ondisk import watch
 from sparklog.ondisk.topic_log import TopicLog
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -149,7 +149,7 @@ def test_a_topic_that_was_deleted_does_not_keep_others_from_being_committed(topi
 
 def test_a_consumer_sees_what_its_table_has_seen_first(topic, tmp_path, monkeypatch):
     """Both share the states of topics: a commit of the table takes the newest one, and the next poll returns its records."""
-    monkeypatch.setattr(newest_state, "_ASK_S", 1e9)
+    monkeypatch.setattr(watch, "_ASK_S", 1e9)
     table = OffsetTable(tmp_path / "offsets", topic.root)
     with Consumer(topic.root, "t", group="g", table=table, auto_offset_reset="earliest", poll_interval_ms=1) as consumer:
         assert sum(map(len, consumer.poll().values())) == 36

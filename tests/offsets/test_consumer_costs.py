@@ -12,7 +12,7 @@ from handmade import Record, Topic, batch, batches, records
 
 from sparklog import Consumer
 from sparklog.consumer import metrics
-from sparklog.ondisk import newest_state
+from sparklog.ondisk import watch
 
 OWNER = {"group_id": "g", "auto_commit_interval_ms": 600_000}
 MEMBER = {**OWNER, "partition_assignment_strategy": "range", "heartbeat_interval_ms": 30_000, "session_timeout_ms": 120_000}
@@ -42,7 +42,7 @@ def test_a_poll_that_finds_nothing_costs_one_stat_a_topic(topic, calls, monkeypa
     other.append(records(1))
     consumer = Consumer(topic.root, "t", "u", auto_offset_reset="earliest")
     consumer.poll()
-    monkeypatch.setattr(newest_state, "_ASK_S", 1e9)
+    monkeypatch.setattr(watch, "_ASK_S", 1e9)
     calls.clear()
     for _ in range(100):
         assert consumer.poll() == {}
@@ -62,7 +62,7 @@ def test_once_a_second_the_version_before_is_looked_at_too(topic, calls, monkeyp
     """A version that was put and deleted while the consumer slept cannot be seen in its own place."""
     consumer = Consumer(topic.root, "t")
     consumer.poll()
-    monkeypatch.setattr(newest_state, "_ASK_S", 0.05)
+    monkeypatch.setattr(watch, "_ASK_S", 0.05)
     for _ in range(4):
         topic.append(records(1))
     topic.checkpoint()
@@ -75,7 +75,7 @@ def test_once_a_second_the_version_before_is_looked_at_too(topic, calls, monkeyp
 
 @pytest.mark.parametrize(
     ("given", "wanted"),
-    [({}, ["Now", "LookAtTopics"]), (OWNER, ["Now", "Beat", "LookAtTopics"]), (MEMBER, ["Now", "LookAtGroup", "Beat", "LookAtTopics"])],
+    [({}, ["Now", "News"]), (OWNER, ["Now", "Beat", "News"]), (MEMBER, ["Now", "LookAtGroup", "Beat", "News"])],
     ids=["alone", "owner", "member"],
 )
 def test_a_poll_that_finds_nothing_makes_requests_where_a_turn_is_due(topic, table, given, wanted):

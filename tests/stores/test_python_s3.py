@@ -256,6 +256,22 @@ def test_many_versions_and_segments(s3, tmp_path, fault_proxy):
     print(f"verify(quick): {dict(counts)}, {most_at_once(requests)} at once, {rounds(requests)} in a row, {took:.1f} s")
 
 
+def test_a_consumer_that_waits_makes_one_request_a_second_and_topic(s3, tmp_path, fault_proxy):
+    topics = [Topic(tmp_path / "root", f"t{number}") for number in range(20)]
+    for topic in topics:
+        topic.append([Record(b"x")])
+    url, proxy = copied(s3, tmp_path / "root"), fault_proxy(s3.endpoint)
+    with Consumer(url, filesystem=s3.filesystem(proxy.endpoint), metadata_max_age_ms=600_000) as consumer:
+        consumer.subscribe(pattern="t")
+        assert consumer.poll(3_000) == {}, "its looks come further and further apart"
+        proxy.clear()
+        began = time.monotonic()
+        assert consumer.poll(5_000) == {}
+        took = time.monotonic() - began
+        print(f"{sum(proxy.count().values()) / took / 20:.2f} requests a second and topic")
+        assert sum(proxy.count().values()) <= 20 * (took + 1)
+
+
 # ---- what goes wrong
 
 
