@@ -107,10 +107,10 @@ public final class TopicLog {
   }
 
   /**
-   * Like {@link #latest}, for a commit. After its put, a commit looks again whether the version that it extends is still there. Where looks
-   * are spared, it need not be seen a second time within a moment.
+   * Like {@link #latest}, for a commit or its plan. After its put, a commit looks again whether the version that it extends is still there.
+   * Where looks are spared, it need not be seen a second time within a moment.
    */
-  synchronized Optional<State> toExtend() {
+  public synchronized Optional<State> toExtend() {
     try {
       boolean wasSeen = files.isSparing() && known != null && Math.abs(pace.clock().millis() - seenMs) < SEEN_MS;
       return wasSeen && files.readIfPresent(known.version() + 1) == null ? Optional.of(known) : latest();

@@ -44,12 +44,12 @@ public final class Merging {
   }
 
   /**
-   * Merges the due segments, of at most {@code budgetBytes}: the merge after a commit.
+   * Merges the due segments, of at most {@code budgetBytes}: the merge after the commit of {@code version}.
    *
    * @return the version that it put, if any
    */
-  public Optional<Version> within(long budgetBytes) throws IOException {
-    State state = log.newest().map(State::forWriters).orElse(null);
+  public Optional<Version> within(long budgetBytes, long version) throws IOException {
+    State state = log.after(version).filter(after -> !after.isDeleted()).map(State::forWriters).orElse(null);
     if (state == null) {
       return Optional.empty(); // It was deleted since the commit.
     }

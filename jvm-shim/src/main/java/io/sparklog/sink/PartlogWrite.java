@@ -92,7 +92,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
             root.location());
       }
       boolean named = options.given("txnAppId");
-      return new PartlogBatchWrite(write(root::names, false),
+      return new PartlogBatchWrite(write(root::names, !root.store().hasFolders() && root.isPrepared()),
           named ? Once.transaction(options.text("txnAppId"), options.number("txnVersion")) : null);
     });
   }
@@ -113,10 +113,15 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
     if (topic != null) {
       ReadableTopics.requireLegal(topic);
     }
-    if (!prepared) {
+    boolean looksFirst = root.store().hasFolders();
+    if (!prepared && looksFirst) {
       root.requireWritable();
     }
     WritePlan plan = WritePlan.of(root, options, columns, clock, random, existence, topics);
+    // In a store without folders, a version of a topic proves the root, and each look costs requests.
+    if (!prepared && !looksFirst && !plan.isOfTopics()) {
+      root.requireWritable();
+    }
     if (!prepared) {
       root.prepare();
     }

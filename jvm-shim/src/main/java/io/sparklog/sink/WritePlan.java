@@ -60,7 +60,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       for (String name : names.get()) {
         try {
           root.topic(name)
-              .latest()
+              .toExtend()
               .ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config, byBytes, clock.millis())));
         } catch (PartlogException e) {
           plan.unreadable.put(name, e);
@@ -68,7 +68,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       }
       plan.require(root, asked);
     } else {
-      Optional<State> latest = root.topic(topic).latest();
+      Optional<State> latest = root.topic(topic).toExtend();
       known.put(topic, TopicPlan.of(topic, latest, config, byBytes, clock.millis()));
       plan.require(root, asked); // Before its options are compared with the options of a topic that should not exist.
       int partitions = plan.topicPlan(topic).config().partitions();
@@ -94,6 +94,11 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       }
     }
     return owed;
+  }
+
+  /** Whether a topic exists, or was deleted. */
+  boolean isOfTopics() {
+    return known.values().stream().anyMatch(each -> each.plannedVersion() > 0);
   }
 
   private void require(Root root, Existence asked) {

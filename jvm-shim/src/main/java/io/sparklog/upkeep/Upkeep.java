@@ -189,7 +189,7 @@ final class Upkeep implements UpkeepQueue.UpkeepRun {
   /** If another process has committed since, that one merges. */
   private void merge(List<Version> own) throws IOException {
     if (mergeBytes > 0 && !own.isEmpty() && own.get(own.size() - 1).version() == state().version()) {
-      new Merging(committers).within(mergeBytes).ifPresent(merged -> {
+      new Merging(committers).within(mergeBytes, ownVersion).ifPresent(merged -> {
         own.add(merged);
         merger.mergedBytes = merged.added().stream().mapToLong(Segment::bytes).sum();
       });

@@ -1,0 +1,106 @@
+"""Spark's writes to S3: their requests, and how many of these come one after another."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from stores.buckets import unique
+from stores.faults import FaultProxy, Request, rounds
+from stores.s3 import S3
+from stores.sessions import session
+
+ROWS = 1000
+PROBE = "/_probe/"
+"""In the keys of the probe, which tries once whether the server lets one of several puts win."""
+
+
+class Writes:
+    """Writes to a root in S3, and their requests."""
+
+    def __init__(self, spark: SparkSession, s3: S3, proxy: FaultProxy) -> None:
+        self.spark, self.proxy, self.s3 = spark, proxy, s3
+        self.settings = s3.settings(proxy.endpoint)
+        self.new_root()
+
+    def new_root(self) -> None:
+        self.root = f"s3a://{self.s3.bucket}/{unique('writes')}"
+
+    def write(self, topic: str, **options: str) -> list[Request]:
+        frame = self.spark.range(ROWS, numPartitions=1).selectExpr("CAST(id AS STRING) AS value")
+        ask = frame.write.format("partlog").options(**self.settings, topic=topic, **options).mode("append")
+        return self.asked(lambda: ask.save(self.root))
+
+    def count(self, topics: str) -> int:
+        return self.spark.read.format("partlog").options(**self.settings, subscribe=topics).load(self.root).count()
+
+    def asked(self, act: Callable[[], object]) -> list[Request]:
+        """The requests of an act, in their order."""
+        self.proxy.clear()
+        act()
+        return [request for request in self.proxy.requests if PROBE not in request.key]
+
+
+@pytest.fixture(scope="module")
+def writes(s3: S3, s3a_jars: Path) -> Iterator[Writes]:
+    with session(s3a_jars) as spark, FaultProxy(s3.endpoint) as proxy:
+        yield Writes(spark, s3, proxy)
+
+
+def shown(requests: list[Request]) -> str:
+    """The requests in their order, for the message of a test that fails."""
+    return "\n".join(f"{each.told} {each.kind} {each.key} {each.query}" for each in requests)
+
+
+def assert_asks(requests: list[Request], **by_kind: int) -> None:
+    """Also that no request comes beside another: each of these needs the answer to the one before it."""
+    assert Counter(each.kind for each in requests) == by_kind, shown(requests)
+    assert rounds(requests) == len(requests), shown(requests)
+
+
+def test_a_write_to_a_new_root_a_new_topic_and_a_topic_that_is_there(writes: Writes):
+    """The last of these looks for a later version when it is planned, and when it is committed, and once at the version that it extends."""
+    writes.new_root()
+    assert len(asked := writes.write("t")) <= 22, shown(asked)
+    for topic in ("u", "v"):
+        assert len(asked := writes.write(topic)) <= 14, shown(asked)
+        for _ in range(2):
+            assert_asks(writes.write(topic), PUT=2, GET=2, HEAD=1)
+    assert writes.count("t,u,v") == 7 * ROWS
+
+
+def test_the_first_write_of_a_program_asks_nothing_of_the_root(writes: Writes):
+    """A version of the topic proves the root. Other settings are another program: it shares no answer with the programs before it."""
+    writes.new_root()
+    writes.write("t")
+    asked = writes.write("t", **{"fs.s3a.threads.max": "95"})
+    looks = {f"{writes.root.removeprefix('s3a://')}{below}" for below in ("", "/_partlog")}
+    assert not [each for each in asked if each.key in looks or each.query.endswith("_partlog%2F")], shown(asked)
+    assert len(asked) <= 10, shown(asked)
+    assert writes.count("t") == 2 * ROWS
+
+
+@pytest.mark.parametrize("merge", ["false", "true"])
+def test_a_trigger_of_a_stream(writes: Writes, tmp_path: Path, merge: str):
+    """Merging that has nothing to merge asks nothing."""
+    writes.new_root()
+    source, new = tmp_path / "source", tmp_path / "new.txt"
+    source.mkdir()
+    rows = writes.spark.readStream.format("text").load(str(source))
+    sink = rows.writeStream.format("partlog").options(**writes.settings, topic="t", merge=merge)
+    query = sink.option("checkpointLocation", str(tmp_path / "checkpoint")).start(writes.root)
+
+    def trigger() -> None:
+        new.write_text("value\n" * ROWS)
+        new.rename(source / f"{time.monotonic_ns()}.txt")
+        query.processAllAvailable()
+
+    try:
+        writes.asked(trigger)
+        for _ in range(3):
+            assert_asks(writes.asked(trigger), PUT=2, GET=2, HEAD=1)
+    finally:
+        query.stop()
+    assert writes.count("t") == 4 * ROWS
