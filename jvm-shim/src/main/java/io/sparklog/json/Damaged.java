@@ -25,7 +25,7 @@ public final class Damaged extends Exception {
     }
   }
 
-  /** For a check that a file takes for each number or segment: a text that nobody reads would cost more than the check. */
+  /** For a check of each number or segment of a file. The text would take more time than the check, and is made only for a fault. */
   public static void unless(boolean condition, Supplier<String> reason) throws Damaged {
     if (!condition) {
       throw new Damaged(reason.get());
