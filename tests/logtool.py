@@ -124,27 +124,34 @@ class LogTool:
         return self.seen_as or str(self.root)
 
     def run(self, *words: object, status: int = 0, stop: str | None = None, **arguments: object) -> list[str]:
-        """The lines that it prints. It must exit with `status`. A command that may be stopped, or needs a JVM of its own, gets one."""
-        alone = stop or self.java or self.prefix
-        if not alone and (answer := _Warm.of(self.classpath).ask(self._words(words, arguments))):
-            assert answer["status"] == status, f"status {answer['status']}, not {status}\n{answer['out']}\n{answer['err']}"
-            return str(answer["out"]).splitlines()
-        process = self.start(*words, stop=stop, **arguments)
-        out, err = process.communicate(timeout=TIMEOUT_S)
-        assert process.returncode == status, f"status {process.returncode}, not {status}\n{out}\n{err}"
+        """The lines that it prints. It must exit with `status`."""
+        ended, out, err = self.ended(*words, stop=stop, **arguments)
+        assert ended == status, f"status {ended}, not {status}\n{out}\n{err}"
         return out.splitlines()
+
+    def failure(self, *words: object, **arguments: object) -> str:
+        """The errors of a command that must fail."""
+        ended, out, err = self.ended(*words, **arguments)
+        assert ended, out
+        return err
 
     def outcome(self, *words: object, **arguments: object) -> list[str]:
         """As `run`, or the id of the error that ended it."""
-        if not (answer := _Warm.of(self.classpath).ask(self._words(words, arguments))):
-            process = self.start(*words, **arguments)
-            out, err = process.communicate(timeout=TIMEOUT_S)
-            answer = {"status": process.returncode, "out": out, "err": err}
-        if not answer["status"]:
-            return str(answer["out"]).splitlines()
-        found = re.search(r"PARTLOG_([A-Z_]+)", str(answer["err"]))
-        assert found, answer["err"]
+        ended, out, err = self.ended(*words, **arguments)
+        if not ended:
+            return out.splitlines()
+        found = re.search(r"PARTLOG_([A-Z_]+)", err)
+        assert found, err
         return [found[1]]
+
+    def ended(self, *words: object, stop: str | None = None, **arguments: object) -> tuple[int, str, str]:
+        """Its status, its output and its errors. A command that may be stopped, or needs a JVM of its own, gets one."""
+        alone = stop or self.java or self.prefix
+        if not alone and (answer := _Warm.of(self.classpath).ask(self._words(words, arguments))):
+            return answer["status"], answer["out"], answer["err"]
+        process = self.start(*words, stop=stop, **arguments)
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        return process.returncode, out, err
 
     def read(self, topic: str = "t") -> dict[int, list[str]]:
         """The values of each partition by offset. `LogTool` checks that offsets are dense, and every checksum."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from handmade import TIME, Topic, batch, records
-from logtool import TIMEOUT_S, LogTool
+from logtool import LogTool
 
 from sparklog import Log, SparklogError
 
@@ -82,9 +82,8 @@ def another_number_of_batches_between_gaps(root: Path) -> None:
 
 
 def read_by_java(tool: LogTool) -> list[int] | str:
-    process = tool.start("read")
-    out, err = process.communicate(timeout=TIMEOUT_S)
-    if process.returncode:
+    status, out, err = tool.ended("read")
+    if status:
         return re.findall(r"PARTLOG_([A-Z_]+)", err)[0]
     return [int(line.split(" ")[1]) for line in out.splitlines()[:-1]]
 
@@ -125,8 +124,7 @@ def test_a_search_for_a_time_reads_no_batch_beyond_the_limit(tool: LogTool) -> N
     segment = topic.data(batch(records(1), length=size - 12), bytes=size, minTimestamp=0)
     os.truncate(topic.folder / segment["file"], size)
     topic.commit(segment)
-    process = tool.start("read", startingTimestamp=TIME)
-    _, err = process.communicate(timeout=TIMEOUT_S)
+    err = tool.failure("read", startingTimestamp=TIME)
     assert "PARTLOG_BATCH_CORRUPT" in err and f"it has {size} bytes" in err
     with pytest.raises(SparklogError, match=f"PARTLOG_BATCH_CORRUPT.*it has {size} bytes"):
         Log(tool.root).topic("t").offsets_for_time(TIME)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from handmade import Topic, batch, records, split, stamped
-from logtool import TIMEOUT_S, LogTool
+from logtool import LogTool
 from planting import checked
 
 from sparklog import Log, SparklogError
@@ -30,9 +30,8 @@ def written(root: Path, octets: bytes = b"".join(BATCHES), **fields: Any) -> Top
 
 
 def by_java(tool: LogTool, **options: object) -> list[list[str]] | str:
-    process = tool.start("read", **options)
-    out, err = process.communicate(timeout=TIMEOUT_S)
-    if process.returncode:
+    status, out, err = tool.ended("read", **options)
+    if status:
         return re.findall(r"PARTLOG_([A-Z_]+)", err)[0]  # type: ignore[no-any-return]
     return [line.split(" ")[1:] for line in out.splitlines()[:-1]]
 

@@ -60,7 +60,7 @@ def test_a_restored_checkpoint_is_told_from_a_retry(tool: LogTool, committed: Ca
     before = {f"A-{epoch}": 20 for epoch in range(3)}
     assert tool.run("append", tag="B", commits=3, epoch=0, **same) == [f"done B-{epoch} 2" for epoch in range(3)]
     for epoch, version in ((2, 2), (1, 1)):
-        err = failure(tool, "append", tag="B", epoch=epoch, **other)
+        err = tool.failure("append", tag="B", epoch=epoch, **other)
         assert "PARTLOG_EPOCH_DIFFERS" in err and f"Topic t under {tool.root} has epochs of query q up to 2" in err, err
         assert f"version {version} applied it with input {same['input']}, and the write has input {other['input']}" in err, err
     assert committed() == before
@@ -141,7 +141,7 @@ def test_a_version_file_that_no_reader_would_take_is_not_written(tool: LogTool, 
     """I10: a string that exceeds the limits of FORMAT.md section 10."""
     tool.run("append", tag="A")
     before = sorted(tool.root.glob("_partlog/t/*.json"))
-    assert "32769" in failure(tool, "append", tag="B", query="q" * 32_769, epoch=0)
+    assert "32769" in tool.failure("append", tag="B", query="q" * 32_769, epoch=0)
     assert sorted(tool.root.glob("_partlog/t/*.json")) == before
     tool.run("append", tag="C", query="q" * 32_768, epoch=0)
     assert committed() == {"A-0": 20, "C-0": 20}
@@ -152,7 +152,7 @@ def test_foreign_segments_are_not_replaced(tool: LogTool, committed: Callable[[]
     file = tool.root / "t-1" / "00000000000000000000.log"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"a broker's")
-    err = failure(tool, "append", tag="A")
+    err = tool.failure("append", tag="A")
     assert (
         "PARTLOG_FOREIGN_SEGMENTS" in err
         and "the partitions 1, but" in err
@@ -161,7 +161,7 @@ def test_foreign_segments_are_not_replaced(tool: LogTool, committed: Callable[[]
     another = tool.root / "t-0" / "00000000000000000007.index"
     another.parent.mkdir()
     another.write_bytes(b"")
-    err = failure(tool, "append", tag="A")
+    err = tool.failure("append", tag="A")
     assert f"hold 2 segment files. The first of these files is {another}." in err, "all at once, not one an error"
     another.unlink()
     assert file.read_bytes() == b"a broker's" and committed() == {}
@@ -184,7 +184,7 @@ def test_publish_repairs_what_it_can_and_reports_the_rest(tool: LogTool) -> None
     first.write_bytes(header)
     for file in tool.root.glob("t-[1-3]/*.timeindex"):
         file.unlink()
-    err = failure(tool, "publish")
+    err = tool.failure("publish")
     assert "PARTLOG_SEGMENT_CORRUPT" in err and "headers" in err
     damaged = str(first.relative_to(tool.root))
     assert {name: content for name, content in view(tool.root).items() if name != damaged} == {
@@ -270,13 +270,6 @@ def test_a_damaged_checkpoint_is_skipped(tool: LogTool, committed: Callable[[], 
     assert committed() == {f"A-{i}": 20 for i in range(101)}
 
 
-def failure(tool: LogTool, *words: str, **arguments: object) -> str:
-    process = tool.start(*words, **arguments)
-    out, err = process.communicate(timeout=TIMEOUT_S)
-    assert process.returncode != 0, out
-    return err
-
-
 @pytest.mark.slow
 def test_every_flipped_bit_of_a_version_file_is_noticed(tool: LogTool) -> None:
     """I7: a write refuses to continue from it, so nothing is lost."""
@@ -287,8 +280,8 @@ def test_every_flipped_bit_of_a_version_file_is_noticed(tool: LogTool) -> None:
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << bit % 8
         file.write_bytes(damaged)
-        assert "PARTLOG_VERSION_CORRUPT" in failure(tool, "read"), f"bit {bit}"
-    assert "PARTLOG_VERSION_CORRUPT" in failure(tool, "append")
+        assert "PARTLOG_VERSION_CORRUPT" in tool.failure("read"), f"bit {bit}"
+    assert "PARTLOG_VERSION_CORRUPT" in tool.failure("append")
     file.write_bytes(whole)
     assert commits(tool.read()) == {"A-0": 20, "A-1": 20}
 
@@ -297,7 +290,7 @@ def test_a_missing_version_is_noticed(tool: LogTool) -> None:
     """I7"""
     tool.run("append", tag="A", commits=3)
     (tool.root / "_partlog/t/00000000000000000001.json").unlink()
-    err = failure(tool, "read")
+    err = tool.failure("read")
     assert "PARTLOG_VERSION_MISSING" in err and "Version 1 of topic t" in err
 
 
