@@ -41,8 +41,9 @@ def put_into_jar(classes: Path, jar: Path) -> Path:
 
 
 def archive_classes(classpath: str, folder: Path) -> None:
-    """Makes the archive of the classes that a write, a read and a merge take. With it, a JVM starts for two thirds of the CPU time."""
-    command = ["java", *SHORT_LIVED, f"-XX:ArchiveClassesAtExit={_archive(classpath)}", "-Xlog:cds*=off", "-cp", classpath]
+    """Makes the archive of the classes that a write, a read, a merge and a warning take. It saves a third of the CPU time of a start."""
+    archive = f"-XX:ArchiveClassesAtExit={_archive(classpath)}"
+    command = ["java", *SHORT_LIVED, archive, "-Xlog:cds*=off", "-Dpartlog.stop=publish.log:throw", "-cp", classpath]
     write = ["append", "tag=A", "query=q", "epoch=0", "records=40", "big=10000"]
     commands = [[*words, f"root={folder}"] for words in (write, ["read"], ["merge"], ["publish"])]
     lines = "\n".join(map(json.dumps, commands))
