@@ -236,6 +236,7 @@ final class PlannedReadsTest {
     assertTrue(threadBytes() - before >= 2 * WINDOW, threadBytes() - before + " bytes");
   }
 
+  @SuppressWarnings("deprecation") // Spark asks these statistics too
   private static long threadBytes() {
     return org.apache.hadoop.fs.FileSystem.getAllStatistics().stream().mapToLong(each -> each.getThreadStatistics().getBytesRead()).sum();
   }
