@@ -202,13 +202,15 @@ class TopicLog:
         _Moved if the file of its version is gone, or another one.
         """
         for version, name in reversed(checkpoints):
+            file = self.root.store.begin(self._tagged, version)
             try:
                 state = State.of(Checkpoint(self.root, self.topic, name, version))
             except Unreadable:
+                file.drop()
                 continue
             except TooNew as reason:
                 raise SparklogError("FORMAT_TOO_NEW", file=self.location(name), reason=reason) from None
-            found = self._tagged(version)
+            found = file.result()
             if found is None:
                 raise _Moved(state, version, self._missing(version, newest))
             tag, data = found

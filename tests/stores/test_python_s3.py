@@ -322,6 +322,19 @@ def test_a_server_that_fails_is_an_error_that_names_the_file(s3, topic, fault_pr
     assert log[topic.name].read().num_rows == 40, "pyarrow tries again"
 
 
+def test_the_failure_of_one_of_many_requests_names_its_file(s3, tmp_path, fault_proxy):
+    topic = Topic(tmp_path / "root")
+    for _ in range(30):
+        topic.append([Record(b"v")])
+    proxy = fault_proxy(s3.endpoint)
+    log = Log(copied(s3, topic.root), filesystem=s3.filesystem(proxy.endpoint))
+    proxy.inject("answer", method="GET", key="17.json", times=100, status=403)
+    with pytest.raises(SparklogError, match=r"PARTLOG_IO.*s3a://.*/_partlog/t/0{18}17.json"):
+        log["t"]
+    proxy.clear()
+    assert log["t"].end_offsets() == {0: 30}
+
+
 # ---- listings that no server may send
 
 

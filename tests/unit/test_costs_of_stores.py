@@ -8,7 +8,7 @@ from handmade import Topic, records
 from typer.testing import CliRunner
 from unit.far_store import FarStore
 
-from sparklog import Log
+from sparklog import Log, SparklogError
 from sparklog.cli.app import app
 from sparklog.log.summary import Summary
 from sparklog.offsets import OffsetTable
@@ -98,6 +98,38 @@ def test_a_topic_of_many_versions_is_opened_at_once(tmp_path, checkpoint):
     assert store.asked.rows() < 150
     state, counts = asked(store, log.newest)
     assert (state.version, counts) == (100, Counter(HEAD=2))
+
+
+def test_a_checkpoint_and_the_file_of_its_version_are_read_at_once(tmp_path):
+    topic = Topic(tmp_path)
+    topic.append(records(1))
+    topic.checkpoint()
+    store = FarStore(str(tmp_path), 0.05)
+    state, counts = asked(store, TopicLog(Root(store), "t").newest)
+    assert (state.version, counts) == (0, Counter(LIST=1, HEAD=4, GET=2))
+    assert store.asked.most_at_once == 2
+
+
+@pytest.mark.parametrize("ask", [lambda log: log["t"], lambda log: log["t"].commits(), lambda log: log.verify()])
+def test_the_failure_of_one_request_names_its_file(tmp_path, monkeypatch, ask):
+    topic = Topic(tmp_path)
+    for _ in range(40):
+        topic.append(records(1))
+    store = FarStore(str(tmp_path), 0.001)
+    ask(Log(Root(store)))
+    opened = FarStore.opened
+
+    def fails(store: FarStore, name: str):
+        if name.endswith("17.json"):
+            raise OSError("access is denied")
+        return opened(store, name)
+
+    monkeypatch.setattr(FarStore, "opened", fails)
+    try:
+        found = [(each.condition, each.file) for each in ask(Log(Root(store))).findings]
+    except SparklogError as error:
+        found = [(error.id, error.parameters["file"].removeprefix(f"{store.root}/"))]
+    assert found == [("IO", "_partlog/t/00000000000000000017.json")]
 
 
 def test_versions_that_follow_a_known_one_are_read_at_once(tmp_path):
