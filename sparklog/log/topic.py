@@ -431,7 +431,8 @@ class Topic(Displayed):
     ) -> pa.RecordBatchReader:
         """Reads records in parts of some megabytes, in the order of partitions and offsets, as they are committed at the time of the call.
 
-        DuckDB, Polars and PyArrow accept the result as a stream.
+        DuckDB, Polars and PyArrow accept the result as a stream. In a store over a network, up to 32 MiB of the next segments are requested
+        at once while a part is decoded.
 
         Args:
             partition: A partition, or several; by default all.

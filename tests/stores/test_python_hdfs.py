@@ -154,7 +154,7 @@ def test_requests(hdfs, topic, fault_proxy):
     found.commits(1)
     assert calls() == Counter(GETFILESTATUS=3, OPEN=1)
     assert found.read().num_rows == 40
-    assert calls()["OPEN"] == len(found.segments())
+    assert calls() == Counter(GETFILESTATUS=2, OPEN=len({segment.file for segment in found.segments()})), "no file is asked for its length"
 
 
 def test_a_name_node_fails_over(hdfs_ha, topic):
@@ -188,7 +188,8 @@ def test_a_data_node_that_is_dead_is_left_for_another(hdfs_ha, topic, monkeypatc
     try:
         for _ in range(10):
             assert Log(root)["t"].read() == expected
-        assert asked[dead] == 1, "it is asked once, and not again for some minutes"
+        files_of_topic = len(list(topic.root.rglob("*.log")))
+        assert 1 <= asked[dead] <= files_of_topic, "only requests that are under way at once ask it, and none for some minutes after"
         with Consumer(root, "t", auto_offset_reset="earliest", consumer_timeout_ms=3000) as consumer:
             assert len(list(consumer)) == 40
     finally:
