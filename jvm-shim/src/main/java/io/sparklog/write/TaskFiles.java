@@ -8,6 +8,7 @@ import io.sparklog.segment.SegmentBuilder;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Requests;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
@@ -57,6 +58,16 @@ final class TaskFiles implements Closeable {
   /** Creates the data file of {@link #sharedName}. */
   FileAppender createShared(TopicPlan plan) throws IOException {
     return create(plan, Names.topicFile(plan.topic(), sharedName(plan)));
+  }
+
+  /** Begins to sync and close a file that is whole. On a disk, this begins when a caller waits for its end. */
+  Requests.Pending<Void> beginSync(FileAppender file) {
+    return store.requests().begin(() -> {
+      try (file) {
+        file.sync();
+      }
+      return null;
+    });
   }
 
   /** Makes the names of a topic's data files durable. */
@@ -131,6 +142,8 @@ final class TaskFiles implements Closeable {
     private FileAppender writer;
     private long bytes;
     private long lastWrite;
+    /** The sync of the file, once the file is whole. */
+    private Requests.Pending<Void> syncing;
 
     private OwnFile(TopicPlan plan, String topicName) {
       this.plan = plan;
@@ -156,24 +169,39 @@ final class TaskFiles implements Closeable {
       bytes += content.length;
     }
 
-    /** Ends the segment that the file has, with its index where it gets one. */
+    /**
+     * Ends the file and the segment that it has, with its index where it gets one. In a store over a network, the sync of the file begins
+     * while the task goes on.
+     */
     Segment end(SegmentBuilder segment) throws IOException {
       byte[] index = segment.index(store);
       if (index.length > 0) {
         write(index);
+      }
+      if (writer != null) {
+        syncing = beginSync(writer);
       }
       return segment.segment().indexed(index.length);
     }
 
     void syncAndClose() throws IOException {
       if (writer != null) {
-        writer.sync();
+        if (syncing == null) {
+          writer.sync();
+        } else {
+          syncing.answer();
+        }
+        syncing = null;
         close();
       }
     }
 
     private void close() throws IOException {
       open.remove(this);
+      if (syncing != null) {
+        syncing.close();
+        syncing = null;
+      }
       FileAppender closing = writer;
       writer = null;
       if (closing != null) {

@@ -9,6 +9,7 @@ import io.sparklog.routing.NullKeyRouter;
 import io.sparklog.routing.Router;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FileAppender;
+import io.sparklog.storage.Requests;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -209,13 +210,15 @@ public final class TopicBuffer {
       }
       if (pieces.stream().anyMatch(Piece.InFile.class::isInstance)) {
         Step.TASK_SYNC.reached();
-        for (PartitionBuffer partition : partitions) {
-          if (partition != null) {
-            partition.syncFiles();
+        try (Requests.Pending<Void> sharedSync = shared == null ? null : files.beginSync(shared)) {
+          for (PartitionBuffer partition : partitions) {
+            if (partition != null) {
+              partition.syncFiles();
+            }
           }
-        }
-        if (shared != null) {
-          shared.sync();
+          if (sharedSync != null) {
+            sharedSync.answer();
+          }
         }
         files.syncNames(plan);
       }

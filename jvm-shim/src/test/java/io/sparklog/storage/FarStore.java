@@ -28,6 +28,7 @@ public final class FarStore {
   private final List<String> made = Collections.synchronizedList(new ArrayList<>());
   private volatile Pattern together = Pattern.compile("");
   private volatile CountDownLatch underWay = new CountDownLatch(0);
+  private volatile Pattern failing;
 
   public FarStore(String root, int requestsMax) {
     this.real = Stores.open(root);
@@ -45,6 +46,18 @@ public final class FarStore {
   public void awaitAtOnce(int count, String pattern) {
     together = Pattern.compile(pattern);
     underWay = new CountDownLatch(count);
+  }
+
+  /** Waits until as many requests are under way as {@link #awaitAtOnce} asked for. */
+  public void awaitUnderWay() throws IOException, InterruptedException {
+    if (!underWay.await(WAIT_S, TimeUnit.SECONDS)) {
+      throw new IOException(underWay.getCount() + " requests more were to be made: " + made);
+    }
+  }
+
+  /** From now on, requests that match a pattern fail. */
+  public void fail(String pattern) {
+    failing = Pattern.compile(pattern);
   }
 
   public LogStore store() {
@@ -68,14 +81,33 @@ public final class FarStore {
       return real.open((String) arguments[0]);
     }
     try {
-      return method.invoke(real, arguments);
+      Object answer = method.invoke(real, arguments);
+      return method.getName().equals("create") ? uploaded((String) arguments[0], (FileAppender) answer) : answer;
     } catch (InvocationTargetException e) {
       throw e.getCause();
     }
   }
 
+  /** A file whose bytes are sent when it is synced: a request. */
+  private FileAppender uploaded(String name, FileAppender file) {
+    return (FileAppender) Proxy.newProxyInstance(FileAppender.class.getClassLoader(), new Class<?>[] {FileAppender.class},
+        (proxy, method, arguments) -> {
+          if (method.getName().equals("sync")) {
+            request("sync " + name);
+          }
+          try {
+            return method.invoke(file, arguments);
+          } catch (InvocationTargetException e) {
+            throw e.getCause();
+          }
+        });
+  }
+
   private void request(String request) throws IOException, InterruptedException {
     made.add(request);
+    if (failing != null && failing.matcher(request).find()) {
+      throw new IOException("the store does not " + request);
+    }
     if (together.matcher(request).find()) {
       CountDownLatch wanted = underWay;
       wanted.countDown();
