@@ -120,7 +120,8 @@ public final class Vacuum {
 
   /** Looks at files of the topic: by one listing of their folder where each look would be a request. */
   private final class Looks {
-    private final Map<String, Map<String, ReadStore.Listed>> listed = new HashMap<>();
+    /** By folder; null before the first of them is needed. */
+    private Map<String, Map<String, ReadStore.Listed>> listed;
     private List<String> folders;
 
     /** The data folders, their last parts only. */
@@ -153,13 +154,16 @@ public final class Vacuum {
     }
 
     private Map<String, ReadStore.Listed> listed(String folder) throws IOException {
-      Map<String, ReadStore.Listed> listing = listed.get(folder);
-      if (listing == null) {
-        boolean isThere = folders().contains(folder.substring(folder.indexOf('/') + 1));
-        listing = isThere ? store.listed(Names.topicFile(log.topic(), folder)) : Map.of();
-        listed.put(folder, listing);
+      if (listed == null) {
+        Map<String, Map<String, ReadStore.Listed>> all = new HashMap<>();
+        List<String> folders = folders().stream().map(name -> Names.DATA + "/" + name).toList();
+        store.requests().each(folders, name -> store.listed(Names.topicFile(log.topic(), name)), (name, files) -> {
+          all.put(name, files);
+          return true;
+        });
+        listed = all;
       }
-      return listing;
+      return listed.getOrDefault(folder, Map.of());
     }
   }
 

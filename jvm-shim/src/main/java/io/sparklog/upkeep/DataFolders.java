@@ -17,14 +17,14 @@ public final class DataFolders {
    * @return how many files
    */
   public static int deletePlannedBelow(LogStore store, String topic, long version) throws IOException {
-    int deleted = 0;
-    for (String folder : store.list(Names.topicFile(topic, Names.DATA))) {
-      OptionalLong planned = Names.plannedVersion(folder);
-      if (planned.isPresent() && planned.getAsLong() < version) {
-        deleted += delete(store, topic, Names.DATA + "/" + folder);
-      }
-    }
-    return deleted;
+    List<String> folders = store.list(Names.topicFile(topic, Names.DATA)).stream().filter(name -> isPlannedBelow(name, version)).toList();
+    List<Integer> deleted = store.requests().all(folders, folder -> delete(store, topic, Names.DATA + "/" + folder));
+    return deleted.stream().mapToInt(Integer::intValue).sum();
+  }
+
+  private static boolean isPlannedBelow(String folder, long version) {
+    OptionalLong planned = Names.plannedVersion(folder);
+    return planned.isPresent() && planned.getAsLong() < version;
   }
 
   private static int delete(LogStore store, String topic, String folder) throws IOException {

@@ -4,13 +4,18 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.admin.Vacuum;
 import io.sparklog.kit.CommitsOverFaults;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FarStore;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.DataFolders;
+import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.time.Clock;
+import java.time.Duration;
 import java.util.List;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
@@ -72,6 +77,28 @@ final class FarTopicsTest extends CommitsOverFaults {
     List<String> reads = reads(far.take());
     assertEquals(readsOf(4, VERSIONS + 4), reads.subList(0, VERSIONS + 1));
     assertTrue(reads.size() <= VERSIONS + 1 + AT_ONCE, reads::toString);
+  }
+
+  @Test
+  void aVacuumListsTheDataFoldersAtOnce() throws IOException {
+    commits(AT_ONCE + 4);
+    FarStore far = far();
+    far.awaitAtOnce(AT_ONCE, "^listed .*/data/.");
+    Clock later = Clock.offset(Clock.systemUTC(), Duration.ofDays(8));
+    Vacuum vacuum = new Vacuum(new TopicWork(new TopicLog(far.store(), "t", pace), later, random));
+    vacuum.run(Duration.ofDays(7), true);
+    List<String> listed = far.take().stream().filter(request -> request.matches("listed .*/data/.*")).toList();
+    assertTrue(listed.size() >= AT_ONCE, listed::toString);
+    assertEquals(listed.stream().distinct().toList(), listed, "each once");
+  }
+
+  /** A topic that is dropped has its data folders emptied at once. */
+  @Test
+  void aDeletedTopicsDataFoldersAreEmptiedAtOnce() throws IOException {
+    commits(AT_ONCE + 4);
+    FarStore far = far();
+    far.awaitAtOnce(AT_ONCE, "^list .*/data/.");
+    assertTrue(DataFolders.deletePlannedBelow(far.store(), "t", AT_ONCE + 4) >= AT_ONCE);
   }
 
   @Test
