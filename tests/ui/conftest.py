@@ -1,9 +1,9 @@
 """The web page of real roots: its answers, and the page itself in a real browser."""
 
+import queue
 import re
 import shutil
-import subprocess
-import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,9 +12,10 @@ import pytest
 from starlette.testclient import TestClient
 from ui.browser import Browser
 from ui.hostile_root import HOSTILE, hostile_root
+from uvicorn import Config
 
 from sparklog.offsets import OffsetTable
-from sparklog.ui import application
+from sparklog.ui import application, server
 
 
 @pytest.fixture(scope="session")
@@ -57,29 +58,32 @@ def client_with_groups(root: Path, table: OffsetTable) -> TestClient:
 
 
 @pytest.fixture
-def serve(repository: Path) -> Iterator[Callable[..., str]]:
-    """Starts the server in a process of its own, and returns its URL."""
-    processes: list[subprocess.Popen[str]] = []
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
+    """Starts a server in a thread, and returns its URL. The servers of test_command.py are processes."""
+    servers: list[server._Server] = []
+    threads: list[threading.Thread] = []
+
+    class Server(server._Server):
+        def __init__(self, config: Config) -> None:
+            super().__init__(config)
+            servers.append(self)
+
+    monkeypatch.setattr(server, "_Server", Server)
 
     def start(root: Path, table: str | None = None) -> str:
-        script = (
-            "import sys; from sparklog.ui import serve; "
-            "serve(sys.argv[1], sys.argv[2] or None, port=0, ready=lambda url: print(url, flush=True))"
-        )
-        command = [sys.executable, "-c", script, str(root), table or ""]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=repository)
-        processes.append(process)
-        assert process.stdout
-        url = process.stdout.readline().strip()
+        urls: queue.Queue[str] = queue.Queue()
+        threads.append(threading.Thread(target=server.serve, args=(root, table), kwargs={"port": 0, "ready": urls.put}, daemon=True))
+        threads[-1].start()
+        url = urls.get(timeout=120)
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url), url
         return url.rstrip("/")
 
     yield start
-    for process in processes:
-        process.terminate()
-        assert process.wait(timeout=60) == 0 or process.returncode < 0
-        if process.stdout:
-            process.stdout.close()
+    for each in servers:
+        each.should_exit = True
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 @pytest.fixture(scope="session")
