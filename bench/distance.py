@@ -58,6 +58,8 @@ NAME_IN_LOG = f"name in log, {TOPICS} topics"
 OPEN_BY_PYTHON = f"open a topic of {VERSIONS} versions without a checkpoint, Python"
 READ = f"read() of {VERSIONS} segments"
 VERIFY_QUICK = f"verify(quick=True) of {VERSIONS} segments"
+IDLE_BY_PATTERN = f"Consumer, idle on {IDLE_TOPICS} topics, a second"
+IDLE_BY_NAME = f"Consumer, idle on {IDLE_TOPICS} topics by name, a second"
 CONSUME = f"Consumer, all of {SEGMENTS} segments"
 
 
@@ -150,7 +152,8 @@ def _python(store: Store, roots: Path, delay_ms: int) -> None:
         sides |= _deltalake(store, store.copy(roots / "deltalake"))
     for what, side in sides.items():
         store.measure(delay_ms, {what: side})
-    _idle(store, topics, delay_ms)
+    _idle(store, topics, delay_ms, IDLE_BY_NAME, topics=[f"t{number:03}" for number in range(IDLE_TOPICS)])
+    _idle(store, topics, delay_ms, IDLE_BY_PATTERN, pattern="t0[01].*")
 
 
 def _consume(store: Store, root: str) -> None:
@@ -163,16 +166,16 @@ def _consume(store: Store, root: str) -> None:
             got += found
 
 
-def _idle(store: Store, root: str, delay_ms: int) -> None:
+def _idle(store: Store, root: str, delay_ms: int, what: str, **subscription: Any) -> None:
     where, options = store.python(root)
     with store.proxy.near(), Consumer(where, **options, auto_offset_reset="earliest") as consumer:
-        consumer.subscribe(pattern="t0[01].*")
+        consumer.subscribe(**subscription)
         while consumer.poll(timeout_ms=1000):
             pass
         assert len(consumer.subscription() or ()) == IDLE_TOPICS
         store.proxy.begin(delay_ms)
         consumer.poll(timeout_ms=IDLE_S * 1000)
-        store.note(delay_ms, f"Consumer, idle on {IDLE_TOPICS} topics, a second", 1, store.proxy.requests(), IDLE_S)
+        store.note(delay_ms, what, 1, store.proxy.requests(), IDLE_S)
 
 
 def _deltalake(store: Store, copy: str) -> dict[str, Side]:

@@ -1,4 +1,7 @@
-"""docs/performance.md and RESULTS.md, made of the newest line of each case in results.ndjson: `python -m bench.report`."""
+"""docs/performance.md, RESULTS.md and tables of docs/guide/stores.md, made of the newest line of each case in results.ndjson.
+
+`python -m bench.report` makes them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import statistics
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from bench import distance, stores
+from bench import distance, prices, stores
 from bench.harness import RESULTS
 
 RUNS_SHOWN = 5
@@ -201,7 +204,7 @@ def pages() -> dict[Path, str]:
     short = "".join(_ratio(runs[case][-RUNS_SHOWN:], side) for case, side in SHORT)
     far = {case: runs.pop(case) for case in list(runs) if OF_FAR.fullmatch(case)}
     results = RESULTS_TITLE + _of_disk(runs) + SINGLE + _of_stores(runs) + _of_far(far)
-    return {PAGE: TITLE + short + HEAD, ALL_CASES: results}
+    return {PAGE: TITLE + short + HEAD, ALL_CASES: results, prices.PAGE: prices.page(far)}
 
 
 def _is_of_store(case: str) -> bool:
@@ -229,7 +232,7 @@ def _of_far(runs: dict[str, list[Line]]) -> str:
     text = FAR
     for store in (stores.S3, stores.HDFS):
         whats = dict.fromkeys(found[3] for found in map(OF_FAR.fullmatch, runs) if found and found[1] == store)
-        delays = [f"{delay} ms" for delay in distance.DELAYS_MS]
+        delays = [f"{delay} ms" for delay in distance.DELAYS_MS if any(case.startswith(f"{store} at {delay} ms") for case in runs)]
         text += FAR_TIMES.format(store=store, delays=" | ".join(delays), columns=" ".join("---: |" for _ in delays))
         for what in whats:
             at = {delay: runs.get(f"{store} at {delay}: {what}", []) for delay in delays}

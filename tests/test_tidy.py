@@ -230,7 +230,7 @@ def test_packages_of_java_point_down_the_table(reference):
 def test_the_pages_of_results_are_fresh():
     script = "from bench import report; assert all(page.read_text(encoding='utf-8') == text for page, text in report.pages().items())"
     ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False)
-    assert ran.returncode == 0, "docs/performance.md or bench/RESULTS.md is not fresh: run python -m bench.report"
+    assert ran.returncode == 0, "docs/performance.md, bench/RESULTS.md or docs/guide/stores.md is not fresh: run python -m bench.report"
 
 
 def test_each_figure_of_the_front_page_is_measured():
@@ -254,6 +254,23 @@ def test_each_figure_of_the_front_page_is_measured():
     prose = re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
     versions = {"3.10", "4.2", "2.0"}  # of Python, of Spark, of the licence
     assert set(re.findall(r"(?<![\d.])\d+\.\d+(?![\d.]*\d)", prose)) - versions == {*rows, slower}
+
+
+def test_the_claims_of_the_guide_about_dollars_are_measured():
+    page = (ROOT / "docs" / "guide" / "stores.md").read_text(encoding="utf-8")
+    lines = map(json.loads, (ROOT / "bench" / "results.ndjson").read_text(encoding="utf-8").splitlines())
+    newest = {line["case"].removeprefix("S3 at 30 ms: "): line for line in lines}
+
+    def dollars(case):
+        return sum(number * (0.4 if kind in ("GET", "HEAD") else 5) for kind, number in newest[case]["kinds"].items() if kind != "DELETE")
+
+    checkpoint = "checkpoint in the store, a trigger, Spark's default checkpoint manager"
+    smaller = "checkpoint in the store, a trigger, checkpoint manager of FileSystem"
+    assert "In S3 it costs more than the source and the sink together." in page
+    assert dollars(checkpoint) > dollars("sink, a trigger of 1,000 rows") + dollars("source, a trigger of 1,000 rows")
+    assert "this setting halves its requests" in page
+    assert newest[checkpoint]["requests"] == pytest.approx(2 * newest[smaller]["requests"], rel=0.1)
+    assert f"4 PUTs a second or ${4 * 86_400 * 5 / 1e6:.2f} a day" in page
 
 
 def test_versions_agree():
