@@ -166,21 +166,14 @@ print(json.dumps(again.read.format("delta").load("{tmp_path}/t").count()))
     assert said == 3
 
 
-@pytest.mark.slow
-def test_a_session_that_runs_without_delta_is_an_error_that_says_what_to_do():
-    condition, text = run(
-        """
-import json, sparklog
-sparklog.session(**{"spark.master": "local[1]", "spark.ui.enabled": "false"})
-try:
-    sparklog.session(delta=True)
-except sparklog.CallError as error:
-    print(json.dumps([error.condition, str(error)]))
-"""
-    )
-    assert condition == "PARTLOG_DELTA_MISSING"
+def test_a_session_that_runs_without_delta_is_an_error_that_says_what_to_do(spark):
+    with pytest.raises(sparklog.CallError) as caught:
+        sparklog.session(delta=True)
+    assert caught.value.condition == "PARTLOG_DELTA_MISSING"
+    text = str(caught.value)
     assert "without Delta: spark.sql.extensions does not name io.delta.sql.DeltaSparkSessionExtension." in text
     assert "call sparklog.session(delta=True) before anything else makes a session" in text
+    assert spark.range(3).count() == 3, "the session still runs"
 
 
 def test_settings_of_a_session_that_runs_stay(spark):
