@@ -8,6 +8,7 @@ Peers take turns with partlog.
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import statistics
 import subprocess
@@ -345,30 +346,26 @@ def _length(rows: DataFrame) -> int:
 
 def _many_bytes(bench: Bench, store: Store, delay_ms: int) -> None:
     """Writes and scans of data beside Parquet, and the bytes of the topic alone, by the same client of the store."""
-    data, log, parquet = bench.data(), f"{store.uri}/many", f"{store.uri}/many-parquet"
+    data, numbers, written = bench.data(), itertools.count(), dict[str, str]()
     limit = float("inf") if delay_ms == 0 else CONNECTION_BYTES_PER_S
+
+    def place(side: str) -> str:
+        """A new folder: a process may not know that a root is gone."""
+        written[side] = f"{store.uri}/{side}-{delay_ms}-{next(numbers)}"
+        return written[side]
+
     sides: dict[str, Side] = {
-        "write of many records": lambda: _write(data, log, **store.options(), **topic_options("none")),
-        "write of many records, parquet": lambda: data.write.option("compression", "none").parquet(parquet),
+        "write of many records": lambda: _write(data, place("many"), **store.options(), **topic_options("none")),
+        "write of many records, parquet": lambda: data.write.option("compression", "none").parquet(place("parquet")),
     }
-
-    def clear() -> None:
-        store.delete("many")
-        store.delete("many-parquet")
-
-    store.measure(delay_ms, sides, before=clear, bytes_per_s=limit, records=bench.records)
-    with store.proxy.near():
-        clear()
-        for write in sides.values():
-            write()
-    topic = bench.spark.read.format("partlog").options(**store.options(), subscribe="t").load(log)
+    store.measure(delay_ms, sides, bytes_per_s=limit, records=bench.records)
+    topic = bench.spark.read.format("partlog").options(**store.options(), subscribe="t").load(written["many"])
     scans: dict[str, Side] = {
         SCAN: lambda: _length(topic),
-        f"{SCAN}, parquet": lambda: _length(bench.spark.read.parquet(parquet)),
-        f"{SCAN}, bytes alone by S3A": lambda: _fetched(bench, f"{log}/_partlog/t/data"),
+        f"{SCAN}, parquet": lambda: _length(bench.spark.read.parquet(written["parquet"])),
+        f"{SCAN}, bytes alone by S3A": lambda: _fetched(bench, f"{written['many']}/_partlog/t/data"),
     }
     store.measure(delay_ms, scans, bytes_per_s=limit, records=bench.records)
-    clear()
 
 
 def _fetched(bench: Bench, folder: str) -> None:
