@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pyarrow.fs import FileSelector
 from pyspark.sql import SparkSession
 from stores.buckets import unique
 from stores.faults import FaultProxy, Request, rounds
@@ -61,13 +62,13 @@ def assert_asks(requests: list[Request], **by_kind: int) -> None:
 
 
 def test_a_write_to_a_new_root_a_new_topic_and_a_topic_that_is_there(writes: Writes):
-    """The last of these looks for a later version when it is planned, and when it is committed, and once at the version that it extends."""
+    """The last of these looks for a later version when it is planned, and at the version that it extends before its put and after it."""
     writes.new_root()
     assert len(asked := writes.write("t")) <= 22, shown(asked)
     for topic in ("u", "v"):
         assert len(asked := writes.write(topic)) <= 14, shown(asked)
         for _ in range(2):
-            assert_asks(writes.write(topic), PUT=2, GET=2, HEAD=1)
+            assert_asks(writes.write(topic), PUT=2, GET=1, HEAD=2)
     assert writes.count("t,u,v") == 7 * ROWS
 
 
@@ -79,6 +80,27 @@ def test_the_first_write_of_a_program_asks_nothing_of_the_root(writes: Writes):
     looks = {f"{writes.root.removeprefix('s3a://')}{below}" for below in ("", "/_partlog")}
     assert not [each for each in asked if each.key in looks or each.query.endswith("_partlog%2F")], shown(asked)
     assert len(asked) <= 10, shown(asked)
+    assert writes.count("t") == 2 * ROWS
+
+
+def test_a_root_that_is_removed_by_hand_between_two_writes(writes: Writes):
+    """The write that follows at once is refused before it puts a version. It leaves nothing, and a repeated write makes the root again."""
+    writes.new_root()
+    writes.write("t")
+    writes.write("t")
+    store, below = writes.s3.filesystem(), FileSelector(writes.root.removeprefix("s3a://"), recursive=True, allow_not_found=True)
+
+    def files() -> list[str]:
+        return [info.path for info in store.get_file_info(below) if info.is_file]
+
+    assert len(files()) == 5, "two versions, two data files, and the note of the probe"
+    for file in files():
+        store.delete_file(file)
+    with pytest.raises(Exception, match="PARTLOG_TOPIC_RECREATED"):
+        writes.write("t")
+    assert not files()
+    writes.write("t")
+    writes.write("t")
     assert writes.count("t") == 2 * ROWS
 
 
@@ -100,7 +122,7 @@ def test_a_trigger_of_a_stream(writes: Writes, tmp_path: Path, merge: str):
     try:
         writes.asked(trigger)
         for _ in range(3):
-            assert_asks(writes.asked(trigger), PUT=2, GET=2, HEAD=1)
+            assert_asks(writes.asked(trigger), PUT=2, GET=1, HEAD=2)
     finally:
         query.stop()
     assert writes.count("t") == 4 * ROWS

@@ -63,7 +63,7 @@ public final class Committer {
       int standstills = 0;
       while (true) {
         Step.COMMIT_READ.reached();
-        Optional<State> newest = newest(unseen, lost >= 0);
+        Optional<State> newest = newest(unseen, lost < 0 && !(change instanceof Change.Administrative));
         if (newest.isPresent() && isDone(change, newest.get())) {
           return Optional.empty();
         }
@@ -122,11 +122,11 @@ public final class Committer {
    * The newest state.
    *
    * @param unseen a version whose put only that state can tell the end of, or null
-   * @param lost whether a put was lost to another version, which is to be found
+   * @param planned whether the plan of the change has asked for it; not if a put was lost to another version, which is to be found
    */
-  private Optional<State> newest(Version unseen, boolean lost) {
+  private Optional<State> newest(Version unseen, boolean planned) {
     try {
-      return (unseen == null && !lost ? log.toExtend() : log.latest()).map(State::forWriters);
+      return (unseen == null && planned ? log.toExtend() : log.latest()).map(State::forWriters);
     } catch (PartlogException e) {
       throw unseen == null ? e : attempt.unknown(unseen.version(), e);
     }

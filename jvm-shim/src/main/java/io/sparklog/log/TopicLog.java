@@ -12,7 +12,7 @@ import java.util.function.Predicate;
 
 /** The commit log of one topic, for reading: finds the newest state. FORMAT.md section 9. */
 public final class TopicLog {
-  /** A version is not deleted before a hundred have followed it, which takes longer where each is a request to a server. */
+  /** The moment in which one question of a state is left out where looks are spared. */
   private static final long SEEN_MS = 5_000;
 
   private final LogStore store;
@@ -107,16 +107,32 @@ public final class TopicLog {
   }
 
   /**
-   * Like {@link #latest}, for a commit or its plan. After its put, a commit looks again whether the version that it extends is still there.
-   * Where looks are spared, it need not be seen a second time within a moment.
+   * Like {@link #latest}, for the plan of a write. Where looks are spared, a version that was seen a moment ago need not be seen again: the
+   * commit looks at it, see {@link #toExtend}.
    */
-  public synchronized Optional<State> toExtend() {
+  public synchronized Optional<State> toPlan() {
     try {
-      boolean wasSeen = files.isSparing() && known != null && Math.abs(pace.clock().millis() - seenMs) < SEEN_MS;
-      return wasSeen && files.readIfPresent(known.version() + 1) == null ? Optional.of(known) : latest();
+      return wasSeen() && files.readIfPresent(known.version() + 1) == null ? Optional.of(known) : latest();
     } catch (IOException e) {
       throw PartlogException.io(e, store.location(Names.topicFolder(topic)));
     }
+  }
+
+  /**
+   * Like {@link #latest}, for a commit whose plan has asked for the newest state. Where looks are spared, a later version need not be
+   * looked for again within a moment: the put would be lost to it. The version that is extended must be there, also after a deletion by
+   * hand.
+   */
+  synchronized Optional<State> toExtend() {
+    try {
+      return wasSeen() && isUnchanged(known) ? Optional.of(known) : latest();
+    } catch (IOException e) {
+      throw PartlogException.io(e, store.location(Names.topicFolder(topic)));
+    }
+  }
+
+  private boolean wasSeen() {
+    return files.isSparing() && known != null && Math.abs(pace.clock().millis() - seenMs) < SEEN_MS;
   }
 
   /**

@@ -60,7 +60,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       for (String name : names.get()) {
         try {
           root.topic(name)
-              .toExtend()
+              .toPlan()
               .ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config, byBytes, clock.millis())));
         } catch (PartlogException e) {
           plan.unreadable.put(name, e);
@@ -68,7 +68,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       }
       plan.require(root, asked);
     } else {
-      Optional<State> latest = root.topic(topic).toExtend();
+      Optional<State> latest = root.topic(topic).toPlan();
       known.put(topic, TopicPlan.of(topic, latest, config, byBytes, clock.millis()));
       plan.require(root, asked); // Before its options are compared with the options of a topic that should not exist.
       int partitions = plan.topicPlan(topic).config().partitions();
