@@ -43,7 +43,8 @@ SEGMENTS = 40
 ROWS = 1000
 TRIGGERS, WARM_UP_TRIGGERS = 8, 3
 TRIGGERS_MAX_S = 200
-IDLE_S = 5
+IDLE_WAIT_S, IDLE_S = 15, 30
+"""An idle reader looks less often the longer it has found nothing, up to a limit that it reaches after 10 s by default."""
 RANGE_BYTES = 64 << 20
 LARGE_RECORDS = 1_000_000
 """Their values have 1,000 bytes: a segment of about 1 GiB."""
@@ -174,6 +175,7 @@ def _idle(store: Store, root: str, delay_ms: int, what: str, **subscription: Any
         while consumer.poll(timeout_ms=1000):
             pass
         assert len(consumer.subscription() or ()) == IDLE_TOPICS
+        consumer.poll(timeout_ms=IDLE_WAIT_S * 1000)
         store.proxy.begin(delay_ms)
         consumer.poll(timeout_ms=IDLE_S * 1000)
         store.note(delay_ms, what, 1, store.proxy.requests(), IDLE_S)
@@ -331,6 +333,7 @@ class _Streams:
         if idle:
             with self.store.proxy.near():
                 query.processAllAvailable()
+                query.awaitTermination(IDLE_WAIT_S)
             self.store.proxy.begin(delay_ms)
             query.awaitTermination(IDLE_S)
             self.store.note(delay_ms, idle, 1, self.store.proxy.requests(), IDLE_S)
