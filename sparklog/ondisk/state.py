@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,14 +27,18 @@ class LiveSegments:
         self._partition = partition
         self._checkpoint = checkpoint
         self._later = list(later)
+        self._known_lines: Sequence[bytes] | None = None
 
     def followed_by(self, added: Iterable[Segment]) -> LiveSegments:
         """These segments, then the segments that a version added."""
         return LiveSegments(self._partition, self._checkpoint, [*self._later, *added])
 
-    @functools.cached_property
+    @property
     def _lines(self) -> Sequence[bytes]:
-        return self._checkpoint.segments(self._partition) if self._checkpoint else ()
+        # Two threads may both read them.
+        if self._known_lines is None:
+            self._known_lines = self._checkpoint.segments(self._partition) if self._checkpoint else ()
+        return self._known_lines
 
     def __len__(self) -> int:
         return len(self._lines) + len(self._later)

@@ -5,7 +5,6 @@ There are no links, and in a bucket no folders: a folder exists as far as object
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 from collections.abc import Hashable, Iterator, Mapping
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 _DEPTH = 2
 """`tree` has the entries of a folder, and of the folders in it."""
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_FSSPEC = "py::fsspec+"
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
@@ -56,6 +56,7 @@ class ArrowStore(RemoteStore):
         self._folder = folder
         self._given = filesystem
         self._settings = settings
+        self._made: fs.FileSystem | None = None
         self._path_of_root = _joined(base, folder)
         self.root = _joined(place, folder) if place else self._path_of_root or "."
 
@@ -67,11 +68,29 @@ class ArrowStore(RemoteStore):
         """True for S3."""
         return bool(self.filesystem.type_name == "s3")
 
-    @functools.cached_property
+    @property
     def filesystem(self) -> fs.FileSystem:
         """The FileSystem through which objects are read. OSError if it cannot be made; CallError OPTION_VALUE for settings of no use."""
+        # Two threads may both make one.
+        if self._made is None:
+            self._made = self._given or self._by_settings()
+        return self._made
+
+    def fresh(self) -> fs.FileSystem:
+        """The FileSystem, without the listings that a file system of fsspec keeps: names that came since are not in them."""
+        from pyarrow.fs import SubTreeFileSystem
+
+        within = self.filesystem
+        while isinstance(within, SubTreeFileSystem):
+            within = within.base_fs
+        if within.type_name.startswith(_FSSPEC):
+            with _faults():
+                within.handler.fs.invalidate_cache()
+        return self.filesystem
+
+    def _by_settings(self) -> fs.FileSystem:
         try:
-            return self._given or _filesystem(self._base, self._settings)
+            return _filesystem(self._base, self._settings)
         except pa.ArrowInvalid as error:
             reason = f"{error}; give settings that pyarrow takes in a URL, such as endpoint_override, scheme and region"
             raise SparklogError("OPTION_VALUE", option="path", value=f"{self.root}?{self._settings}", reason=reason) from None
@@ -105,8 +124,9 @@ class ArrowStore(RemoteStore):
 
     def look(self, name: str) -> Entry | None:
         """By one request; in S3, by two if it is not a file."""
+        path, files = self._path(name), self.fresh()
         with _faults():
-            found = _entry(self.filesystem.get_file_info(self._path(name)))
+            found = _entry(files.get_file_info(path))
         return found._replace(name=name.rpartition("/")[2]) if found else None
 
     def names(self, folder: str) -> list[str]:
@@ -140,7 +160,7 @@ class ArrowStore(RemoteStore):
 
     def opened(self, name: str) -> _Object:
         """By one request."""
-        return _Object(self.filesystem, self._path(name))
+        return _Object(self, self._path(name))
 
     def _path(self, name: str) -> str:
         return _joined(self._path_of_root, below(name)) if name else self._path_of_root
@@ -152,10 +172,10 @@ class ArrowStore(RemoteStore):
         """The path below the folder, and the entry, of each object and folder in it."""
         from pyarrow.fs import FileSelector
 
-        path = self._path(folder)
+        path, files = self._path(folder), self.fresh()
         try:
             with _faults():
-                found = self.filesystem.get_file_info(FileSelector(path, allow_not_found=True, recursive=recursive))
+                found = files.get_file_info(FileSelector(path, allow_not_found=True, recursive=recursive))
         except OSError:
             entry = self.look(folder)
             if entry and not entry.is_folder:
@@ -173,28 +193,36 @@ class ArrowStore(RemoteStore):
 class _Object(RemoteFile):
     """An object that is read at positions. Absent if it does not exist."""
 
-    def __init__(self, filesystem: fs.FileSystem, path: str) -> None:
-        self._filesystem = filesystem
+    def __init__(self, store: ArrowStore, path: str) -> None:
+        self._store = store
         self._path = path
+        self._tag: Hashable = None
+        files = store.fresh()
         try:
             with _faults():
-                self._file = filesystem.open_input_file(path)
+                self._file = files.open_input_file(path)
                 self.size = self._file.size()
         except (FileNotFoundError, NotADirectoryError):
             raise Absent from None
 
-    @functools.cached_property
+    @property
     def tag(self) -> Hashable:  # type: ignore[override]
         """The ETag or generation and the time; or the time, by one request; or a hash of the bytes, where files have neither.
 
         An ETag alone may be a hash of the bytes.
         """
+        if self._tag is None:
+            self._tag = self._found_tag()
+        return self._tag
+
+    def _found_tag(self) -> Hashable:
+        files = self._store.fresh()
         with _faults():
             told = {name.lower(): value for name, value in self._told().items()}
             known = tuple(told[name] for name in ("etag", "generation", "last-modified") if name in told)
             if known:
                 return *known, self.size
-            modified = self._filesystem.get_file_info(self._path).mtime_ns
+            modified = files.get_file_info(self._path).mtime_ns
         return modified or hashlib.sha256(self.read(0, self.size)).digest(), self.size
 
     def _told(self) -> Mapping[str, object]:
@@ -213,7 +241,7 @@ class _Object(RemoteFile):
                 found = self._file.read_at(end - position, position)
         except OSError:
             # The error of a read does not tell that the object is gone.
-            _Object(self._filesystem, self._path).close()
+            _Object(self._store, self._path).close()
             raise
         assert isinstance(found, bytes)
         return found
@@ -254,8 +282,12 @@ def _entry(info: fs.FileInfo) -> Entry | None:
 
 @contextmanager
 def _faults() -> Iterator[None]:
-    """An exception of pyarrow within that is no OSError becomes one."""
+    """An exception of pyarrow, or of a file system in Python, that is no OSError becomes one."""
     try:
         yield
+    except OSError:
+        raise
     except pa.ArrowException as error:
         raise OSError(str(error)) from None
+    except Exception as error:
+        raise OSError(f"{type(error).__name__}: {error}") from error

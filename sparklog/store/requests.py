@@ -23,7 +23,10 @@ AT_ONCE_MAX = 1_000
 _IDLE_S = 5.0
 """A thread without work ends after this time."""
 _END_S = 1.0
-"""The end of the process waits this long for requests that are under way: a thread that is stopped within a library may abort it."""
+"""The end of the process waits this long for requests that are under way: a thread that is stopped within a library may abort it.
+
+pyarrow then waits by itself for the requests to S3 that it has begun, without a bound.
+"""
 
 
 class Answer(Generic[B]):
@@ -32,10 +35,16 @@ class Answer(Generic[B]):
     def __init__(self, ask: Callable[[A], B], argument: A) -> None:
         self._call, self._process = partial(ask, argument), os.getpid()
         self.future: Future[B] = Future()
+        self.queued = False
+        """Whether threads have been asked to make the call."""
 
     def result(self) -> B:
         """The answer, or the exception of the call. It is asked for once."""
         return self._call() if self.drop() else self.future.result()
+
+    def has_thread(self) -> bool:
+        """Whether a thread of this process has made the call, or makes it as soon as one is free."""
+        return os.getpid() == self._process and self.queued
 
     def is_begun(self) -> bool:
         """Whether a thread of this process makes the call, or has made it."""
@@ -99,17 +108,19 @@ class Requests:
                 answer.drop()
 
     def begin(self, ask: Callable[[A], B], argument: A) -> Answer[B]:
-        """One call, which a thread makes as soon as one is free."""
+        """One call, which a thread makes as soon as one is free. Without threads, the thread that waits makes the call."""
         answer = Answer(ask, argument)
         with self._change:
-            self._waiting.append(answer)
-            if self._idle >= len(self._waiting):
+            if self._idle > len(self._waiting):
                 self._change.notify()
             elif self._threads < self.most - 1:
-                # Without a further thread, as at the end of the process, the thread that waits makes the call.
+                # At the end of the process, no thread can start.
                 with suppress(RuntimeError):
                     threading.Thread(target=self._work, name="sparklog-requests", daemon=True).start()
                     self._threads += 1
+            if self._threads:
+                answer.queued = True
+                self._waiting.append(answer)
         return answer
 
     def _work(self) -> None:

@@ -1,9 +1,12 @@
 """Roots in file systems of pyarrow, and of fsspec through them."""
 
+import io
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from handmade import Topic, records, sample
 from pyarrow import fs
@@ -11,6 +14,7 @@ from store_contract import Place, StoreContract
 
 import sparklog
 from sparklog import Consumer, Log, SparklogError
+from sparklog.ondisk.state import LiveSegments
 from sparklog.store.arrow import ArrowStore
 from sparklog.store.local import LocalStore
 from sparklog.store.store import Damaged
@@ -195,6 +199,58 @@ def test_a_file_system_of_buckets_is_not_for_a_path(tmp_path):
         Log("gs://bucket/x", filesystem={})
 
 
+def test_a_commit_is_seen_through_a_file_system_that_keeps_listings(tmp_path):
+    """As those of fsspec for buckets do: they answer from the listing of the folder, which they keep for ever."""
+    pytest.importorskip("fsspec")
+    from fsspec.implementations.local import LocalFileSystem
+
+    class Keeping(LocalFileSystem):
+        cachable = False
+
+        def ls(self, path, detail=False, **settings):
+            path = self._strip_protocol(path)
+            if path not in self.dircache:
+                self.dircache[path] = super().ls(path, detail=True, **settings)
+            return self.dircache[path] if detail else [each["name"] for each in self.dircache[path]]
+
+        def info(self, path, **settings):
+            path = self._strip_protocol(path)
+            folder = path.rpartition("/")[0]
+            if folder not in self.dircache:
+                return super().info(path, **settings)
+            named = [each for each in self.dircache[folder] if each["name"] == path]
+            if not named:
+                raise FileNotFoundError(path)
+            return named[0]
+
+        def isfile(self, path):
+            return self.exists(path) and self.info(path)["type"] == "file"
+
+        def exists(self, path, **settings):
+            try:
+                self.info(path, **settings)
+            except FileNotFoundError:
+                return False
+            return True
+
+        def invalidate_cache(self, path=None):
+            self.dircache.clear()
+
+    topic = Topic(tmp_path / "root")
+    topic.append(records(3))
+    whole = fs.PyFileSystem(fs.FSSpecHandler(Keeping()))
+    for root, files in ((str(topic.root), whole), ("any://root", fs.SubTreeFileSystem(str(tmp_path), whole))):
+        there = Log(root, filesystem=files)["t"]
+        listed = there.commits()
+        before = there.end_offsets()[0]
+        for number in range(1, 4):
+            topic.append(records(4))
+            assert there.end_offsets() == {0: before + 4 * number}
+        assert len(there.commits()) == len(listed) + 3
+        assert len(there.read()) == before + 12
+        assert Log(there.root, filesystem=files)["t"].end_offsets() == {0: before + 12}
+
+
 class _Listing(fs.FileSystemHandler):
     """A file system that lists other paths than it is asked for."""
 
@@ -232,3 +288,48 @@ def test_a_listing_with_names_that_lead_elsewhere_is_refused(path):
     for ask in (store.names, store.entries, store.tree):
         with pytest.raises((Damaged, ValueError)):
             ask("folder")
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), ValueError("the region is wrong"), RuntimeError(), EOFError("the body ended")])
+def test_each_exception_of_a_file_system_is_an_os_error(error):
+    """A library of another store has errors of its own."""
+
+    class Failing(_Listing):
+        def get_file_info_selector(self, selector):
+            raise error
+
+        def get_file_info(self, paths):
+            raise error
+
+        def open_input_file(self, path):
+            raise error
+
+    store = open_store("gs://bucket/root", fs.PyFileSystem(Failing([])))
+    for ask in (store.look, store.names, store.tree, store.open, store.tag, lambda name: store.read_at(name, 0, 10)):
+        with pytest.raises(OSError, match=str(error) or type(error).__name__):
+            ask("folder/file")
+    with pytest.raises(ValueError, match="not the name of a file below a root"):
+        store.look("folder/../file")
+
+
+def test_files_and_stores_do_not_wait_for_one_another():
+    """Each tag is found, and each FileSystem and partition of a checkpoint is read, while another one is."""
+    both = threading.Barrier(2, timeout=60)
+
+    class Together(_Listing):
+        def open_input_file(self, path):
+            return pa.PythonFile(io.BytesIO(b"abc"), mode="r")
+
+        def get_file_info(self, paths):
+            both.wait()
+            return [fs.FileInfo(path, fs.FileType.File, size=3, mtime_ns=7) for path in paths]
+
+    store = open_store("gs://bucket/root", fs.PyFileSystem(Together([])))
+    assert list(store.at_once(store.tag, ["a", "b"])) == [(7, 3), (7, 3)]
+
+    class Checkpoint:
+        def segments(self, partition):
+            both.wait()
+            return [b""] * partition
+
+    assert list(store.at_once(len, [LiveSegments(number, Checkpoint()) for number in (1, 2)])) == [1, 2]

@@ -81,6 +81,23 @@ def test_one_question_is_asked_by_the_thread_that_waits():
     assert list(Requests(16).in_order(lambda _: threading.get_ident(), [1])) == [threading.get_ident()]
 
 
+def test_calls_that_no_thread_will_make_do_not_wait_for_one(monkeypatch):
+    """A store of one request at once, and a process that can start no thread."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    one, none = Requests(1), Requests(16)
+    assert [one.begin(abs, -number).has_thread() for number in range(3)] == [False] * 3
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    answers = [none.begin(abs, -number) for number in range(1000)]
+    assert not any(answer.has_thread() for answer in answers)
+    assert (len(one._waiting), len(none._waiting)) == (0, 0)
+    assert [answer.result() for answer in answers] == list(range(1000))
+    monkeypatch.undo()
+    assert none.begin(abs, -1).has_thread()
+
+
 def test_a_failure_comes_in_its_turn_and_the_rest_is_left_out():
     asked = []
 
