@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _DEPTH = 2
 """`tree` has the entries of a folder, and of the folders in it."""
+_WITHOUT_ORDER = ("--x-s3", "--xa-s3")
+"""The names of directory buckets of S3 (Express One Zone), and of access points to them, end so. Their listings are in no order."""
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _FSSPEC = "py::fsspec+"
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
@@ -65,8 +67,9 @@ class ArrowStore(RemoteStore):
 
     @property
     def lists_in_order(self) -> bool:  # type: ignore[override]
-        """True for S3."""
-        return bool(self.filesystem.type_name == "s3")
+        """True for S3, but for its directory buckets."""
+        bucket = self._path_of_root.partition("/")[0]
+        return self.filesystem.type_name == "s3" and not bucket.endswith(_WITHOUT_ORDER)
 
     @property
     def filesystem(self) -> fs.FileSystem:

@@ -62,12 +62,13 @@ def _given(root: str, filesystem: FileSystem) -> Store:
     if scheme != "file":
         path, settings, at_once = _settings(root, rest)
         allowed = _CONTAINER if scheme.startswith(("abfs", "wasb")) else _AUTHORITY
-        if not allowed.fullmatch(authority):
+        is_default = scheme == "viewfs" and not authority and rest.startswith("/")  # the default mount table has no name
+        if not is_default and not allowed.fullmatch(authority):
             raise _invalid_path(root, f"after {scheme}:// there must be the name of a bucket, container or server, without credentials")
         if settings:
             raise _invalid_path(root, f"{_AT_ONCE} is the only setting of a root that is read through `filesystem`")
         base = "/" if scheme in _WITHOUT_AUTHORITY else authority.partition("@")[0]
-        return ArrowStore(f"{scheme}://{authority}", base, _normal(root, path).lstrip("/"), filesystem, max_requests=at_once)
+        return ArrowStore(f"{scheme}://{authority or '/'}", base, _normal(root, path).lstrip("/"), filesystem, max_requests=at_once)
     if filesystem.type_name in _OF_BUCKETS:
         reason = f"it reads buckets, and the root {root} names none; the root must be a URL, such as s3a://bucket/prefix"
         raise SparklogError("OPTION_VALUE", option="filesystem", value=type(filesystem).__name__, reason=reason)

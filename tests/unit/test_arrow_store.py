@@ -153,6 +153,9 @@ def test_a_disk_is_read_as_a_disk(tmp_path):
         ("hdfs://namenode:8020/data/events", "/data/events"),
         ("hdfs://cluster/", "/"),
         ("viewfs://cluster/data", "/data"),
+        ("viewfs:///data", "/data"),
+        ("viewfs:/data", "/data"),
+        ("viewfs:///", "/"),
         ("s3://bucket/events", "bucket/events"),
         ("sftp://host:22/data", "host:22/data"),
         ("/data/events", "/data/events"),
@@ -165,6 +168,20 @@ def test_the_path_in_the_file_system(root, path):
     assert isinstance(store, ArrowStore)
     assert store._path("") == path
     assert store._path("_partlog/t") == f"{path.rstrip('/')}/_partlog/t"
+
+
+@pytest.mark.parametrize(
+    ("root", "in_order"),
+    [
+        ("s3a://bucket/events", True),
+        ("s3a://bucket/a--x-s3", True),
+        ("s3a://bucket--usw2-az1--x-s3/events", False),
+        ("s3a://bucket--usw2-az1--x-s3", False),
+        ("s3a://reader--usw2-az1--xa-s3/events", False),
+    ],
+)
+def test_directory_buckets_of_s3_list_names_in_no_order(root, in_order):
+    assert open_store(root, fs.S3FileSystem(anonymous=True, region="us-west-2")).lists_in_order is in_order
 
 
 @pytest.mark.parametrize(
