@@ -18,9 +18,6 @@ final class VersionFiles {
   /** So many versions are read one after another, before more are guessed to follow. */
   private static final int GUESSES_MIN = 4;
 
-  /** The bytes that a version file counts for if it is not listed: most files have far fewer. */
-  private static final long UNLISTED_BYTES = Version.BYTES_MAX / 32;
-
   private final ReadStore store;
   private final String topic;
   private final int untagged;
@@ -52,7 +49,7 @@ final class VersionFiles {
     return sparing;
   }
 
-  /** As {@link #list()}. @param listed gets the lengths and tags that the listing has, if looks are spared */
+  /** Like {@link #list()}. @param listed gets the lengths and tags that the listing has, if looks are spared */
   List<String> list(Map<String, ReadStore.Listed> listed) throws IOException {
     if (!sparing) {
       return list();
@@ -116,7 +113,7 @@ final class VersionFiles {
     return new Found(tag, tag == null && !sparing ? null : readIfPresent(version));
   }
 
-  /** As the other, if no later version is known to be there. */
+  /** Like {@link #replay(Replay, long, Map)}, if no later version is known to be there. */
   boolean replay(Replay builder) throws IOException {
     return replay(builder, -1, Map.of());
   }
@@ -126,8 +123,8 @@ final class VersionFiles {
    * that version is far behind. The caller looks at the earlier one after this call: if it is still there, so were those after it when they
    * were read.
    *
-   * <p>The versions up to {@code last} and the one after it are read at once. So are, behind them, as many as were found, if these were
-   * more than a few: where many were committed, more may be.
+   * <p>The versions up to {@code last} and the one after it are read at once. If more than a few versions were found, as many again are
+   * read at once, because more may follow.
    *
    * @param last a version that is known to be there, so that all before it are needed
    * @param listed by {@link #list(Map)}
@@ -135,44 +132,69 @@ final class VersionFiles {
    */
   boolean replay(Replay builder, long last, Map<String, ReadStore.Listed> listed) throws IOException {
     long begun = builder.nextVersion();
-    boolean[] follows = {true};
-    boolean[] ended = {false};
-    while (!ended[0]) {
+    Follower follower = new Follower(builder, listed);
+    while (follower.course == Course.GOES_ON) {
       long next = builder.nextVersion();
       long guessed = next - begun < GUESSES_MIN ? next : Math.min(2 * next - begun, next + requests.most() - 1);
       Iterable<Long> numbers = () -> LongStream.rangeClosed(next, Math.max(last + 1, guessed)).iterator();
-      requests.each(numbers, number -> bytes(number, listed), Version.BYTES_MAX, this::find, (number, found) -> {
-        follows[0] = found.bytes == null || apply(builder, number, found);
-        ended[0] = found.bytes == null || !follows[0];
-        return !ended[0];
-      });
+      requests.each(numbers, follower::bytes, Version.BYTES_MAX, this::find, follower);
     }
-    if (follows[0]) {
-      tagAgain(builder, listed);
-    }
-    return follows[0];
-  }
-
-  private static long bytes(long version, Map<String, ReadStore.Listed> listed) {
-    ReadStore.Listed file = listed.get(Names.versionFile(version));
-    return file == null ? UNLISTED_BYTES : file.bytes();
-  }
-
-  /** @return false if it does not follow the one before it */
-  private boolean apply(Replay builder, long number, Found found) {
-    Version version = parse(found.bytes, number);
-    if (!builder.precedes(version)) {
+    if (follower.course == Course.BREAKS) {
       return false;
     }
-    try {
-      builder.apply(version, found.bytes);
-    } catch (Damaged e) {
-      throw corrupt(e, number, e.getMessage());
-    }
-    if (found.tag != null) {
-      builder.tag(found.tag, number);
-    }
+    tagAgain(builder, listed);
     return true;
+  }
+
+  /** Whether another version may follow, the last one was found, or a version does not follow the one before it. */
+  private enum Course {
+    GOES_ON, ENDED, BREAKS
+  }
+
+  /** Applies one version after another. */
+  private final class Follower implements Requests.Taker<Long, Found> {
+    private final Replay builder;
+    private final Map<String, ReadStore.Listed> listed;
+    private Course course = Course.GOES_ON;
+
+    /** A file that is not listed is taken to be as long as the last one that came. */
+    private long unlistedBytes = Version.BYTES_MAX;
+
+    private Follower(Replay builder, Map<String, ReadStore.Listed> listed) {
+      this.builder = builder;
+      this.listed = listed;
+    }
+
+    private long bytes(long version) {
+      ReadStore.Listed file = listed.get(Names.versionFile(version));
+      return file == null ? unlistedBytes : file.bytes();
+    }
+
+    @Override
+    public boolean take(Long number, Found found) {
+      course = apply(number, found);
+      unlistedBytes = found.bytes == null ? unlistedBytes : found.bytes.length;
+      return course == Course.GOES_ON;
+    }
+
+    private Course apply(long number, Found found) {
+      if (found.bytes == null) {
+        return Course.ENDED;
+      }
+      Version version = parse(found.bytes, number);
+      if (!builder.precedes(version)) {
+        return Course.BREAKS;
+      }
+      try {
+        builder.apply(version, found.bytes);
+      } catch (Damaged e) {
+        throw corrupt(e, number, e.getMessage());
+      }
+      if (found.tag != null) {
+        builder.tag(found.tag, number);
+      }
+      return Course.GOES_ON;
+    }
   }
 
   private void tagAgain(Replay builder, Map<String, ReadStore.Listed> listed) throws IOException {

@@ -38,6 +38,9 @@ public final class Options {
     }
   }
 
+  /** How many requests a process makes to the place of a root at once: an option of reads and writes, and a setting of a catalog. */
+  public static final String MAX_REQUESTS = "maxRequests";
+
   private static final JsonNode SPEC = Option.SPEC;
 
   /** By key in lower case, aliases included. */

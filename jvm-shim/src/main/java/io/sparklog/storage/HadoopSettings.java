@@ -14,12 +14,11 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.security.UserGroupInformation;
 
-/** Settings of Hadoop, which configure a store in a file system of Hadoop. One of them is the connector's own: {@link #REQUESTS}. */
+/**
+ * Settings of Hadoop, which configure a store in a file system of Hadoop. One of them is the connector's own: {@link Options#MAX_REQUESTS}.
+ */
 final class HadoopSettings {
-  /** How many requests a process makes to the place at once; an option of reads and writes, too. */
-  private static final String REQUESTS = "maxRequests";
-
-  private static final List<String> PREFIXES = List.of("fs.", "dfs.", "hadoop.", "ipc.", REQUESTS);
+  private static final List<String> PREFIXES = List.of("fs.", "dfs.", "hadoop.", "ipc.");
 
   /** As Hadoop's own jars have them, in every process. */
   private static final Configuration DEFAULTS = defaults();
@@ -37,7 +36,8 @@ final class HadoopSettings {
   static SortedMap<String, String> toSend(Iterable<Map.Entry<String, String>> all) {
     SortedMap<String, String> settings = new TreeMap<>();
     for (Map.Entry<String, String> setting : all) {
-      boolean concerns = PREFIXES.stream().anyMatch(setting.getKey()::startsWith);
+      String key = setting.getKey();
+      boolean concerns = key.equals(Options.MAX_REQUESTS) || PREFIXES.stream().anyMatch(key::startsWith);
       if (concerns && setting.getValue() != null && !setting.getValue().equals(DEFAULTS.getRaw(setting.getKey()))) {
         settings.put(setting.getKey(), setting.getValue());
       }
@@ -57,8 +57,10 @@ final class HadoopSettings {
   /** The file system of {@code place}, opened for the user of now. @param configuration the configuration of {@code settings} */
   static SharedFiles files(URI place, Map<String, String> settings, Configuration configuration) {
     UserGroupInformation user = user();
-    Map<String, String> given = settings.containsKey(REQUESTS) ? Map.of(REQUESTS, settings.get(REQUESTS)) : Map.of();
-    int requestsMax = Options.of(given, Options.Side.READ).integer(REQUESTS);
+    Map<String, String> given = settings.containsKey(Options.MAX_REQUESTS)
+        ? Map.of(Options.MAX_REQUESTS, settings.get(Options.MAX_REQUESTS))
+        : Map.of();
+    int requestsMax = Options.of(given, Options.Side.READ).integer(Options.MAX_REQUESTS);
     return SharedFiles.of(List.of(place.getScheme(), String.valueOf(place.getAuthority()), settings, user), () -> {
       try {
         return user.doAs((PrivilegedExceptionAction<FileSystem>) () -> FileSystem.newInstance(place, configuration));
@@ -66,7 +68,7 @@ final class HadoopSettings {
         Thread.currentThread().interrupt();
         throw new InterruptedIOException("interrupted while the file system of " + place + " was opened");
       }
-    }, requestsMax);
+    }, new Requests(requestsMax, !place.getScheme().equals("hdfs")));
   }
 
   /** A configuration with these settings over the settings of this process. */

@@ -271,7 +271,7 @@ abstract class HadoopStore implements LogStore {
 
   @Override
   public FileReader open(String name, long bytes) {
-    return new PlannedReads(this::reader, requests(), List.of()).open(name, bytes);
+    return PlannedReads.single(this::reader, requests(), name, bytes);
   }
 
   /** A file that is open for reading, where each read is a request. @param bytes its length, or a limit of it */

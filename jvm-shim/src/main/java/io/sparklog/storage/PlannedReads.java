@@ -27,7 +27,7 @@ public final class PlannedReads implements Closeable {
   private static final int HELD_BYTES = 4 * WINDOW_BYTES;
 
   /** As many requests are made at the beginning. */
-  private static final int FIRST = 4;
+  private static final int FIRST_REQUESTS = 4;
 
   /** The most bytes between two ranges of a file that are read too: they cost less than a request. */
   private static final int GAP_BYTES = 16 << 10;
@@ -137,7 +137,7 @@ public final class PlannedReads implements Closeable {
       if (content == null) {
         content = pending.answer();
         if (by != Thread.currentThread()) {
-          ReadStatistics.add(bytes()); // Hadoop has counted them for the other thread.
+          ReadStatistics.add(bytes()); // Hadoop has counted these bytes for the other thread.
         }
       }
       return content;
@@ -153,7 +153,7 @@ public final class PlannedReads implements Closeable {
   }
 
   private void askAhead() {
-    int askedMax = Math.min(requests.most(), FIRST << Math.min(passed, 10));
+    int askedMax = Math.min(requests.most(), FIRST_REQUESTS << Math.min(passed, 10));
     long held = 0;
     int asked = 0;
     for (Iterator<Window> next = windows.iterator(); next.hasNext() && asked < askedMax; asked++) {
@@ -170,12 +170,11 @@ public final class PlannedReads implements Closeable {
 
   /** Goes on to the window that has the byte at {@code position} of a file. Null if the byte is not in the plan. */
   private Window find(String file, long position) {
-    Window first = windows.peek();
-    if (first == null || first.has(file, position)) {
-      return first;
-    }
     if (windows.stream().noneMatch(window -> window.has(file, position))) {
       return null;
+    }
+    if (windows.element().has(file, position)) {
+      return windows.element();
     }
     while (!windows.element().has(file, position)) {
       windows.remove().drop();
@@ -193,6 +192,18 @@ public final class PlannedReads implements Closeable {
     return new Planned(name, bytes);
   }
 
+  /** Opens a file without a plan. The file gives up its requests when it is closed. */
+  static FileReader single(Opener opener, Requests requests, String name, long bytes) {
+    PlannedReads reads = new PlannedReads(opener, requests, List.of());
+    return reads.new Planned(name, bytes) {
+      @Override
+      public void close() throws IOException {
+        reads.close();
+        super.close();
+      }
+    };
+  }
+
   /** Gives up the requests that are under way. */
   @Override
   public void close() {
@@ -201,7 +212,7 @@ public final class PlannedReads implements Closeable {
     free.clear();
   }
 
-  private final class Planned implements FileReader {
+  private class Planned implements FileReader {
     private final String name;
     private final long bytes;
 

@@ -17,12 +17,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.ToLongFunction;
 
 /**
- * The requests to a place that are under way at once: {@link ReadStore#requests}. Each place has one for all callers of the process, with a
- * bounded number of threads. A disk has {@link #IN_TURN}.
+ * The requests to a place that are under way at once: {@link ReadStore#requests}. All callers of the process with the same settings share
+ * the threads, whose number is bounded. A caller may make one more request itself. A disk has {@link #IN_TURN}.
  *
  * <p>A caller that needs the answer to a request that has not begun makes the request itself, in its own thread. So a request may begin
- * other requests and wait for them, and a caller waits only for requests that are under way. A request must take no lock that a caller may
- * hold while it waits.
+ * other requests and wait for them, and a caller waits only for requests that are under way. Locks are taken in one order: if a caller
+ * waits while it holds a lock, then its requests take no lock that comes before that one or is the same.
  *
  * <p>A thread ends when it has had no request for {@link #IDLE}, before {@link SharedFiles} closes the file system of the place.
  */
@@ -33,24 +33,38 @@ public final class Requests {
   private static final Duration IDLE = Duration.ofSeconds(10);
 
   private final int most;
+  private final boolean isInterrupting;
 
   /** Null if the caller makes all requests. */
   private final ThreadPoolExecutor threads;
 
   /** @param most requests that the threads make at once; 1 for none beside the caller's own */
   Requests(int most) {
-    this(most, IDLE);
+    this(most, true);
   }
 
-  /** As the other. @param idle a thread ends when it has had no request for that long */
-  Requests(int most, Duration idle) {
+  /** Like {@link #Requests(int, boolean, Duration)}. */
+  Requests(int most, boolean isInterrupting) {
+    this(most, isInterrupting, IDLE);
+  }
+
+  /**
+   * Like {@link #Requests(int)}.
+   *
+   * @param isInterrupting whether a request that is given up is interrupted. Threads of HDFS share a connection, and an interrupt may close
+   *     it for all of them
+   * @param idle a thread ends when it has had no request for that long
+   */
+  Requests(int most, boolean isInterrupting, Duration idle) {
     this.most = most;
+    this.isInterrupting = isInterrupting;
     this.threads = most == 1 ? null : threads(most, idle.toMillis());
   }
 
   private static ThreadPoolExecutor threads(int count, long idleMs) {
     ThreadPoolExecutor threads = new ThreadPoolExecutor(count, count, idleMs, TimeUnit.MILLISECONDS, new LinkedBlockingQueue<>(), task -> {
-      Thread thread = new Thread(task, "partlog-requests");
+      // Without the values that the caller's thread would pass on, such as Spark's active session.
+      Thread thread = new Thread(null, task, "partlog-requests", 0, false);
       thread.setDaemon(true);
       // The class loader of a session would be kept for as long as the thread lives.
       thread.setContextClassLoader(Requests.class.getClassLoader());
@@ -88,10 +102,25 @@ public final class Requests {
   public static final class Pending<T> implements AutoCloseable {
     private final FutureTask<T> task;
     private final ThreadPoolExecutor threads;
+    private final boolean isInterrupted;
+    private final boolean isChange;
 
-    private Pending(Request<T> request, ThreadPoolExecutor threads) {
-      this.task = new FutureTask<>(request::make);
-      this.threads = threads;
+    /** Guarded by this object, which a change holds while it is made. */
+    private boolean isGivenUp;
+
+    private Pending(Request<T> request, Requests requests, boolean isChange) {
+      this.task = new FutureTask<>(isChange ? () -> makeUnlessGivenUp(request) : request::make);
+      this.threads = requests.threads;
+      this.isInterrupted = requests.isInterrupting && !isChange;
+      this.isChange = isChange;
+    }
+
+    private synchronized T makeUnlessGivenUp(Request<T> request) throws IOException {
+      return isGivenUp ? null : request.make();
+    }
+
+    private synchronized void awaitEnd() {
+      isGivenUp = true;
     }
 
     private void begin() {
@@ -100,15 +129,10 @@ public final class Requests {
       }
     }
 
-    /** Whether {@link #answer} returns at once. */
-    public boolean isDone() {
-      return task.isDone();
-    }
-
     /**
      * The answer, made by this thread if no other has begun to make it.
      *
-     * @throws IOException as the request threw it; InterruptedIOException if this thread is interrupted, which ends the request too
+     * @throws IOException as the request threw it; InterruptedIOException if this thread is interrupted, which gives the request up
      */
     public T answer() throws IOException {
       if (threads == null || threads.remove(task)) {
@@ -135,24 +159,39 @@ public final class Requests {
       return (IOException) cause;
     }
 
-    /** Gives the request up: nothing waits for it, and it may still have its effect. */
+    /** Gives the request up. A change that has begun is not interrupted, and this returns when it has ended. */
     @Override
     public void close() {
       if (threads != null) {
         threads.remove(task);
       }
-      task.cancel(true);
+      task.cancel(isInterrupted);
+      if (isChange) {
+        awaitEnd();
+      }
     }
   }
 
   /** Begins a request. The caller asks for the answer, or closes it. In a place whose requests are made in turn, it begins with that. */
   public <T> Pending<T> begin(Request<T> request) {
-    Pending<T> pending = new Pending<>(request, threads);
+    return begin(request, false);
+  }
+
+  /**
+   * Like {@link #begin}, for a request that changes a file. A request that is interrupted may be carried out later, so this one is not
+   * interrupted. Once it is closed, it has been carried out, or never will be.
+   */
+  public <T> Pending<T> beginChange(Request<T> request) {
+    return begin(request, true);
+  }
+
+  private <T> Pending<T> begin(Request<T> request, boolean isChange) {
+    Pending<T> pending = new Pending<>(request, this, isChange);
     pending.begin();
     return pending;
   }
 
-  /** As the other, of answers without a limit of their bytes. */
+  /** Like {@link #each(Iterable, ToLongFunction, long, About, Taker)}, of answers without a limit of their bytes. */
   public <S, T> void each(Iterable<S> subjects, About<S, T> request, Taker<S, T> taker) throws IOException {
     each(subjects, subject -> 0, 0, request, taker);
   }
@@ -161,35 +200,39 @@ public final class Requests {
    * Makes a request about each of {@code subjects}, and takes the answers in their order. At most {@link #most} requests or answers are
    * held at once.
    *
-   * @param bytes of the answer about a subject
+   * @param bytes of the answer about a subject, as far as the answers that were taken tell
    * @param bytesMax of all that is held at once; a single answer may have more
    * @throws IOException of the first request in the order that failed; the requests after it are given up
    */
   public <S, T> void each(Iterable<S> subjects, ToLongFunction<S> bytes, long bytesMax, About<S, T> request, Taker<S, T> taker)
       throws IOException {
-    record Asked<S, T>(S subject, Pending<T> pending) {}
+    record Asked<S, T>(S subject, long bytes, Pending<T> pending) {}
     Iterator<S> rest = subjects.iterator();
     Deque<Asked<S, T>> asked = new ArrayDeque<>();
     S next = rest.hasNext() ? rest.next() : null;
     long held = 0;
     try {
       while (next != null || !asked.isEmpty()) {
-        while (next != null && asked.size() < most && (asked.isEmpty() || held + bytes.applyAsLong(next) <= bytesMax)) {
+        while (next != null && asked.size() < most) {
           S subject = next;
+          long more = bytes.applyAsLong(subject);
+          if (!asked.isEmpty() && held + more > bytesMax) {
+            break;
+          }
           next = rest.hasNext() ? rest.next() : null;
           if (next == null && asked.isEmpty()) {
             taker.take(subject, request.make(subject)); // A single one needs no other thread.
             return;
           }
-          held += bytes.applyAsLong(subject);
-          asked.add(new Asked<>(subject, begin(() -> request.make(subject))));
+          held += more;
+          asked.add(new Asked<>(subject, more, begin(() -> request.make(subject))));
         }
         Asked<S, T> first = asked.element();
         if (!taker.take(first.subject, first.pending.answer())) {
           return;
         }
         asked.remove();
-        held -= bytes.applyAsLong(first.subject);
+        held -= first.bytes;
       }
     } finally {
       asked.forEach(one -> one.pending.close());

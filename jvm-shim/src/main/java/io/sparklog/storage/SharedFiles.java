@@ -47,14 +47,14 @@ final class SharedFiles {
     this.requests = requests;
   }
 
-  /** The one for {@code key}, which {@code opener} opens if it is new. @param requestsMax that its threads make at once */
-  static SharedFiles of(Object key, Opener opener, int requestsMax) {
+  /** The one for {@code key}, which {@code opener} opens if it is new. @param requests if it is new */
+  static SharedFiles of(Object key, Opener opener, Requests requests) {
     synchronized (KNOWN) {
       WeakReference<SharedFiles> known = KNOWN.get(key);
       SharedFiles files = known == null ? null : known.get();
       if (files == null) {
         KNOWN.values().removeIf(reference -> reference.get() == null);
-        files = new SharedFiles(opener, LOOKS, new Requests(requestsMax));
+        files = new SharedFiles(opener, LOOKS, requests);
         KNOWN.put(key, new WeakReference<>(files));
       }
       return files;

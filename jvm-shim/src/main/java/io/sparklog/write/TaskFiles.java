@@ -60,9 +60,12 @@ final class TaskFiles implements Closeable {
     return create(plan, Names.topicFile(plan.topic(), sharedName(plan)));
   }
 
-  /** Begins to sync and close a file that is whole. On a disk, this begins when a caller waits for its end. */
+  /**
+   * Begins to sync and close a file that is whole. On a disk, this begins when a caller waits for its end. A caller closes the answer before
+   * the file: otherwise the file could appear after it was deleted.
+   */
   Requests.Pending<Void> beginSync(FileAppender file) {
-    return store.requests().begin(() -> {
+    return store.requests().beginChange(() -> {
       try (file) {
         file.sync();
       }

@@ -31,7 +31,7 @@ final class PlannedReadsTest {
 
   private final Map<String, byte[]> files = new TreeMap<>();
   private final List<PlannedReads.Range> asked = new ArrayList<>();
-  private final Requests requests = new Requests(16, Duration.ofMillis(50));
+  private final Requests requests = new Requests(16, true, Duration.ofMillis(50));
 
   /** A request takes one of these. */
   private volatile Semaphore answers = new Semaphore(Integer.MAX_VALUE);
@@ -273,6 +273,26 @@ final class PlannedReadsTest {
       }
       assertEquals(4, asked.size());
     }
+  }
+
+  /** A caller that needs no more of a file leaves no request under way. */
+  @Test
+  void aSingleFileGivesUpItsRequestsWhenItIsClosed() throws Exception {
+    byte[] content = file("a", 40 * MIB);
+    answers = new Semaphore(0);
+    try (FileReader file = PlannedReads.single(this::open, requests, "a", content.length)) {
+      file.expect(0, content.length);
+      waitForRequests(4);
+    }
+    for (long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(60); under() > 0;) {
+      assertTrue(System.nanoTime() < until, under() + " requests are under way");
+      Thread.sleep(10);
+    }
+    assertEquals(4, asked.size(), asked.toString());
+  }
+
+  private synchronized int under() {
+    return under;
   }
 
   private static long threads() {

@@ -1,6 +1,7 @@
 package io.sparklog.storage;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -13,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -87,6 +89,44 @@ final class RequestsTest {
     });
     assertEquals(to(6), taken);
     assertTrue(begun.get() <= 9, begun::toString);
+  }
+
+  /** The first answers are long, and the later ones are short: only then are several asked for. */
+  @Test
+  void answersThatCameTellHowManyMoreAreAskedFor() throws Exception {
+    AtomicInteger begun = new AtomicInteger();
+    int[] bytes = {100};
+    requests.each(to(8), number -> bytes[0], 100, number -> begun.incrementAndGet(), (number, answer) -> {
+      if (number < 3) {
+        assertEquals(number + 1, begun.get());
+      }
+      bytes[0] = number < 2 ? 100 : 25;
+      return true;
+    });
+    assertEquals(8, begun.get());
+  }
+
+  /** Threads of HDFS share a connection, which an interrupt of one of them may close. */
+  @Test
+  void aPlaceCanDoWithoutInterrupts() throws Exception {
+    Requests quiet = new Requests(2, false);
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch closed = new CountDownLatch(1);
+    CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
+    try (Requests.Pending<Void> pending = quiet.begin(() -> {
+      begun.countDown();
+      try {
+        closed.await();
+        interrupted.complete(Thread.interrupted());
+      } catch (InterruptedException e) {
+        interrupted.complete(true);
+      }
+      return null;
+    })) {
+      begun.await();
+    }
+    closed.countDown();
+    assertFalse(interrupted.get());
   }
 
   /** Number 2 fails, after number 3 has: the caller is told of number 2. Number 4 is interrupted, and the last ones never begin. */
@@ -213,7 +253,7 @@ final class RequestsTest {
 
   @Test
   void threadsEndWhenNothingIsAsked() throws Exception {
-    Requests brief = new Requests(4, Duration.ofMillis(1));
+    Requests brief = new Requests(4, true, Duration.ofMillis(1));
     CyclicBarrier four = new CyclicBarrier(4);
     List<Thread> threads = brief.all(to(4), number -> {
       await(four);

@@ -18,6 +18,7 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The data files of a task in a store behind a network, where the bytes of a file are sent at its sync. */
@@ -103,5 +104,30 @@ final class FarFilesTest {
       writer.abort();
       assertEquals(0, files());
     }
+  }
+
+  /** A store may carry out a request to send a file after the request to delete the file. */
+  @Test
+  @Timeout(120)
+  void anAbortDeletesFilesOnlyAfterTheyWereSent() throws Exception {
+    TopicPlan plan = plan(Map.of());
+    TaskWriter writer = new TaskWriter(store.store(), txn, 0, 1, 100, 1 << 14, 64 << 20);
+    append(writer.topic(plan), 6000);
+    store.fail("^sync .*/p2-");
+    store.awaitAtOnce(2, "^sync .*/p3-|^exists answered");
+    assertThrows(IOException.class, writer::finish);
+    while (store.take().stream().noneMatch(request -> request.matches("sync .*/p3-.*"))) {
+      Thread.sleep(5);
+    }
+    Thread abort = new Thread(writer::abort);
+    abort.start();
+    while (abort.getState() != Thread.State.BLOCKED && abort.isAlive()) {
+      Thread.sleep(5);
+    }
+    assertEquals(List.of(), store.take().stream().filter(request -> request.startsWith("delete ")).toList());
+    store.store().exists("answered");
+    abort.join();
+    assertEquals(PARTITIONS, store.take().stream().filter(request -> request.startsWith("delete ")).count());
+    assertEquals(0, files());
   }
 }
