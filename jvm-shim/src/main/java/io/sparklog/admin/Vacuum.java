@@ -120,7 +120,7 @@ public final class Vacuum {
 
   /** Looks at files of the topic: by one listing of their folder where each look would be a request. */
   private final class Looks {
-    /** By folder; null before the first of them is needed. */
+    /** The listings by folder; null before the first listing is needed. */
     private Map<String, Map<String, ReadStore.Listed>> listed;
     private List<String> folders;
 

@@ -65,9 +65,11 @@ public interface ReadableTopics {
   Optional<State> newest(String topic);
 
   /**
-   * Waits until the topic may have a version after {@code version}, and {@code ms} at the most. A commit of this process ends the wait.
+   * Waits until the topic of {@code state} may have a later version. A commit of this process ends the wait.
+   *
+   * @param ms the longest wait; 0 or less for none
    */
-  void await(String topic, long version, long ms) throws InterruptedException;
+  void await(State state, long ms) throws InterruptedException;
 
   /**
    * The newest states of the topics that exist among {@code names}, by name. They are asked for at once where that takes requests.
@@ -80,7 +82,7 @@ public interface ReadableTopics {
     return states;
   }
 
-  /** Opens a live segment of a topic. @throws SegmentGone if its file is gone */
+  /** Opens a live segment of a topic. @throws SegmentGone if its file is gone; over a network, the first read throws it */
   SegmentFile open(String topic, Segment segment) throws IOException;
 
   /** Opens live segments of a topic, for a caller that reads these extents one after another, and closes this in the end. */

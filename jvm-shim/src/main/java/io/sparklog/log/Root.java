@@ -57,7 +57,7 @@ public final class Root implements ReadableTopics {
   private long recentMs = Long.MIN_VALUE;
   private volatile boolean prepared;
 
-  /** When a listing or a look last found files of a root, where that proves that there is one. */
+  /** In a store without folders: the time at which files below {@code _partlog/} were last seen. */
   private volatile long seenMs = Long.MIN_VALUE;
 
   /** The answer that the names in a folder give. FORMAT.md section 1. */
@@ -255,8 +255,8 @@ public final class Root implements ReadableTopics {
   }
 
   @Override
-  public void await(String topic, long version, long ms) throws InterruptedException {
-    topic(topic).await(version, ms);
+  public void await(State state, long ms) throws InterruptedException {
+    topic(state.topic()).await(state, ms);
   }
 
   @Override

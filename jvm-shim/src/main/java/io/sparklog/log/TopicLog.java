@@ -24,13 +24,21 @@ public final class TopicLog {
   /** When {@link #known} was last seen to be there, in ms. */
   private long seenMs;
   private volatile Durable durable = new Durable(null, -1);
-  /** Those who wait for the next {@link #durable}. Not this object, which is held while files are read. */
+  /** Is notified when {@link #durable} changes. Not this object, which is held while files are read. */
   private final Object waiting = new Object();
   private UpkeepHints hints = new UpkeepHints(null);
   private final UpkeepQueue owed = new UpkeepQueue();
 
   /** The versions of a topic up to this one are durable. */
-  private record Durable(String topicId, long version) {}
+  private record Durable(String topicId, long version) {
+    private boolean isBefore(String otherId, long otherVersion) {
+      return !otherId.equals(topicId) || version < otherVersion;
+    }
+
+    private boolean isAfter(State state) {
+      return state.topicId().equals(topicId) && version > state.version();
+    }
+  }
 
   public TopicLog(LogStore store, String topic) {
     this(store, topic, Pace.PRODUCTION);
@@ -184,15 +192,21 @@ public final class TopicLog {
   /** The topic's folder was synced when the version was there. */
   void noteDurable(String topicId, long version) {
     synchronized (waiting) {
-      durable = new Durable(topicId, version);
-      waiting.notifyAll();
+      if (durable.isBefore(topicId, version)) {
+        durable = new Durable(topicId, version);
+        waiting.notifyAll();
+      }
     }
   }
 
-  /** Waits until this process knows a durable version after {@code version}, as after its own commits, and {@code ms} at the most. */
-  void await(long version, long ms) throws InterruptedException {
+  /**
+   * Waits until this process knows a durable version after the version of {@code state}, as after its own commits.
+   *
+   * @param ms the longest wait; 0 or less for none
+   */
+  void await(State state, long ms) throws InterruptedException {
     synchronized (waiting) {
-      if (durable.version <= version) {
+      if (ms > 0 && !durable.isAfter(state)) {
         waiting.wait(ms);
       }
     }

@@ -143,7 +143,7 @@ public final class TopicProcedure implements SimpleProcedure {
   /** A topic, and its state; null if the state cannot be had. */
   private record Seen(String topic, State state) {}
 
-  /** The topics of a root, looked at at once. */
+  /** The topics of a root, whose states are read at once. */
   private static List<Seen> seen(Root root) throws IOException {
     List<Seen> seen = new ArrayList<>();
     root.store().requests().each(root.candidates(), name -> {

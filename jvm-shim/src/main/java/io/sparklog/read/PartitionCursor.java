@@ -49,7 +49,7 @@ public final class PartitionCursor implements Closeable {
    * @param base offset of the first batch, which may be below the position that the cursor had
    * @param nextOffset the last offset of the last batch + 1
    * @param copy the batches with absolute base offsets. Null if the data file has the batches in this form: then a caller may send the
-   *     bytes of the file as they are, with no copy in memory
+   *     bytes of the file as they are, with no copy in memory. The file may be gone by then; a cursor at {@code base} finds them again
    */
   public record Batches(Segment segment, long position, int bytes, long base, long nextOffset, byte[] copy) {}
 
@@ -122,13 +122,8 @@ public final class PartitionCursor implements Closeable {
   public static PartitionCursor open(ReadableTopics topics, String topic, int partition, long offset) {
     State state = topics.newest(topic).orElseThrow(() -> topics.notFound(topic));
     state.requirePartition("partition", topics.location(), partition);
-    if (offset > state.end(partition)) {
-      throw PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", "offset", "offset", offset, "topic", topic, "partition", partition,
-          "root", topics.location(), "start", state.start(partition), "end", state.end(partition), "way",
-          "Ask for an offset in that range");
-    }
     PartitionCursor cursor = new PartitionCursor(topics, state, partition, offset);
-    cursor.requireUnexpired(state);
+    cursor.requireInRange(state);
     return cursor;
   }
 
@@ -139,13 +134,15 @@ public final class PartitionCursor implements Closeable {
 
   /**
    * Gives the next batches: as many as fit in {@code bytesMax}, and at least one; none at the end offset. In memory are the batches that
-   * are copied, and one batch more. If batches were found before a fault, they are given, and the next call meets the fault.
+   * are copied, and one batch more; over a network also up to 32 MiB that are asked for ahead, whatever {@code bytesMax} is. If batches were found before a fault, they are given, and the next call meets the fault.
    *
-   * @throws PartlogException OFFSETS_EXPIRED if the log start offset rose above the position; TOPIC_NOT_FOUND, TOPIC_REPLACED,
-   *     SEGMENT_MISSING, SEGMENT_CORRUPT, BATCH_CORRUPT
+   * @throws PartlogException OFFSETS_EXPIRED if the log start offset rose above the position; OFFSETS_OUT_OF_RANGE if the end offset fell
+   *     below the position, as after a restore of an older copy; TOPIC_NOT_FOUND, TOPIC_REPLACED, SEGMENT_MISSING, SEGMENT_CORRUPT,
+   *     BATCH_CORRUPT
    */
   public List<Batches> next(int bytesMax) throws IOException {
     State state = newest();
+    long before = position;
     List<Batches> given = new ArrayList<>();
     try {
       for (int bytes = 0; bytes < Math.max(1, bytesMax) && (held || nextOf(state)); bytes += reader.bytes()) {
@@ -157,14 +154,30 @@ public final class PartitionCursor implements Closeable {
         position = reader.nextOffset();
       }
     } catch (IOException | RuntimeException e) {
-      close();
-      left.clear();
-      plannedTo = position;
+      dropPlan(e);
       if (given.isEmpty()) {
         throw e;
       }
+    } catch (Error e) {
+      position = before;
+      dropPlan(e);
+      throw e;
     }
     return given;
+  }
+
+  /** The next call plans again from the position. */
+  private void dropPlan(Throwable why) {
+    try {
+      close();
+    } catch (IOException | RuntimeException e) {
+      if (e != why) {
+        why.addSuppressed(e);
+      }
+    }
+    left.clear();
+    held = false;
+    plannedTo = position;
   }
 
   /** Adds the current batch: to the batches before it if the file has all in their final form. */
@@ -210,14 +223,14 @@ public final class PartitionCursor implements Closeable {
   }
 
   /**
-   * Returns when the end offset is above the position, or after {@code timeoutMs}. Commits of this process wake the cursor. It finds the
+   * Returns when the end offset is above the position, or after {@code timeoutMs}, which may be {@code Long.MAX_VALUE}. Commits of this process wake the cursor. It finds the
    * commits of other processes by looking from time to time.
    *
    * @return whether there is more to read
-   * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_REPLACED, OFFSETS_EXPIRED
+   * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_REPLACED, OFFSETS_EXPIRED, OFFSETS_OUT_OF_RANGE
    */
   public boolean await(long timeoutMs, Clock clock) throws InterruptedException {
-    long until = clock.millis() + timeoutMs;
+    long until = Math.max(clock.millis() + timeoutMs, timeoutMs); // The sum may be beyond the range of long.
     while (true) {
       State state = newest();
       if (state.end(partition) > position) {
@@ -227,7 +240,7 @@ public final class PartitionCursor implements Closeable {
       if (waitMs <= 0) {
         return false;
       }
-      topics.await(topic, state.version(), waitMs);
+      topics.await(state, waitMs);
     }
   }
 
@@ -237,12 +250,16 @@ public final class PartitionCursor implements Closeable {
     if (!state.topicId().equals(topicId)) {
       throw PartlogException.of("TOPIC_REPLACED", "topic", topic, "root", topics.location());
     }
-    requireUnexpired(state);
+    requireInRange(state);
     return state;
   }
 
-  private void requireUnexpired(State state) {
+  private void requireInRange(State state) {
     long start = state.start(partition);
+    if (position > state.end(partition)) {
+      throw PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", "offset", "offset", position, "topic", topic, "partition", partition,
+          "root", topics.location(), "start", start, "end", state.end(partition), "way", "Ask for an offset in that range");
+    }
     if (position < start) {
       throw PartlogException.of("OFFSETS_EXPIRED", "offset", position, "end", start, "count", start - position, "topic", topic, "partition",
           partition, "root", topics.location(), "start", start);
@@ -358,9 +375,10 @@ public final class PartitionCursor implements Closeable {
   }
 
   private void closeReader() throws IOException {
-    if (reader != null) {
-      reader.close();
-      reader = null;
+    ExtentReader closing = reader;
+    reader = null;
+    if (closing != null) {
+      closing.close();
     }
   }
 }

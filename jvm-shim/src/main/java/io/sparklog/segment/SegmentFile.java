@@ -48,12 +48,12 @@ public final class SegmentFile implements Closeable {
     this.ofThisFormat = ofThisFormat;
   }
 
-  /** Opens the data file of a segment of this format. @throws SegmentGone if it is gone */
+  /** Opens the data file of a segment of this format. @throws SegmentGone if it is gone; over a network, the first read throws it */
   public static SegmentFile open(ReadStore store, String topic, Segment segment) throws IOException {
     return open(store, store::open, topic, segment);
   }
 
-  /** As the other. @param opener opens files of {@code store} */
+  /** Like {@link #open(ReadStore, String, Segment)}. @param opener opens files of {@code store} */
   static SegmentFile open(ReadStore store, PlannedReads.Opener opener, String topic, Segment segment) throws IOException {
     String name = Names.topicFile(topic, segment.file());
     try {

@@ -196,7 +196,10 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
     }
   }
 
-  /** A micro-batch of the query has ended. The sink's commits and Spark's log show which records were read; no offset is kept here. */
+  /**
+   * A micro-batch of the query has ended: Spark tells this when it constructs the next micro-batch. The sink's commits and Spark's log show
+   * which records were read; no offset is kept here.
+   */
   @Override
   public void commit(Offset end) {
     polls.busy();

@@ -50,7 +50,10 @@ public final class IdlePolls {
     }
   }
 
-  /** The query has run a micro-batch, maybe with records of another source: the other source must not wait for this one. */
+  /**
+   * The query has run a micro-batch, maybe with records of another source alone. A wait of this source would delay the next micro-batch of
+   * that other source.
+   */
   public void busy() {
     busyMs = clock.millis();
   }

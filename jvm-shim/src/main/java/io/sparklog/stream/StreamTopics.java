@@ -105,7 +105,7 @@ final class StreamTopics implements Subscription.Known {
     return read(topic, root.newest(topic));
   }
 
-  /** As the other, in the state that the last look found, if it found the topic that the offsets mean. */
+  /** Like {@link #read(String)}, in the state that the last look found, if it found the topic that the offsets mean. */
   Optional<State> readAsFound(String topic) {
     requireNoted(topic);
     return found().stream()

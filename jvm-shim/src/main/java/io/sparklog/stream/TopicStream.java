@@ -44,7 +44,7 @@ public final class TopicStream {
   /** The last look: one for each trigger, and the same for as long as nothing is committed. */
   private Look look = new Look(List.of());
 
-  /** The end of the micro-batch that the last look was for; null before the first. */
+  /** The end of the last micro-batch that {@link #next} gave; null before the first. The last look reached at least as far. */
   private StreamOffsets found;
 
   /** When the last micro-batch with something to read began. */
@@ -264,8 +264,9 @@ public final class TopicStream {
    * The offsets of a micro-batch, as the newest states have them. The planned topics are read, also if the options no longer name them.
    * A topic that is gone, or has been replaced, has no record left to read.
    *
-   * <p>Where each look takes requests, the states of the look that ended at {@code to} will do: a moment ago they were the newest. Tasks
-   * see by the files whether a topic has gone since.
+   * <p>Where each look takes requests, the states of the look that ended at {@code to} will do: a moment ago they were the newest. If a
+   * topic has gone since, the tasks see that by its files. A task that fails then throws TOPIC_NOT_FOUND in place of STREAM_TOPIC_GONE, and
+   * without failOnDataLoss {@code dataLoss} does not count the records.
    *
    * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, OFFSETS_OUT_OF_RANGE, OFFSETS_EXPIRED, QUERY_CHECKPOINT_CORRUPT
    */

@@ -105,8 +105,10 @@ public final class HeldTopics implements ReadableTopics {
   }
 
   @Override
-  public synchronized void await(String topic, long version, long ms) throws InterruptedException {
-    wait(ms);
+  public synchronized void await(State state, long ms) throws InterruptedException {
+    if (ms > 0) {
+      wait(ms);
+    }
   }
 
   @Override

@@ -42,6 +42,17 @@ final class TopicLogTest extends CommitsOverFaults {
     assertEquals(List.of("tag " + version(2), "tag " + version(1)), store.calls());
   }
 
+  /** The syncs of two commits can end in the other order. */
+  @Test
+  void aDurableVersionStaysDurable() throws IOException {
+    commit(1, null);
+    TopicLog log = new TopicLog(store.store(), "t");
+    State known = log.newest().orElseThrow();
+    log.noteDurable(known.topicId(), known.version());
+    log.noteDurable(known.topicId(), known.version() - 1);
+    assertTrue(log.isDurable(known));
+  }
+
   @Test
   void oneCommitCostsOneRead() throws IOException {
     commit(1, null);

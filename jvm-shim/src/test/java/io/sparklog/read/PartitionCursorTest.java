@@ -6,21 +6,30 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.format.BatchHeader;
 import io.sparklog.kit.HeldTopics;
 import io.sparklog.kit.RemoteReads;
 import io.sparklog.kit.WrittenTopic;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.Root;
+import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.segment.Segment;
 import io.sparklog.segment.SegmentFile;
+import io.sparklog.segment.SegmentFiles;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.FileReader;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -29,6 +38,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -240,13 +250,13 @@ final class PartitionCursorTest {
   /** The place is as slow to look at as one over a network, and the wait ends with the commit. */
   @Test
   void aCommitOfThisProcessEndsAWait() throws Exception {
-    long version = topic.state().version();
+    State state = topic.state();
     CountDownLatch began = new CountDownLatch(1);
     ExecutorService thread = Executors.newSingleThreadExecutor();
     try {
       Future<?> waiting = thread.submit(() -> {
         began.countDown();
-        topic.root.await("t", version, Long.MAX_VALUE / 2);
+        topic.root.await(state, Long.MAX_VALUE / 2);
         return null;
       });
       began.await();
@@ -255,7 +265,102 @@ final class PartitionCursorTest {
     } finally {
       thread.shutdownNow();
     }
-    topic.root.await("t", version, Long.MAX_VALUE / 2); // The commit was before this wait.
+    topic.root.await(state, Long.MAX_VALUE / 2); // The commit was before this wait.
+  }
+
+  private static void assertWaits(Executable waiting) {
+    Thread.currentThread().interrupt();
+    assertThrows(InterruptedException.class, waiting);
+  }
+
+  @Test
+  void aWaitWithoutAnEndIsLong() throws Exception {
+    try (PartitionCursor cursor = PartitionCursor.open(new HeldTopics().hold(HeldTopics.copy(topic)), "t", 0, 60)) {
+      assertWaits(() -> cursor.await(Long.MAX_VALUE, CLOCK));
+    }
+  }
+
+  @Test
+  void aWaitOfNoTimeEndsAtOnce() {
+    assertTimeoutPreemptively(Duration.ofMinutes(1), () -> topic.root.await(topic.state(), 0));
+  }
+
+  /** Its versions are higher, and a wait for the earlier topic that ended at once would be repeated again and again. */
+  @Test
+  void aCommitToAnotherTopicOfTheNameEndsNoWait() throws IOException {
+    State before = topic.state();
+    topic.operator().delete(false);
+    WrittenTopic another = new WrittenTopic(directory, "t").segment(0, 10, 10, 10).commit().segment(0, 10).commit();
+    assertTrue(another.state().version() > before.version());
+    assertWaits(() -> another.root.await(before, WAIT_MS));
+  }
+
+  @Test
+  void anEndOffsetThatFellBelowThePositionIsAnError() throws Exception {
+    HeldTopics.Held older = HeldTopics.copy(topic);
+    topic.segment(0, 10).commit();
+    HeldTopics held = new HeldTopics().hold(HeldTopics.copy(topic));
+    try (PartitionCursor cursor = PartitionCursor.open(held, "t", 0, 65)) {
+      held.hold(older);
+      assertFails("OFFSETS_OUT_OF_RANGE", "holds offsets 0 to 60", () -> cursor.next(1));
+      assertFails("OFFSETS_OUT_OF_RANGE", "holds offsets 0 to 60", () -> cursor.await(0, CLOCK));
+    }
+  }
+
+  private interface Opening {
+    SegmentFile of(Segment segment) throws IOException;
+  }
+
+  /** The topics of the root, with data files that {@code opening} opens. */
+  private ReadableTopics opened(Opening opening) {
+    return (ReadableTopics) Proxy.newProxyInstance(ReadableTopics.class.getClassLoader(), new Class<?>[] {ReadableTopics.class},
+        (proxy, method, arguments) -> method.getName().equals("open") && arguments[1] instanceof List
+            ? (SegmentFiles) extent -> opening.of(extent.segment())
+            : method.invoke(topic.root, arguments));
+  }
+
+  @Test
+  void batchesBeforeAFaultAreGivenIfItsFileCannotBeClosed() throws IOException {
+    ReadableTopics topics = opened(
+        segment -> segment.base() != 30 ? topic.root.open("t", segment) : new SegmentFile("t", segment, "here", new FileReader() {
+          @Override
+          public long bytes() {
+            return segment.endOfIndex();
+          }
+
+          @Override
+          public void read(long position, ByteBuffer to) throws IOException {
+            throw new IOException("it cannot be read");
+          }
+
+          @Override
+          public void close() throws IOException {
+            throw new IOException("it cannot be closed");
+          }
+        }));
+    try (PartitionCursor cursor = PartitionCursor.open(topics, "t", 0, 0)) {
+      assertEquals(List.of(0L), bases(cursor.next(1 << 20)));
+      assertEquals(30, cursor.position());
+      IOException error = assertThrows(IOException.class, () -> cursor.next(1 << 20));
+      assertEquals("it cannot be read", error.getMessage());
+      assertEquals("it cannot be closed", error.getSuppressed()[0].getMessage());
+    }
+  }
+
+  @Test
+  void noBatchIsLostInAnError() throws IOException {
+    AtomicBoolean isFull = new AtomicBoolean(true);
+    ReadableTopics topics = opened(segment -> {
+      if (segment.base() == 30 && isFull.getAndSet(false)) {
+        throw new OutOfMemoryError("of the test");
+      }
+      return topic.root.open("t", segment);
+    });
+    try (PartitionCursor cursor = PartitionCursor.open(topics, "t", 0, 0)) {
+      assertThrows(OutOfMemoryError.class, () -> cursor.next(1 << 20));
+      assertEquals(0, cursor.position());
+      assertEquals(List.of(0L, 30L, 40L, 50L), bases(cursor.next(1 << 20)));
+    }
   }
 
   @Test
