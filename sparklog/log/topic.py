@@ -487,13 +487,16 @@ class Topic(Displayed):
         readers = [(PartitionReader(self._log, state, partition, prefetch), start, end) for partition, start, end in ranges]
         spans = (reader.spans(start, end, wanted.may_be_in) for reader, start, end in readers)
         prefetch.follow(chain.from_iterable(spans), few=limit is not None)
-        for reader, start, end in readers:
-            if limit == 0:
-                return
-            for batch in reader.records(start, end, limit, wanted, columns):
-                yield batch
-                if limit is not None:
-                    limit -= batch.num_rows
+        try:
+            for reader, start, end in readers:
+                if limit == 0:
+                    return
+                for batch in reader.records(start, end, limit, wanted, columns):
+                    yield batch
+                    if limit is not None:
+                        limit -= batch.num_rows
+        finally:
+            prefetch.drop()
 
     def _tail(self, state: State, partition: int, n: int, wanted: Wanted, columns: list[str]) -> pa.Table:
         reader = PartitionReader(self._log, state, partition)

@@ -9,15 +9,18 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from sparklog.store.requests import Answer
-from sparklog.store.store import Absent, Damaged, File, Store
+from sparklog.store.store import Damaged, File, Store
 
 BYTES_MAX = 32 << 20
 """The bytes that a scan holds, or has requested."""
 _PIECE_BYTES = 4 << 20
+"""The bytes of one request, or a quarter of the bound if that is less."""
+_LEAST_BYTES = 64 << 10
+"""A request has so many bytes also where the bound is lower, unless fewer bytes are wanted."""
 _GAP_BYTES = 64 << 10
 """Spans of one file with at most so many bytes between them are requested together."""
 _BEHIND_BYTES = 8 << 20
-"""A reader of a segment may go back so far."""
+"""A reader of a segment may go back so far, or a quarter of the bound if that is less."""
 _FEW_BYTES = 256 << 10
 _SPANS_MAX = 4096
 
@@ -36,20 +39,21 @@ class Span(NamedTuple):
 
 
 class _Piece:
-    """The bytes of one request. Without an answer, the request is not made yet."""
+    """The bytes of one request. Without an answer, the request is not made yet; a piece that is gone needs none."""
 
-    __slots__ = ("answer", "data", "span")
+    __slots__ = ("answer", "data", "gone", "span")
 
     def __init__(self, span: Span) -> None:
         self.span = span
         self.answer: Answer[bytes] | None = None
         self.data: bytes | None = None
+        self.gone = False
 
 
 class Prefetch:
     """Requests bytes in the order in which they will be read, many at a time, and holds them until they are read.
 
-    It holds at most `bytes_max` bytes, and the bytes of one request. A data file never changes, so held bytes are right wherever a reader
+    It holds at most `bytes_max` bytes, and the requests of one read. A data file never changes, so held bytes are right wherever a reader
     goes. A reader that asks for other bytes gets them by a request of its own. One thread uses it.
     """
 
@@ -57,6 +61,8 @@ class Prefetch:
         self._store = store
         self._ask = lambda span: store.read_at(span.file, span.begin, span.bytes)
         self._bytes_max = bytes_max
+        self._piece_bytes = min(_PIECE_BYTES, max(_LEAST_BYTES, bytes_max // 4))
+        self._behind_bytes = min(_BEHIND_BYTES, bytes_max // 4)
         self._pieces: dict[str, list[_Piece]] = {}
         """By file, in the order of their bytes. No two pieces of a file overlap."""
         self._not_begun: deque[_Piece] = deque()
@@ -87,7 +93,7 @@ class Prefetch:
                 self._insert(piece)
         for piece in chain.from_iterable(before.values()):
             self._release(piece)
-        most = min(self._bound, _PIECE_BYTES)
+        most = min(max(_LEAST_BYTES, self._bound), self._piece_bytes)
         for span in wanted:
             for begin, end in self._gaps(span):
                 at = begin
@@ -96,7 +102,7 @@ class Prefetch:
                     self._insert(piece)
                     self._not_begun.append(piece)
                     at += most
-                    most = min(2 * most, _PIECE_BYTES)
+                    most = min(2 * most, self._piece_bytes)
         self._begin()
 
     def follow(self, spans: Iterable[Span], *, few: bool = False) -> None:
@@ -170,8 +176,13 @@ class Prefetch:
             yield at, span.end
 
     def _begin(self) -> None:
-        while self._not_begun and (not self._held or self._held + self._not_begun[0].span.bytes <= self._bound):
-            self._request(self._not_begun.popleft())
+        while self._not_begun:
+            piece = self._not_begun[0]
+            if not piece.gone and self._held and self._held + piece.span.bytes > self._bound:
+                return
+            self._not_begun.popleft()
+            if not piece.gone:
+                self._request(piece)
 
     def _request(self, piece: _Piece) -> None:
         if piece.answer is None:
@@ -179,6 +190,7 @@ class Prefetch:
             self._held += piece.span.bytes
 
     def _release(self, piece: _Piece) -> None:
+        piece.gone = True
         if piece.answer is not None:
             piece.answer.drop()
             self._held -= piece.span.bytes
@@ -201,7 +213,7 @@ class Prefetch:
         `first` is where the reader's segment begins. Its bytes far before the position are dropped.
         """
         its = self._pieces.get(name, [])
-        self._pass(name, first, position - _BEHIND_BYTES)
+        self._pass(name, first, position - self._behind_bytes)
         found: list[bytes] = []
         at = position
         for piece in its[max(0, _after(its, position) - 1) :]:
@@ -235,7 +247,7 @@ class Prefetch:
             assert piece.answer
             try:
                 piece.data = piece.answer.result()
-            except (Absent, Damaged, OSError):
+            except Exception:
                 piece.data = b""
             if len(piece.data) < piece.span.bytes:
                 self._remove([piece])
@@ -264,7 +276,7 @@ class _Prefetched(File):
             # The batch is longer than the bytes that were requested. The segment is known to have the rest.
             try:
                 rest = self._store.read_at(self._name, position + len(held), least - len(held))
-            except (Absent, Damaged, OSError):
+            except Exception:
                 rest = b""
             if len(held) + len(rest) == least:
                 return held + rest

@@ -92,6 +92,7 @@ class PartitionReader:
         """`prefetch` has the bytes that are read soon, if other readers share it."""
         self._log = log
         self._prefetch = prefetch or Prefetch(log.root.store)
+        self._shares_prefetch = prefetch is not None
         self._state = state
         self._partition = partition
         message_bytes_max = int(state.config["max.message.bytes"])
@@ -302,23 +303,27 @@ class PartitionReader:
         has read: there it goes on, in another segment, if the data file is gone. `ahead`: it reads the whole segments. `few`: it may
         stop soon.
         """
-        while start < end:
-            state = self._state
-            if ahead:
-                self._prefetch.follow(self.spans(start, end, wanted), few=few)
-            for segment in self._log.segments(state, self._partition, start, end):
-                if wanted(segment):
-                    try:
-                        with SegmentReader(self._log.root, state.topic, segment, self._batch_bytes_max, self._prefetch) as reader:
-                            for reached, found in read(segment, reader, start):
-                                start = reached
-                                yield found
-                    except Absent:
-                        self._reload(state, segment, start)
-                        break
-                    if ahead:
-                        self._prefetch.done(topic_file(state.topic, segment.file), segment.position)
-                start = segment.end
+        try:
+            while start < end:
+                state = self._state
+                if ahead:
+                    self._prefetch.follow(self.spans(start, end, wanted), few=few)
+                for segment in self._log.segments(state, self._partition, start, end):
+                    if wanted(segment):
+                        try:
+                            with SegmentReader(self._log.root, state.topic, segment, self._batch_bytes_max, self._prefetch) as reader:
+                                for reached, found in read(segment, reader, start):
+                                    start = reached
+                                    yield found
+                        except Absent:
+                            self._reload(state, segment, start)
+                            break
+                        if ahead:
+                            self._prefetch.done(topic_file(state.topic, segment.file), segment.position)
+                    start = segment.end
+        finally:
+            if ahead and not self._shares_prefetch:
+                self._prefetch.drop()
 
     def _reload(self, before: State, missing: Segment, start: int) -> None:
         """Takes the newest state, from which to continue at `start`, because the data file of a segment does not exist."""

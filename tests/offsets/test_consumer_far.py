@@ -69,7 +69,7 @@ def test_the_next_parts_are_requested_while_the_program_works(tmp_path: Path, la
     while found := consumer.poll_batches(1):
         parts += 1
         assert found["t", 0].num_rows <= 100  # type: ignore[index]
-        assert consumer._shell._prefetch._held <= (size + len(octets) if large else 5 * size)
+        assert consumer._shell._prefetch._held <= (size + (64 << 10) if large else 5 * size)
     spans = [span for name, its in store.asked.spans.items() if name.endswith(".log") for span in its]
     assert parts >= 8
     assert sum(end - first for first, end in spans) <= (1.6 if large else 1.0) * 4 * len(octets)
