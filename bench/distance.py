@@ -50,7 +50,6 @@ LARGE_RECORDS = 1_000_000
 """Their values have 1,000 bytes: a segment of about 1 GiB."""
 
 # The cases that docs/guide/stores.md shows.
-SCAN = "scan of many records"
 OPEN_BY_SPARK = f"open a topic of {VERSIONS} versions without a checkpoint, Spark"
 CALL_TOPICS = f"CALL topics, {TOPICS} topics"
 SUM = f"sum(length(value)) of {VERSIONS} segments"
@@ -364,9 +363,9 @@ def _many_bytes(bench: Bench, store: Store, delay_ms: int) -> None:
     store.measure(delay_ms, sides, bytes_per_s=limit, records=bench.records)
     topic = bench.spark.read.format("partlog").options(**store.options(), subscribe="t").load(written["many"])
     scans: dict[str, Side] = {
-        SCAN: lambda: _length(topic),
-        f"{SCAN}, parquet": lambda: _length(bench.spark.read.parquet(written["parquet"])),
-        f"{SCAN}, bytes alone by S3A": lambda: _fetched(bench, f"{written['many']}/_partlog/t/data"),
+        "scan of many records": lambda: _length(topic),
+        "scan of many records, parquet": lambda: _length(bench.spark.read.parquet(written["parquet"])),
+        "scan of many records, bytes alone by S3A": lambda: _fetched(bench, f"{written['many']}/_partlog/t/data"),
     }
     store.measure(delay_ms, scans, bytes_per_s=limit, records=bench.records)
 

@@ -14,7 +14,6 @@ PAGE = Path(__file__).parents[1] / "docs" / "guide" / "stores.md"
 PRICES = {"PUT": 5.0, "COPY": 5.0, "POST": 5.0, "LIST": 5.0, "GET": 0.4, "HEAD": 0.4, "DELETE": 0.0}
 """Dollars for a million requests: S3 Standard in us-east-1, November 2026."""
 DAY_S = 86_400
-TERABYTE = 10**12
 # A line of results.ndjson.
 Line: TypeAlias = dict[str, Any]
 _ASKED = {
@@ -26,7 +25,7 @@ _ASKED = {
     f"Spark reads {distance.VERSIONS} small segments": distance.SUM,
     f"`sparklog topics` of {distance.TOPICS} topics": distance.COMMAND_TOPICS,
     f"`log.topics()` of {distance.TOPICS} topics": distance.LOG_TOPICS,
-    '`"orders" in log`': distance.NAME_IN_LOG,
+    '`"orders" in Log(root)`': distance.NAME_IN_LOG,
     f"Python opens a topic of {distance.VERSIONS} versions without a checkpoint": distance.OPEN_BY_PYTHON,
     f"`read()` of {distance.VERSIONS} small segments": distance.READ,
     "`verify(quick=True)` of them": distance.VERIFY_QUICK,
@@ -45,7 +44,6 @@ _IDLE = {
     f"consumer of {distance.IDLE_TOPICS} topics": (distance.IDLE_BY_NAME, distance.IDLE_TOPICS),
     f"consumer by a pattern: {distance.IDLE_TOPICS} of {distance.TOPICS} topics": (distance.IDLE_BY_PATTERN, distance.IDLE_TOPICS),
 }
-_SCANS = {"sparklog": "", "Parquet": ", parquet"}
 
 
 def dollars(line: Line) -> float:
@@ -56,7 +54,7 @@ def dollars(line: Line) -> float:
 def page(runs: Mapping[str, list[Line]]) -> str:
     """The guide with the tables of the newest results."""
     text = PAGE.read_text(encoding="utf-8")
-    for name, table in {"requests": _requests, "triggers": _triggers, "idle": _idle, "scans": _scans}.items():
+    for name, table in {"requests": _requests, "triggers": _triggers, "idle": _idle}.items():
         begins, ends = f"<!-- Made by bench/prices.py: {name} -->\n", "<!-- End of the table -->"
         pattern = f"{re.escape(begins)}.*?{re.escape(ends)}"
         assert len(re.findall(pattern, text, re.DOTALL)) == 1, name
@@ -87,18 +85,10 @@ def _triggers(newest: Callable[[str], Line]) -> str:
 
 
 def _idle(newest: Callable[[str], Line]) -> str:
-    text = "| who waits | requests a second and topic | dollars a topic |\n| --- | ---: | ---: |\n"
+    text = "| reader | requests a second and topic | dollars a topic |\n| --- | ---: | ---: |\n"
     for name, (what, topics) in _IDLE.items():
         line = newest(what)
         text += f"| {name} | {line['requests'] / topics:.1f} | {_round(dollars(line) * DAY_S / topics)} |\n"
-    return text
-
-
-def _scans(newest: Callable[[str], Line]) -> str:
-    text = "| format | MB a request | dollars for a terabyte |\n| --- | ---: | ---: |\n"
-    for name, side in _SCANS.items():
-        line = newest(f"{distance.SCAN}{side}")
-        text += f"| {name} | {line['bytes'] / line['requests'] / 1e6:.1f} | {_round(dollars(line) / line['bytes'] * TERABYTE)} |\n"
     return text
 
 
