@@ -146,7 +146,7 @@ final class VersionFiles {
     return true;
   }
 
-  /** Whether another version may follow, the last one was found, or a version does not follow the one before it. */
+  /** GOES_ON if another version may follow, ENDED after the last version, BREAKS if a version does not follow the version before. */
   private enum Course {
     GOES_ON, ENDED, BREAKS
   }
@@ -157,7 +157,7 @@ final class VersionFiles {
     private final Map<String, ReadStore.Listed> listed;
     private Course course = Course.GOES_ON;
 
-    /** A file that is not listed is taken to be as long as the last one that came. */
+    /** A file that is not listed counts as many bytes as the last file that came. */
     private long unlistedBytes = Version.BYTES_MAX;
 
     private Follower(Replay builder, Map<String, ReadStore.Listed> listed) {

@@ -134,7 +134,8 @@ public final class PartitionCursor implements Closeable {
 
   /**
    * Gives the next batches: as many as fit in {@code bytesMax}, and at least one; none at the end offset. In memory are the batches that
-   * are copied, and one batch more; over a network also up to 32 MiB that are asked for ahead, whatever {@code bytesMax} is. If batches were found before a fault, they are given, and the next call meets the fault.
+   * are copied, and one batch more. Over a network, up to 32 MiB are asked for ahead, also if {@code bytesMax} is less. If batches were
+   * found before a fault, they are given, and the next call meets the fault.
    *
    * @throws PartlogException OFFSETS_EXPIRED if the log start offset rose above the position; OFFSETS_OUT_OF_RANGE if the end offset fell
    *     below the position, as after a restore of an older copy; TOPIC_NOT_FOUND, TOPIC_REPLACED, SEGMENT_MISSING, SEGMENT_CORRUPT,
@@ -223,8 +224,8 @@ public final class PartitionCursor implements Closeable {
   }
 
   /**
-   * Returns when the end offset is above the position, or after {@code timeoutMs}, which may be {@code Long.MAX_VALUE}. Commits of this process wake the cursor. It finds the
-   * commits of other processes by looking from time to time.
+   * Returns when the end offset is above the position, or after {@code timeoutMs}, which may be {@code Long.MAX_VALUE}. Commits of this
+   * process wake the cursor. It finds the commits of other processes by looking from time to time.
    *
    * @return whether there is more to read
    * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_REPLACED, OFFSETS_EXPIRED, OFFSETS_OUT_OF_RANGE

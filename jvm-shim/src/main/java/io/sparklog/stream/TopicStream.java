@@ -265,8 +265,8 @@ public final class TopicStream {
    * A topic that is gone, or has been replaced, has no record left to read.
    *
    * <p>Where each look takes requests, the states of the look that ended at {@code to} will do: a moment ago they were the newest. If a
-   * topic has gone since, the tasks see that by its files. A task that fails then throws TOPIC_NOT_FOUND in place of STREAM_TOPIC_GONE, and
-   * without failOnDataLoss {@code dataLoss} does not count the records.
+   * topic has gone since, the tasks see that by its files. Such a task throws TOPIC_NOT_FOUND, not
+   * STREAM_TOPIC_GONE. Without failOnDataLoss, {@code dataLoss} does not count the records.
    *
    * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, OFFSETS_OUT_OF_RANGE, OFFSETS_EXPIRED, QUERY_CHECKPOINT_CORRUPT
    */

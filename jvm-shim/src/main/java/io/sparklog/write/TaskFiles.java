@@ -61,8 +61,8 @@ final class TaskFiles implements Closeable {
   }
 
   /**
-   * Begins to sync and close a file that is whole. On a disk, this begins when a caller waits for its end. A caller closes the answer before
-   * the file: otherwise the file could appear after it was deleted.
+   * Begins to sync and close a file that is whole. On a disk, this begins when a caller waits for its end. A caller closes the answer
+   * before the file: otherwise the file could appear after it was deleted.
    */
   Requests.Pending<Void> beginSync(FileAppender file) {
     return store.requests().beginChange(() -> {
