@@ -113,7 +113,7 @@ final class RequestsTest {
     CountDownLatch begun = new CountDownLatch(1);
     CountDownLatch closed = new CountDownLatch(1);
     CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
-    try (Requests.Pending<Void> pending = quiet.begin(() -> {
+    Requests.Pending<Void> pending = quiet.begin(() -> {
       begun.countDown();
       try {
         closed.await();
@@ -122,9 +122,9 @@ final class RequestsTest {
         interrupted.complete(true);
       }
       return null;
-    })) {
-      begun.await();
-    }
+    });
+    begun.await();
+    pending.close();
     closed.countDown();
     assertFalse(interrupted.get());
   }
