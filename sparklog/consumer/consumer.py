@@ -81,7 +81,7 @@ class Consumer:
         key_deserializer: Deserializer | None = None,
         value_deserializer: Deserializer | None = None,
         poll_interval_ms: int = 100,
-        fetch_max_wait_ms: int | None = None,
+        idle_look_ms: int | None = None,
         metadata_max_age_ms: int = 5000,
         partition_assignment_strategy: str | Sequence[str] | None = None,
         weight: str = "count",
@@ -123,8 +123,8 @@ class Consumer:
             key_deserializer: A function from the bytes of a key to the key of `poll` and of iteration.
             value_deserializer: The same for the value.
             poll_interval_ms: Milliseconds between looks for new commits, 1 or more; default 100. While nothing is committed to a topic, the
-                time between two looks at the topic doubles, up to `fetch_max_wait_ms`.
-            fetch_max_wait_ms: The most milliseconds between two looks at a topic while the consumer waits, 0 or more. It is the latency of
+                time between two looks at the topic doubles, up to `idle_look_ms`.
+            idle_look_ms: The most milliseconds between two looks at a topic while the consumer waits, 0 or more. It is the latency of
                 a record that comes after a long time; 0 looks in every call of `poll`. By default 0 on a disk, and 1,000 in a store over a
                 network, where each look is a request that costs money.
             metadata_max_age_ms: Milliseconds between looks for new topics of a pattern, 0 or more; default 5,000.
@@ -189,7 +189,7 @@ class Consumer:
             arguments.function(name, called)
         self._iterator: Iterator[ConsumerRecord] | None = None
         interval = arguments.positive("poll_interval_ms", poll_interval_ms) / 1000
-        idle = None if fetch_max_wait_ms is None else arguments.count("fetch_max_wait_ms", fetch_max_wait_ms) / 1000
+        idle = None if idle_look_ms is None else arguments.count("idle_look_ms", idle_look_ms) / 1000
         pace = Pace.of(logs.root.store, interval, idle)
         commit_interval = arguments.count("auto_commit_interval_ms", auto_commit_interval_ms) / 1000
         opened = None if table is None else self._opened(table, logs)

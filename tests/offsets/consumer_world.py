@@ -44,7 +44,7 @@ class World:
         self.options["metadata_max_age_ms"] = 0
         self.options["poll_interval_ms"] = self.random.choice(POLL_MS)
         if far:
-            self.options["fetch_max_wait_ms"] = 0
+            self.options["idle_look_ms"] = 0
         self.at: dict[TopicPartition, set[Place]] = {}
         self.held: dict[TopicPartition, tuple[int, int]] = {}
         """The position that the group has committed: life and offset."""

@@ -86,6 +86,7 @@ def test_what_a_caller_can_do_wrong(topic):
         (lambda: sparklog.Consumer({"bootstrap.servers": "host:9092", "group.id": "g"}), "`bootstrap.servers` .*: give the root"),
         (lambda: sparklog.Consumer({"x": 1}), "`root` is of type dict; give the root"),
         (lambda: read(topic, request_timeout_ms=6000), "`request_timeout_ms` .*: leave it out: there is no broker"),
+        (lambda: read(topic, fetch_max_wait_ms=500), "`fetch_max_wait_ms` .*: leave it out: there is no broker"),
         (lambda: read(topic, ssl_cafile="x"), "`ssl_cafile` .*: leave it out: there is no broker"),
         (lambda: read(topic, isolation_level="read_committed"), "`isolation_level` .*: leave it out: no reader sees"),
         (lambda: read(topic, topik="t"), "unexpected keyword argument 'topik'"),

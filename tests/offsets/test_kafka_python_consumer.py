@@ -187,12 +187,7 @@ def an_argument_that_does_not_exist(w: World) -> Any:
 
 @case("TypeError", there="KafkaConfigurationError")
 def settings_of_brokers(w: World) -> Any:
-    return error(lambda: w.make("t", connections_max_idle_ms=30_000, request_timeout_ms=40_000))
-
-
-@case([False], there=[True])
-def the_longest_wait_of_a_fetch(w: World) -> Any:
-    return refused(lambda: w.make("t", fetch_max_wait_ms=400_000))
+    return error(lambda: w.make("t", fetch_max_wait_ms=50_000, request_timeout_ms=40_000))
 
 
 @case([True])
