@@ -50,6 +50,7 @@ class NewestState:
 
     def look(self) -> None:
         """Takes the newest state, as `find` finds it. CallError TOPIC_NOT_FOUND."""
+        self.asks += 1
         self.state = self.find()
 
     def ask(self) -> None:
@@ -100,6 +101,10 @@ class _Look:
     asks: int
     answer: Answer[State]
 
+    def is_ready(self) -> bool:
+        """Whether it has ended, or no thread makes it, as after a fork, or with one request at once. Then the program's thread makes it."""
+        return self.answer.is_there() or not self.answer.has_thread()
+
 
 class TopicWatch:
     """Looks at topics again and again, at several at once where the store is far. News of one topic do not wait for looks at others.
@@ -114,7 +119,7 @@ class TopicWatch:
     def is_due(self, name: str) -> bool:
         """Whether `news` would look at a topic, or has news of it."""
         look = self._under_way.get(name)
-        return look.answer.is_there() if look else self._pace.is_due(name, self._clock(), idle=True)
+        return look.is_ready() if look else self._pace.is_due(name, self._clock(), idle=True)
 
     def news(self, topics: Mapping[str, NewestState], *, idle: bool) -> dict[str, State | SparklogError]:
         """Begins the looks that are due. Returns, by topic, the states that are others now, and the errors.
@@ -138,12 +143,12 @@ class TopicWatch:
             self._take_ended(found)
             not_begun = next((name for name, look in self._under_way.items() if not look.answer.is_begun()), None)
             if not_begun is not None and not found:
-                # All threads of the store are busy, or it has none.
+                # All threads of the store are busy.
                 self._take_one(found, not_begun)
         return found
 
     def _take_ended(self, found: dict[str, State | SparklogError]) -> None:
-        for name in [name for name, look in self._under_way.items() if look.answer.is_there()]:
+        for name in [name for name, look in self._under_way.items() if look.is_ready()]:
             self._take_one(found, name)
 
     def _take_one(self, found: dict[str, State | SparklogError], name: str) -> None:

@@ -32,7 +32,7 @@ class Later(Answer[Any]):
         self.found: tuple[Any, BaseException | None] | None = None
 
     def make(self) -> None:
-        if self.found is None and self.future.set_running_or_notify_cancel():
+        if self.queued and self.found is None and not self.future.cancelled() and self.future.set_running_or_notify_cancel():
             try:
                 self.found = self._call(), None
             except SparklogError as error:
@@ -62,10 +62,13 @@ class World:
 
     def begin(self, ask: Callable[[Any], Any], argument: Any) -> Later:
         self.looks.append(Later(ask, argument))
+        self.looks[-1].queued = self.random.random() < 0.7
         return self.looks[-1]
 
     def act(self) -> None:
-        act = self.random.choice((self.put, self.make, self.make, self.end, self.end, self.ask, self.news, self.news, self.wait, self.wait))
+        act = self.random.choice(
+            (self.put, self.make, self.make, self.end, self.end, self.ask, self.look, self.news, self.news, self.wait, self.wait)
+        )
         act()
         for name, topic in self.topics.items():
             assert topic.state >= self.seen.get(name, 0), f"{name} went back"  # type: ignore[operator]
@@ -87,9 +90,15 @@ class World:
     def ask(self) -> None:
         self.topics[self.random.choice(NAMES)].ask()
 
+    def look(self) -> None:
+        self.topics[self.random.choice(NAMES)].look()
+
     def news(self) -> None:
         before = {name: topic.state for name, topic in self.topics.items()}
-        found = self.watch.news(self.topics, idle=False)
+        with pytest.MonkeyPatch.context() as patched:
+            # While the program waits, threads go on.
+            patched.setattr(watch, "wait", lambda *_: self.random.choice((self.make, self.end))())
+            found = self.watch.news(self.topics, idle=self.random.random() < 0.3)
         changed = {name: topic.state for name, topic in self.topics.items() if topic.state != before[name]}
         assert found == changed
 
@@ -215,8 +224,33 @@ def test_news_of_one_topic_do_not_wait_for_looks_at_others(tmp_path: Path) -> No
     watching = TopicWatch(store, Pace.of(store, 0.1, 0.0))
     stuck.set()
     written["c"].append(records(1))
-    found = watching.news(topics, idle=True)
-    while not found:
+    try:
         found = watching.news(topics, idle=True)
-    assert set(found) == {"c"}
-    done.set()
+        while not found:
+            found = watching.news(topics, idle=True)
+        assert set(found) == {"c"}
+    finally:
+        done.set()
+
+
+def test_looks_that_no_thread_makes_are_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one request at once, and after a fork, which copies looks and no threads."""
+    written = Topic(tmp_path, "a")
+    written.append(records(1))
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("it waits")
+
+    for most in (1, 4):
+        store = FarStore(str(tmp_path), max_requests=most)
+        store.place = f"{tmp_path} {most}"
+        topics = {"a": NewestState(TopicLogs(Root(store)).log("a"))}
+        watching = TopicWatch(store, Pace.of(store, 0.1, 0.0))
+        written.append(records(1))
+        if most > 1:
+            watching.news(topics, idle=False)
+            look = watching._under_way["a"]
+            monkeypatch.setattr(look.answer, "_process", -1)
+        with monkeypatch.context() as patched:
+            patched.setattr(watch, "wait", refuse)
+            assert set(watching.news(topics, idle=True)) == {"a"}
