@@ -91,9 +91,10 @@ def test_a_root_that_is_removed_by_hand_between_two_writes(writes: Writes):
     store, below = writes.s3.filesystem(), FileSelector(writes.root.removeprefix("s3a://"), recursive=True, allow_not_found=True)
 
     def files() -> list[str]:
-        return [info.path for info in store.get_file_info(below) if info.is_file]
+        found = [info.path for info in store.get_file_info(below) if info.is_file]
+        return [path for path in found if "/_probe/" not in path]  # The first root of a program in a bucket has a note of the probe there.
 
-    assert len(files()) == 5, "two versions, two data files, and the note of the probe"
+    assert len(files()) == 4, "two versions, two data files"
     for file in files():
         store.delete_file(file)
     with pytest.raises(Exception, match="PARTLOG_TOPIC_RECREATED"):
