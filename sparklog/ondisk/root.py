@@ -122,10 +122,11 @@ class Root:
         """The names in the folder of a topic; empty if the folder does not exist.
 
         A listing may miss names that come or go meanwhile. A slow listing can miss every version, if writers replace all files meanwhile.
-        So a listing that has names, and no version, is made again.
+        So a listing without a version is made again, unless it has no name and the store lists names in order (FORMAT.md section 9.2).
         """
         names = self.names(topic_folder(topic))
-        return names if _committed(names) or not names else self.names(topic_folder(topic))
+        is_absent = not names and self.store.lists_in_order
+        return names if _committed(names) or is_absent else self.names(topic_folder(topic))
 
     def names(self, folder: str) -> list[str]:
         """The names in a folder below the root; empty if the folder does not exist."""

@@ -181,7 +181,7 @@ def test_an_error_that_a_library_makes_of_an_interrupt_is_silent(run, topic, mon
             # As the modules of some libraries in C end that an interrupt comes to while they are imported.
             raise SystemError("initialization raised unreported exception") from interrupt
 
-    monkeypatch.setattr("sparklog.log.log.Log.topics", interrupted)
+    monkeypatch.setattr("sparklog.log.log.Log.summaries", interrupted)
     assert run("topics", topic.root, status=130) == ""
-    monkeypatch.setattr("sparklog.log.log.Log.topics", lambda *_: 1 / 0)
+    monkeypatch.setattr("sparklog.log.log.Log.summaries", lambda *_: 1 / 0)
     assert "ZeroDivisionError" in run("topics", topic.root, status=70)

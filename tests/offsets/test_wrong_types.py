@@ -100,7 +100,14 @@ def of_table(call: str, **always: object) -> Callable[..., object]:
 
 
 RANGES = ("partition", "start", "end", "limit")
-INTERVALS = ("auto_commit_interval_ms", "session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms", "poll_interval_ms")
+INTERVALS = (
+    "auto_commit_interval_ms",
+    "session_timeout_ms",
+    "heartbeat_interval_ms",
+    "max_poll_interval_ms",
+    "poll_interval_ms",
+    "idle_look_ms",
+)
 SIZES = ("max_poll_records", "fetch_max_bytes", "max_partition_fetch_bytes", "capacity", "metadata_max_age_ms", "consumer_timeout_ms")
 NUMBERS: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "Consumer.__init__": (lambda topic, table, **given: opened(topic, table, assignor="range", **given), (*INTERVALS, *SIZES)),
