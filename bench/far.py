@@ -1,4 +1,4 @@
-"""A store behind a proxy that delays each request, and the figures of what is asked there."""
+"""A store behind a proxy that delays each request, and the numbers of requests to the store."""
 
 from __future__ import annotations
 

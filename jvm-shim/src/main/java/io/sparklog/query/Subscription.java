@@ -29,7 +29,7 @@ public final class Subscription {
 
   /** The knowledge of the topics to read. */
   public interface Known {
-    /** The names of the existing topics, and maybe names that have no state. */
+    /** The names of all existing topics. Names of folders without a state may be among them. */
     List<String> existing();
 
     /** The states of the topics that exist among {@code names}, by name. */

@@ -18,9 +18,6 @@ import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Clock;
-import java.time.Instant;
-import java.time.ZoneId;
-import java.time.ZoneOffset;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
@@ -44,22 +41,7 @@ public abstract class StreamRuns {
     topic = new WrittenTopic(directory, "t");
   }
 
-  public final Clock clock = new Clock() {
-    @Override
-    public ZoneOffset getZone() {
-      return ZoneOffset.UTC;
-    }
-
-    @Override
-    public Clock withZone(ZoneId zone) {
-      return this;
-    }
-
-    @Override
-    public Instant instant() {
-      return Instant.ofEpochMilli(nowMs);
-    }
-  };
+  public final Clock clock = new MillisClock(() -> nowMs);
 
   public Options options(String... keysAndValues) {
     Map<String, String> given = new TreeMap<>();

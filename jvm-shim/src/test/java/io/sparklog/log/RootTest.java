@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.MillisClock;
 import io.sparklog.kit.Seed;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore;
@@ -22,15 +23,13 @@ import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
-import java.time.Instant;
-import java.time.ZoneId;
-import java.time.ZoneOffset;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
@@ -164,54 +163,30 @@ class RootTest {
     assertSame(Root.of(folder.toString()), Root.of(folder.toString()).reference().open());
   }
 
-  /** A clock that a test sets. */
-  private static final class SetClock extends Clock {
-    private long ms;
-
-    @Override
-    public long millis() {
-      return ms;
-    }
-
-    @Override
-    public Instant instant() {
-      return Instant.ofEpochMilli(ms);
-    }
-
-    @Override
-    public ZoneId getZone() {
-      return ZoneOffset.UTC;
-    }
-
-    @Override
-    public Clock withZone(ZoneId zone) {
-      return this;
-    }
-  }
-
   @Test
   void topicsAreListedOnceASecondAndLookedIntoOnce(@TempDir Path folder) throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
     Root root = new Root(store.store());
-    SetClock clock = new SetClock();
+    AtomicLong ms = new AtomicLong();
+    Clock clock = new MillisClock(ms::get);
     assertEquals(List.of(), root.recentTopics(clock));
     for (String topic : List.of("b", "a")) {
       Files.createDirectories(folder.resolve("_partlog/" + topic));
       Files.writeString(folder.resolve("_partlog/" + topic + "/00000000000000000000.json"), "");
     }
-    clock.ms = 999;
+    ms.set(999);
     assertEquals(List.of(), root.recentTopics(clock));
-    clock.ms = 1000;
+    ms.set(1000);
     assertEquals(List.of("a", "b"), root.recentTopics(clock));
     store.calls().clear();
     Files.createDirectories(folder.resolve("_partlog/c"));
-    clock.ms = 2000;
+    ms.set(2000);
     assertEquals(List.of("a", "b"), root.recentTopics(clock));
     assertEquals(List.of("list _partlog", "list _partlog/c", "list _partlog/c"), store.calls());
     Files.writeString(folder.resolve("_partlog/c/00000000000000000000.json"), "");
     Files.delete(folder.resolve("_partlog/a/00000000000000000000.json"));
     Files.delete(folder.resolve("_partlog/a"));
-    clock.ms = 1500; // set back
+    ms.set(1500); // set back
     assertEquals(List.of("b", "c"), root.recentTopics(clock));
     Files.createDirectories(folder.resolve("_partlog/d"));
     Files.writeString(folder.resolve("_partlog/d/00000000000000000000.json"), "");
@@ -223,7 +198,8 @@ class RootTest {
   @Test
   void deletedTopicsAreToldByTheirMarkers(@TempDir Path folder) throws Exception {
     Root root = new Root(Stores.open(folder.toString()));
-    SetClock clock = new SetClock();
+    AtomicLong ms = new AtomicLong();
+    Clock clock = new MillisClock(ms::get);
     Files.createDirectories(folder.resolve("_partlog/a"));
     for (String name : List.of("00000000000000000003.deleted", "00000000000000000003.json", "00000000000000000002.json")) {
       Files.writeString(folder.resolve("_partlog/a/" + name), "");
@@ -233,7 +209,7 @@ class RootTest {
     assertEquals(List.of(), root.recentTopics(clock));
     assertEquals(List.of("a"), root.recentNames(clock));
     Files.writeString(folder.resolve("_partlog/a/00000000000000000004.checkpoint-0123456789abcdef.jsonl"), "");
-    clock.ms = 1000;
+    ms.set(1000);
     assertEquals(List.of("a"), root.recentTopics(clock), "it is looked into again");
     assertEquals(List.of("a"), root.topics());
     Files.delete(folder.resolve("_partlog/a/00000000000000000004.checkpoint-0123456789abcdef.jsonl"));

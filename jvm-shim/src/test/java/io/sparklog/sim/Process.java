@@ -1,5 +1,6 @@
 package io.sparklog.sim;
 
+import io.sparklog.kit.MillisClock;
 import io.sparklog.kit.Warned;
 import io.sparklog.log.Pace;
 import io.sparklog.log.Root;
@@ -12,9 +13,6 @@ import java.io.IOException;
 import java.io.SyncFailedException;
 import java.time.Clock;
 import java.time.Duration;
-import java.time.Instant;
-import java.time.ZoneId;
-import java.time.ZoneOffset;
 import java.util.Optional;
 import java.util.Set;
 
@@ -47,7 +45,7 @@ final class Process implements MemoryStore.Acts {
     this.name = name;
     skewMs = world.chance(3) ? world.random.nextInt(7_200_000) - 3_600_000 : 0;
     unlucky = part != null && world.isUnlucky();
-    clock = new Skewed();
+    clock = new MillisClock(() -> world.nowMs() + skewMs); // It may be an hour off.
     forget();
     if (part == null) {
       actor = null;
@@ -229,23 +227,5 @@ final class Process implements MemoryStore.Acts {
       world.say(name + "   LATE " + put.name());
       linked(put.name());
     });
-  }
-
-  /** A clock of its own, which may be an hour off. */
-  private final class Skewed extends Clock {
-    @Override
-    public ZoneId getZone() {
-      return ZoneOffset.UTC;
-    }
-
-    @Override
-    public Clock withZone(ZoneId zone) {
-      return this;
-    }
-
-    @Override
-    public Instant instant() {
-      return Instant.ofEpochMilli(world.nowMs() + skewMs);
-    }
   }
 }

@@ -3,10 +3,8 @@ package io.sparklog.stream;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.MillisClock;
 import java.time.Clock;
-import java.time.Instant;
-import java.time.ZoneId;
-import java.time.ZoneOffset;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -19,22 +17,7 @@ final class IdlePollsTest {
 
   private long nowMs = 1_000_000;
 
-  private final Clock clock = new Clock() {
-    @Override
-    public ZoneOffset getZone() {
-      return ZoneOffset.UTC;
-    }
-
-    @Override
-    public Clock withZone(ZoneId zone) {
-      return this;
-    }
-
-    @Override
-    public Instant instant() {
-      return Instant.ofEpochMilli(nowMs);
-    }
-  };
+  private final Clock clock = new MillisClock(() -> nowMs);
 
   private IdlePolls polls(long mostMs) {
     return new IdlePolls(mostMs, clock, ms -> {
