@@ -6,6 +6,7 @@ that clients and servers do, without the way between them.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import statistics
@@ -39,21 +40,25 @@ def settings() -> dict[str, str]:
 def run(bench: Bench) -> None:
     from bench.scan import values
 
-    disk = bench.path("stores-disk")
+    disk, numbers = bench.path("stores-disk"), itertools.count()
     for name, uri in places().items():
         data = bench.data()
-        roots = {OURS: f"{uri}/log", PEER: f"{uri}/parquet", DISK: disk}
+        roots: dict[str, str] = {}
 
-        def clear(roots: dict[str, str] = roots) -> None:
+        def clear(uri: str = uri, roots: dict[str, str] = roots) -> None:
+            """Names new roots: a writer to S3 remembers a root for some seconds, and refuses a root that was deleted meanwhile."""
             for root in roots.values():
                 remove(bench, root)
+            number = next(numbers)
+            roots.update({OURS: f"{uri}/log-{number}", PEER: f"{uri}/parquet-{number}", DISK: f"{disk}/{number}"})
             os.sync()
 
         clear()
-        bench.compare(f"{name}: write, uncompressed", OURS, {side: _write(data, side, root) for side, root in roots.items()}, before=clear)
+        writes = {side: _write(data, side, roots) for side in (OURS, PEER, DISK)}
+        bench.compare(f"{name}: write, uncompressed", OURS, writes, before=clear)
         clear()
-        for side, root in roots.items():
-            _write(data, side, root)()
+        for write in writes.values():
+            write()
         readers = {side: bench.spark.read.format(_format(side)).load(root) for side, root in roots.items()}
         assert {rows.count() for rows in readers.values()} == {bench.records}
         bench.compare(f"{name}: scan, uncompressed, sum(length(value))", OURS, {side: values(rows) for side, rows in readers.items()})
@@ -67,11 +72,11 @@ def _format(side: str) -> str:
     return PEER if side == PEER else OURS
 
 
-def _write(rows: DataFrame, side: str, root: str) -> Side:
+def _write(rows: DataFrame, side: str, roots: dict[str, str]) -> Side:
     options = topic_options("none") if _format(side) == OURS else {"compression": "none"}
 
     def write() -> None:
-        rows.write.format(_format(side)).options(**options).mode("append").save(root)
+        rows.write.format(_format(side)).options(**options).mode("append").save(roots[side])
         os.sync()
 
     return write
