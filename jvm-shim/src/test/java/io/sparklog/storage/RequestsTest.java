@@ -129,10 +129,12 @@ final class RequestsTest {
     assertFalse(interrupted.get());
   }
 
-  /** Number 2 fails, after number 3 has: the caller is told of number 2. Number 4 is interrupted, and the last ones never begin. */
+  /** Number 2 fails, after number 3 has and number 4 has begun: the caller is told of number 2, number 4 is interrupted, and the last
+   * ones never begin. */
   @Test
   void theFirstFailureInOrderIsTold() throws Exception {
     CountDownLatch third = new CountDownLatch(1);
+    CountDownLatch fourth = new CountDownLatch(1);
     CountDownLatch never = new CountDownLatch(1);
     CountDownLatch interrupted = new CountDownLatch(1);
     List<Integer> begun = Collections.synchronizedList(new ArrayList<>());
@@ -140,6 +142,7 @@ final class RequestsTest {
       begun.add(number);
       if (number == 2) {
         await(third);
+        await(fourth);
         throw new IOException("number 2");
       }
       if (number == 3) {
@@ -147,6 +150,7 @@ final class RequestsTest {
         throw new IOException("number 3");
       }
       if (number > 3) {
+        fourth.countDown();
         try {
           await(never);
         } catch (InterruptedIOException e) {
