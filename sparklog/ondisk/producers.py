@@ -49,7 +49,7 @@ class Sent(NamedTuple):
     batch: ProducerBatch
 
 
-class Producer(NamedTuple):
+class LastBatches(NamedTuple):
     """The last batches of a producer in a partition, from old to new. `time` is the time of the version with the newest."""
 
     epoch: int
@@ -57,7 +57,7 @@ class Producer(NamedTuple):
     batches: tuple[ProducerBatch, ...]
 
 
-Producers = Mapping[tuple[int, int], Producer]
+Producers = Mapping[tuple[int, int], LastBatches]
 """By partition and producer id."""
 
 
@@ -88,7 +88,7 @@ def sent_of(fields: Fields, partitions: int, added: Iterable[tuple[int, int, int
 
 def read_producers(fields: Fields, ends: Sequence[int]) -> Producers:
     """The producers in the head of a checkpoint of a state with these ends. Damaged if they break a rule."""
-    found: dict[tuple[int, int], Producer] = {}
+    found: dict[tuple[int, int], LastBatches] = {}
     for entry in fields.array("producers", _BATCHES_MAX) if "producers" in fields else []:
         item = Fields(entry)
         key = item.integer("partition", most=len(ends) - 1), item.integer("id")
@@ -100,7 +100,7 @@ def read_producers(fields: Fields, ends: Sequence[int]) -> Producers:
                 raise Damaged(f"`producers` has batches of producer {key[1]} that do not follow one another")
         if batches[-1].end > ends[key[0]]:
             raise Damaged(f"`producers` has a batch that ends after partition {key[0]}")
-        found[key] = Producer(item.integer("epoch", most=EPOCH_MAX), item.integer("time"), tuple(batches))
+        found[key] = LastBatches(item.integer("epoch", most=EPOCH_MAX), item.integer("time"), tuple(batches))
     return found
 
 
@@ -123,5 +123,5 @@ def after(before: Producers, sent: Sequence[Sent], ends: Sequence[int], time: in
         if known and (epoch < known.epoch or batch.first != (known.batches[-1].next if epoch == known.epoch else 0)):
             raise Damaged(f"the batch of producer {id} at offset {batch.base} of partition {partition} does not follow the one before it")
         kept = known.batches if known and epoch == known.epoch else ()
-        found[partition, id] = Producer(epoch, time, (*kept, batch)[-BATCHES_KEPT:])
+        found[partition, id] = LastBatches(epoch, time, (*kept, batch)[-BATCHES_KEPT:])
     return {key: producer for key, producer in found.items() if time - producer.time < int(text)}

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sparklog.errors import SparklogError
+from sparklog.spark import cache, java
 from sparklog.spark.installed import require_pyspark
 
 SETTING = "spark.driver.defaultJavaOptions"
@@ -37,7 +38,7 @@ _PATIENCE_S = 600
 def find(jar: Path) -> Path | None:
     """The archive that fits this Java, PySpark and connector, if it is there, is whole, and only this user can write to it."""
     try:
-        return next((each for each in _archives(_folder(), _key(jar)) if _is_safe(each)), None)
+        return next((each for each in _archives(cache.folder(), _key(jar)) if _is_safe(each)), None)
     except OSError:
         return None
 
@@ -57,14 +58,14 @@ def make(jar: Path) -> Path:
     CallError if PySpark is not installed, if the archive cannot be written, if that use of Spark fails, or if the JVM makes no archives.
     """
     require_pyspark()
-    folder = _folder()
+    folder = cache.folder()
     if not folder.is_absolute() or _UNUSABLE.search(str(folder)):
         raise SparklogError(
             "CLASS_ARCHIVE_FOLDER", folder=folder, reason="its path is not absolute, or has a colon, a quote or a backslash"
         )
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _is_ours(folder.stat()):
+        if not cache.is_ours(folder.stat()):
             raise SparklogError("CLASS_ARCHIVE_FOLDER", folder=folder, reason="others can write to it")
         with tempfile.TemporaryDirectory(prefix="making-", dir=folder) as scratch:
             made = Path(scratch, "spark.jsa")
@@ -85,16 +86,10 @@ def make(jar: Path) -> Path:
 def delete(jar: Path) -> list[Path]:
     """Deletes the archive that fits, and returns it in a list, which is empty without one."""
     require_pyspark()
-    archives = _archives(_folder(), _key(jar))
+    archives = _archives(cache.folder(), _key(jar))
     for each in archives:
         each.unlink(missing_ok=True)
     return archives
-
-
-def _folder() -> Path:
-    # A relative path is to be ignored, says the standard that the variable is from.
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(given) if Path(given).is_absolute() else Path(os.path.expanduser("~"), ".cache")) / "sparklog"  # noqa: PTH111
 
 
 def _archives(folder: Path, key: str = "*") -> list[Path]:
@@ -115,12 +110,12 @@ def _is_safe(archive: Path) -> bool:
     found = archive.lstat()
     whole = archive.stem.rpartition("-")[2] == str(found.st_size)
     return (
-        whole and stat.S_ISREG(found.st_mode) and _is_ours(found) and _is_ours(archive.parent.stat()) and not _UNUSABLE.search(str(archive))
+        whole
+        and stat.S_ISREG(found.st_mode)
+        and cache.is_ours(found)
+        and cache.is_ours(archive.parent.stat())
+        and not _UNUSABLE.search(str(archive))
     )
-
-
-def _is_ours(found: os.stat_result) -> bool:
-    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _key(jar: Path) -> str:
@@ -133,10 +128,10 @@ def _key(jar: Path) -> str:
 
 
 def _java() -> Iterator[str]:
-    home = os.environ.get("JAVA_HOME")
-    java = Path(str(Path(home, "bin", "java") if home else shutil.which("java") or "java")).resolve()
-    release = java.parent.parent / "release"
-    yield _as_it_is(java)
+    program = java.program()
+    found = Path(shutil.which(program) or program).resolve()
+    release = found.parent.parent / "release"
+    yield _as_it_is(found)
     yield release.read_text(encoding="utf-8", errors="replace") if release.is_file() else ""
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
 import sys
 import warnings
 from collections.abc import Mapping
@@ -13,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from sparklog.errors import SparklogError
-from sparklog.spark import archive
+from sparklog.spark import archive, java
 from sparklog.spark import delta as deltas
 from sparklog.spark.installed import require_pyspark
 from sparklog.spark.launch import Launch
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
 _BUILT_FOR = "4.2"
 _JAR = Path(__file__).parent.parent / "jars" / "sparklog.jar"
 _NOWHERE = "/partlog/asks/whether/the/connector/is/here"
-_JAVA = 17
 # spark-submit sets the first for the Python that it runs; the shell `pyspark` sets the second.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 _LAUNCHER = {_SUBMITTED, "OLD_PYTHONSTARTUP"}
@@ -89,7 +85,7 @@ def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str]
             warnings.filterwarnings("ignore", rf"Failed to set spark\.({_STATIC}) ", UserWarning)
             spark = configure(builder, delta=delta).getOrCreate()
     except PySparkRuntimeError as error:
-        if error.getCondition() == "JAVA_GATEWAY_EXITED" and (problem := _problem_of_java()):
+        if error.getCondition() == "JAVA_GATEWAY_EXITED" and (problem := java.problem()):
             raise SparklogError("JAVA_NEEDED", problem=problem) from None
         if error.getCondition() == "JAVA_GATEWAY_EXITED" and (package := _delta_asked_for(builder)):
             raise SparklogError("DELTA_DOWNLOAD", package=package) from error
@@ -305,20 +301,6 @@ def _from_outside(name: str) -> str | None:
         SparkContext._ensure_initialized()  # so that the next line sees what spark-submit was given
         return SparkConf().get(name)
     return Launch().get(name)
-
-
-def _problem_of_java() -> str | None:
-    """Why Spark cannot start with the Java that it would use, in words; None if that Java is new enough."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else "java"
-    try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
-    except (OSError, subprocess.TimeoutExpired):
-        return f"JAVA_HOME is {home}, but {java} cannot be run" if home else "there is none on the PATH, and JAVA_HOME is not set"
-    version = re.search(r'version "(?:1\.)?(\d+)', said)
-    if version is not None and int(version[1]) >= _JAVA:
-        return None
-    return f"{shutil.which(java) or java} is of version {version[1] if version else 'unknown'}"
 
 
 def _add_delta(builder: SparkSession.Builder, options: Mapping[str, object], delta: bool | str | os.PathLike[str]) -> None:

@@ -11,7 +11,7 @@ from handmade import TIME, Topic, batch, given, records
 from logtool import LogTool
 
 from sparklog import Log
-from sparklog.ondisk.producers import Producer, ProducerBatch
+from sparklog.ondisk.producers import LastBatches, ProducerBatch
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
@@ -167,7 +167,7 @@ def test_a_state_knows_the_last_five_batches_of_each_producer(tmp_path: Path) ->
     assert [each.first for each in newest(tmp_path).producers[0, 7].batches] == [5, 6, 7, 8, 9]
     assert newest(tmp_path).producers[0, 9].batches[-1].next == 2
     written.put([(0, 7, 1, 0, 1)])
-    assert newest(tmp_path).producers[0, 7] == Producer(1, TIME + 6000, (ProducerBatch(0, 14, 15),))
+    assert newest(tmp_path).producers[0, 7] == LastBatches(1, TIME + 6000, (ProducerBatch(0, 14, 15),))
 
 
 def test_a_producer_is_forgotten_in_time(tmp_path: Path) -> None:

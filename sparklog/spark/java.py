@@ -1,0 +1,30 @@
+"""The Java that this machine has."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+_OLDEST = 17
+
+
+def program() -> str:
+    """The program that runs Java: of JAVA_HOME, or else the first on the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home, "bin", "java")) if home else "java"
+
+
+def problem() -> str | None:
+    """Why this Java cannot be used, in words; None if it is new enough."""
+    home, java = os.environ.get("JAVA_HOME"), program()
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
+    except (OSError, subprocess.TimeoutExpired):
+        return f"JAVA_HOME is {home}, but {java} cannot be run" if home else "there is none on the PATH, and JAVA_HOME is not set"
+    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    if version is not None and int(version[1]) >= _OLDEST:
+        return None
+    return f"{shutil.which(java) or java} is of version {version[1] if version else 'unknown'}"
