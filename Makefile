@@ -15,6 +15,7 @@ DELTA := .tools/delta/.copied
 AXE := .tools/axe/.copied
 HDFS := .tools/hdfs/.copied
 S3A := .tools/s3a/.copied
+SERVE := .tools/serve/.copied
 VERSITYGW := .tools/versitygw/versitygw
 ARCHIVE := .tools/spark.jsa
 VENV := .venv/.installed
@@ -55,7 +56,7 @@ release: toolchain $(VENV) ## check that the checkout can be released, build the
 
 # What all tests need.
 .PHONY: ready
-ready: toolchain packages $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE)
+ready: toolchain packages $(VENV) $(JAR) $(SERVE) $(WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE)
 	@$(MVN) -f jvm-shim/pom.xml test-compile
 
 .PHONY: test
@@ -108,6 +109,9 @@ jvm-test: toolchain ## run the Java tests only
 .PHONY: kafka
 kafka: $(KAFKA) $(SPARK_KAFKA) ## fetch Kafka's broker and tools, and Spark's Kafka connector, which the demo and the tests use
 
+.PHONY: serve-jars
+serve-jars: $(SERVE) $(JAR) ## fetch the jars of Kafka that `sparklog serve` needs, and build its own jar
+
 .PHONY: hdfs
 hdfs: $(HDFS) ## fetch HDFS, which the tests of stores start
 
@@ -155,7 +159,7 @@ bench-stores: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## run the benchmarks of
 .PHONY: soak
 soak: export SPARKLOG_SEED ?= new
 soak: export SPARKLOG_SEEDS = $(or $(SEEDS),50000)
-soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run make full with new seeds, then the long tests; both simulations over so many: make soak SEEDS=1000000
+soak: toolchain $(VENV) $(JAR) $(SERVE) $(WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run make full with new seeds, then the long tests; both simulations over so many: make soak SEEDS=1000000
 	@$(MAKE) --no-print-directory full
 	@$(MAKE) --no-print-directory sim SEEDS=$(SPARKLOG_SEEDS)
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
@@ -215,9 +219,11 @@ $(AXE): NAME := axe-core
 $(AXE): tests/ui/pom.xml
 $(HDFS): NAME := HDFS
 $(HDFS): tests/stores/hdfs-pom.xml
+$(SERVE): NAME := Kafka's classes for sparklog serve
+$(SERVE): jvm-shim/pom.xml
 $(S3A): NAME := Hadoop's S3A (690 MB)
 $(S3A): tests/stores/s3a-pom.xml
-$(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(HDFS) $(S3A): | toolchain
+$(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(HDFS) $(S3A) $(SERVE): | toolchain
 	@echo "Fetching $(NAME)"
 	@rm -rf $(@D)
 	@$(MVN) -f $< dependency:copy-dependencies

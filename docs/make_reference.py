@@ -63,8 +63,8 @@ def with_kafka_tables(page: str) -> str:
 def may_use(docs: Path) -> dict[str, list[str]]:
     """For each package of Java, the packages that it may use: the table of `LayersTest`."""
     source = (docs.parent / _LAYERS_TEST).read_text(encoding="utf-8")
-    entries = re.findall(r"\bentry\(((?:\s*\"\w+\",?)+)\)", source)
-    return {package: used for package, *used in (re.findall(r"\w+", entry) for entry in entries)}
+    entries = re.findall(r"\bentry\(((?:\s*\"[\w.]+\",?)+)\)", source)
+    return {package: used for package, *used in (re.findall(r"[\w.]+", entry) for entry in entries)}
 
 
 def with_layers(page: str, docs: Path) -> str:

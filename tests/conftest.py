@@ -35,6 +35,7 @@ FASTEST_FIRST = (
     "tests/protocol/",
     "tests/ui/",
     "tests/kafka/",
+    "tests/door/",
     "tests/spark/",
     *(f"tests/stores/test_{name}.py" for names in OF_STORES.values() for name in names),
 )

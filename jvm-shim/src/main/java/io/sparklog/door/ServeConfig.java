@@ -1,0 +1,76 @@
+package io.sparklog.door;
+
+import io.sparklog.spec.PartlogException;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** The arguments of {@link Serve}. Where Kafka has a setting, its key is the same here. */
+record ServeConfig(String root, String host, int port, boolean readOnly, Map<String, String> entries) {
+  private static final String LISTEN = "--listen";
+
+  /** Keys with their defaults. */
+  private static final Map<String, String> DEFAULTS = Map.of("num.network.threads", "2", "num.io.threads", "16", "socket.request.max.bytes",
+      "104857600");
+
+  /**
+   * Takes ROOT [--listen HOST:PORT] [--read-only] [KEY=VALUE …].
+   *
+   * @throws PartlogException ROOT_REQUIRED, OPTION_UNKNOWN, OPTION_VALUE
+   */
+  static ServeConfig of(String... arguments) {
+    String root = null;
+    String listen = "127.0.0.1:9092";
+    boolean readOnly = false;
+    TreeMap<String, String> entries = new TreeMap<>(DEFAULTS);
+    for (int i = 0; i < arguments.length; i++) {
+      String argument = arguments[i];
+      int equals = argument.indexOf('=');
+      if (argument.equals(LISTEN) && i + 1 < arguments.length) {
+        listen = arguments[++i];
+      } else if (argument.equals("--read-only")) {
+        readOnly = true;
+      } else if (root == null && !argument.startsWith("-")) {
+        root = argument;
+      } else if (equals > 0 && DEFAULTS.containsKey(argument.substring(0, equals))) {
+        entries.put(argument.substring(0, equals), argument.substring(equals + 1));
+      } else {
+        throw PartlogException.of("OPTION_UNKNOWN", "option", argument, "nearest", "");
+      }
+    }
+    if (root == null) {
+      throw PartlogException.of("ROOT_REQUIRED");
+    }
+    int colon = listen.lastIndexOf(':');
+    String host = listen.substring(0, Math.max(colon, 0)).replaceAll("^\\[|]$", "");
+    int port = port(listen, listen.substring(colon + 1));
+    if (host.isEmpty()) {
+      throw badListen(listen);
+    }
+    return new ServeConfig(root, host, port, readOnly, entries);
+  }
+
+  private static int port(String listen, String text) {
+    try {
+      int port = Integer.parseInt(text);
+      if (port >= 0 && port < 1 << 16) {
+        return port;
+      }
+    } catch (NumberFormatException e) {
+      // The answer is below.
+    }
+    throw badListen(listen);
+  }
+
+  private static PartlogException badListen(String listen) {
+    return PartlogException.of("OPTION_VALUE", "option", "listen", "value", listen, "reason", "Give a host and a port: 127.0.0.1:9092");
+  }
+
+  /** The whole number of a key. */
+  int number(String key) {
+    try {
+      return Integer.parseInt(entries.get(key));
+    } catch (NumberFormatException e) {
+      throw PartlogException.caused(e, "OPTION_VALUE", "option", key, "value", entries.get(key), "reason", "Give a whole number");
+    }
+  }
+}

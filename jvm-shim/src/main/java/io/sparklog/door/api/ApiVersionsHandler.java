@@ -1,0 +1,38 @@
+package io.sparklog.door.api;
+
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.message.ApiVersionsResponseData;
+import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.ApiVersionsRequest;
+import org.apache.kafka.common.requests.ApiVersionsResponse;
+
+/** Tells the APIs that are served, with their versions. */
+public record ApiVersionsHandler(Handlers handlers) implements Handler<ApiVersionsRequest> {
+  @Override
+  public CompletableFuture<ApiVersionsResponseData> answer(Asked asked, ApiVersionsRequest request) {
+    if (!request.isValid()) {
+      throw Errors.INVALID_REQUEST.exception();
+    }
+    return CompletableFuture.completedFuture(versions(handlers));
+  }
+
+  static ApiVersionsResponseData versions(Handlers handlers) {
+    ApiVersionsResponseData data = new ApiVersionsResponseData().setFinalizedFeaturesEpoch(0);
+    for (ApiKeys key : handlers.keys()) {
+      data.apiKeys().add(ApiVersionsResponse.toApiVersion(key));
+    }
+    if (handlers.keys().contains(ApiKeys.CONSUMER_GROUP_HEARTBEAT)) {
+      feature(data, "group.version", (short) 1);
+    }
+    return data;
+  }
+
+  /** A feature that clients look for. */
+  private static void feature(ApiVersionsResponseData data, String name, short level) {
+    data.finalizedFeatures()
+        .add(new ApiVersionsResponseData.FinalizedFeatureKey().setName(name).setMinVersionLevel(level).setMaxVersionLevel(level));
+    data.supportedFeatures()
+        .add(new ApiVersionsResponseData.SupportedFeatureKey().setName(name).setMinVersion((short) 0).setMaxVersion(level));
+  }
+}

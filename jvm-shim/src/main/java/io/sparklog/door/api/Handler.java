@@ -1,0 +1,17 @@
+package io.sparklog.door.api;
+
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.protocol.ApiMessage;
+import org.apache.kafka.common.requests.AbstractRequest;
+
+/** Answers the requests of one API. */
+interface Handler<Q extends AbstractRequest> {
+  /**
+   * Must not block: it is called on a thread of the network. Work that waits or reads files runs on {@link Work}.
+   *
+   * <p>An exception, thrown or of the future, becomes the error answer of the request by {@link KafkaErrors}. A future of null is a request
+   * that has no answer: a produce request with acks=0. When the connection ends, the future is cancelled: a handler that finds its
+   * future cancelled releases its {@link RecordParts}.
+   */
+  CompletableFuture<? extends ApiMessage> answer(Asked asked, Q request);
+}

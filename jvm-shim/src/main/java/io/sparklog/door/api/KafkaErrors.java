@@ -1,0 +1,50 @@
+package io.sparklog.door.api;
+
+import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
+import java.io.IOException;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletionException;
+import org.apache.kafka.common.errors.ApiException;
+import org.apache.kafka.common.protocol.Errors;
+
+/** The one place where a fault of ours becomes an error of Kafka. */
+final class KafkaErrors {
+  private KafkaErrors() {}
+
+  /** The error that a client gets. Faults of the server are logged. */
+  static Errors of(Throwable failure) {
+    return Errors.forException(exception(failure));
+  }
+
+  /** As {@link #of}, with the message of the fault. */
+  static ApiException exception(Throwable failure) {
+    Throwable cause = failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
+    if (cause instanceof ApiException known) {
+      return known;
+    }
+    if (cause instanceof CancellationException) {
+      return Errors.NETWORK_EXCEPTION.exception();
+    }
+    Errors error = cause instanceof PartlogException declared
+        ? declared(declared)
+        : cause instanceof IOException ? Errors.KAFKA_STORAGE_ERROR : Errors.UNKNOWN_SERVER_ERROR;
+    if (error == Errors.UNKNOWN_SERVER_ERROR || error == Errors.KAFKA_STORAGE_ERROR) {
+      Warnings.warn(KafkaErrors.class, "A request failed", cause);
+    }
+    return error.exception(cause.getMessage());
+  }
+
+  private static Errors declared(PartlogException e) {
+    return switch (e.id()) {
+      case "TOPIC_NOT_FOUND", "TOPIC_REPLACED" -> Errors.UNKNOWN_TOPIC_OR_PARTITION;
+      case "TOPIC_RECREATED" -> Errors.UNKNOWN_TOPIC_ID;
+      case "TOPIC_NAME_ILLEGAL" -> Errors.INVALID_TOPIC_EXCEPTION;
+      case "TOPIC_EXISTS" -> Errors.TOPIC_ALREADY_EXISTS;
+      case "OPTION_VALUE", "OPTION_UNKNOWN", "OPTION_CONFLICT" -> Errors.INVALID_CONFIG;
+      case "COMMIT_UNKNOWN" -> Errors.REQUEST_TIMED_OUT;
+      case "IO", "COMMIT_FAILED", "ROOT_NOT_WRITABLE", "STORE_UNAVAILABLE" -> Errors.KAFKA_STORAGE_ERROR;
+      default -> Errors.UNKNOWN_SERVER_ERROR;
+    };
+  }
+}

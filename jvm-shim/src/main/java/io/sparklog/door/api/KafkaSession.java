@@ -1,0 +1,93 @@
+package io.sparklog.door.api;
+
+import io.sparklog.door.net.Peer;
+import io.sparklog.door.net.Reply;
+import io.sparklog.door.net.Session;
+import io.sparklog.door.security.Listener;
+import java.nio.ByteBuffer;
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.message.ApiVersionsResponseData;
+import org.apache.kafka.common.network.ClientInformation;
+import org.apache.kafka.common.network.ListenerName;
+import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.protocol.ApiMessage;
+import org.apache.kafka.common.protocol.ByteBufferAccessor;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.AbstractRequest;
+import org.apache.kafka.common.requests.AbstractResponse;
+import org.apache.kafka.common.requests.RequestContext;
+import org.apache.kafka.common.requests.RequestHeader;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
+
+/** Parses the requests of one connection, and hands them to their handlers. */
+final class KafkaSession implements Session {
+  private final Listener listener;
+  private final Handlers handlers;
+  private final Peer peer;
+
+  KafkaSession(Listener listener, Handlers handlers, Peer peer) {
+    this.listener = listener;
+    this.handlers = handlers;
+    this.peer = peer;
+  }
+
+  @Override
+  public CompletableFuture<Reply> answer(ByteBuffer frame) {
+    RequestHeader header = RequestHeader.parse(frame);
+    if (header.apiKey() == ApiKeys.API_VERSIONS && !header.isApiVersionSupported()) {
+      return CompletableFuture.completedFuture(versionTooHigh(header));
+    }
+    AbstractRequest request = AbstractRequest.parseRequest(header.apiKey(), header.apiVersion(), new ByteBufferAccessor(frame)).request;
+    CompletableFuture<? extends ApiMessage> message;
+    try {
+      message = handlers.answer(asked(header), request);
+    } catch (RuntimeException e) {
+      message = CompletableFuture.failedFuture(e);
+    }
+    return reply(header, request, message);
+  }
+
+  /** A client that is newer than this server learns by version 0 which versions there are. */
+  private Reply versionTooHigh(RequestHeader header) {
+    ApiVersionsResponseData versions = ApiVersionsHandler.versions(handlers).setErrorCode(Errors.UNSUPPORTED_VERSION.code());
+    RequestHeader lowest = new RequestHeader(ApiKeys.API_VERSIONS, (short) 0, header.clientId(), header.correlationId());
+    return new Reply(Wire.frame(peer.allocator(), lowest, versions), false);
+  }
+
+  private Asked asked(RequestHeader header) {
+    RequestContext context = new RequestContext(header, Long.toString(peer.connection()), peer.address(), KafkaPrincipal.ANONYMOUS,
+        new ListenerName(listener.name()), SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
+    return new Asked(context, listener);
+  }
+
+  private CompletableFuture<Reply> reply(RequestHeader header, AbstractRequest request, CompletableFuture<? extends ApiMessage> message) {
+    CompletableFuture<Reply> reply = new CompletableFuture<>();
+    reply.whenComplete((done, failure) -> {
+      if (reply.isCancelled()) {
+        message.cancel(false);
+      }
+    });
+    message.whenComplete((answered, failure) -> {
+      Reply made;
+      try {
+        made = failure == null ? frame(header, answered) : failed(header, request, failure);
+      } catch (RuntimeException e) { // A message that its version cannot say.
+        made = failed(header, request, e);
+      }
+      if (!reply.complete(made)) {
+        made.release();
+      }
+    });
+    return reply;
+  }
+
+  private Reply frame(RequestHeader header, ApiMessage message) {
+    return message == null ? Reply.NONE : new Reply(Wire.frame(peer.allocator(), header, message), false);
+  }
+
+  private Reply failed(RequestHeader header, AbstractRequest request, Throwable failure) {
+    AbstractResponse response = request.getErrorResponse(0, KafkaErrors.exception(failure));
+    return response == null ? Reply.CLOSE : frame(header, response.data());
+  }
+}

@@ -1,0 +1,50 @@
+package io.sparklog.door.api;
+
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** The threads for what blocks. */
+public final class Work implements AutoCloseable {
+  private static final class Named implements ThreadFactory {
+    private final AtomicInteger number = new AtomicInteger();
+
+    @Override
+    public Thread newThread(Runnable task) {
+      Thread thread = new Thread(task, "door-work-" + number.incrementAndGet());
+      thread.setDaemon(true);
+      return thread;
+    }
+  }
+
+  private final ExecutorService threads;
+
+  /** @param threads that work at once */
+  public Work(int threads) {
+    this.threads = Executors.newFixedThreadPool(threads, new Named());
+  }
+
+  /** Runs the task as soon as a thread is free. A task whose future is cancelled before does not run. */
+  public <T> CompletableFuture<T> run(Callable<T> task) {
+    CompletableFuture<T> done = new CompletableFuture<>();
+    threads.execute(() -> {
+      if (done.isDone()) {
+        return;
+      }
+      try {
+        done.complete(task.call());
+      } catch (Throwable e) {
+        done.completeExceptionally(e);
+      }
+    });
+    return done;
+  }
+
+  @Override
+  public void close() {
+    threads.shutdown();
+  }
+}

@@ -1,0 +1,9 @@
+package io.sparklog.door.cluster;
+
+/** Where clients reach a server. */
+public record Address(String host, int port) {
+  @Override
+  public String toString() {
+    return (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
+  }
+}

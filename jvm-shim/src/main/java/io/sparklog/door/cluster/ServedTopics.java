@@ -1,0 +1,77 @@
+package io.sparklog.door.cluster;
+
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import io.sparklog.segment.Names;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
+import java.time.Clock;
+import java.util.Map;
+import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** The topics of a root by name and by id. Each question reads files, if only two stats: so ask on a thread that may block. */
+public final class ServedTopics {
+  private final Root root;
+  private final Clock clock;
+
+  /** The name that a topic id was last seen with. */
+  private final Map<String, String> names = new ConcurrentHashMap<>();
+
+  public ServedTopics(Root root, Clock clock) {
+    this.root = root;
+    this.clock = clock;
+  }
+
+  public Root root() {
+    return root;
+  }
+
+  /**
+   * The newest state of a topic; empty if the topic does not exist, or the name is illegal.
+   *
+   * @throws PartlogException of a topic that cannot be read
+   */
+  public Optional<State> newest(String name) {
+    if (Names.illegalTopic(name).isPresent()) {
+      return Optional.empty();
+    }
+    Optional<State> state = root.topic(name).newest();
+    state.ifPresent(this::know);
+    return state;
+  }
+
+  /** As the other. @param topicId FORMAT.md section 5: 22 characters, which are Kafka's form of a topic id too */
+  public Optional<State> newestById(String topicId) {
+    return name(topicId).flatMap(this::newest).filter(state -> state.topicId().equals(topicId));
+  }
+
+  /** The name of the topic; empty if no topic of the root has this id. */
+  public Optional<String> name(String topicId) {
+    String name = names.get(topicId);
+    if (name == null) {
+      all();
+      name = names.get(topicId);
+    }
+    return Optional.ofNullable(name);
+  }
+
+  /** All topics that can be read, by name, as they were at most a second ago; a topic that was created in this process is there at once. */
+  public SortedMap<String, State> all() {
+    TreeMap<String, State> states = new TreeMap<>();
+    for (String name : root.recentTopics(clock)) {
+      try {
+        newest(name).ifPresent(state -> states.put(name, state));
+      } catch (PartlogException e) {
+        Warnings.warn(ServedTopics.class, "Topic {} is not served: {}", name, e.getMessage());
+      }
+    }
+    return states;
+  }
+
+  private void know(State state) {
+    names.put(state.topicId(), state.topic());
+  }
+}

@@ -1,0 +1,17 @@
+package io.sparklog.door.net;
+
+import java.nio.ByteBuffer;
+import java.util.concurrent.CompletableFuture;
+
+/** One connection, as the requests of its client see it. */
+public interface Session {
+  /**
+   * Answers a request. Requests are handed in as they arrive, without a wait for earlier ones, and answers go out in the order of requests.
+   * When the connection ends, the future is cancelled.
+   *
+   * <p>Is called on the thread of the network, so it must not block. An exception ends the connection.
+   *
+   * @param frame the bytes of the request, without their length. They are the session's until the future is complete, and after that too
+   */
+  CompletableFuture<Reply> answer(ByteBuffer frame);
+}

@@ -1,0 +1,2 @@
+/** Listeners and their rights. */
+package io.sparklog.door.security;

@@ -1,0 +1,22 @@
+"""A root and a door for the tests of this folder."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from door.serving import Door, door_classpath
+from logtool import LogTool
+
+
+@pytest.fixture(scope="session")
+def serve_classpath(java_classpath: str, spark_jars: Path, repository: Path) -> str:
+    return door_classpath(java_classpath, spark_jars, repository)
+
+
+@pytest.fixture(scope="session")
+def door(serve_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[Door]:
+    """The door that tests share. Its root has the topic `t`, with 4 partitions and 80 records. Tests add other topics."""
+    root = tmp_path_factory.mktemp("door") / "root"
+    LogTool(serve_classpath, root).run("append", tag="A", topic="t", commits=4, tasks=2, records=10)
+    with Door(serve_classpath, root) as serving:
+        yield serving

@@ -1,0 +1,62 @@
+"""A door in a process of its own."""
+
+import os
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from logtool import small_jvm
+
+READY_S = 120
+
+
+@dataclass
+class Door:
+    """`sparklog serve ROOT`, which ends with the block. `arguments` are the arguments after the root.
+
+    `address` is HOST:PORT, as a client's `bootstrap_servers` takes it.
+    """
+
+    classpath: str
+    root: Path
+    arguments: tuple[str, ...] = ()
+    address: str = field(init=False, default="")
+    process: "subprocess.Popen[str]" = field(init=False, repr=False)
+
+    def __enter__(self) -> "Door":
+        listen = () if "--listen" in self.arguments else ("--listen", "127.0.0.1:0")
+        command = [*small_jvm(self.classpath), "-Xmx512m", "io.sparklog.door.Serve", str(self.root), *listen, *self.arguments]
+        self._log = self.root.with_name(f"{self.root.name}.door.log")
+        with self._log.open("a") as log:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, encoding="utf-8")
+        assert self.process.stdout is not None
+        first = self.process.stdout.readline()
+        assert first.startswith("Serving "), f"{first}{self.log()}"
+        self.address = first.rpartition(" at ")[2].strip()
+        return self
+
+    def log(self) -> str:
+        """All that the process has written to stderr."""
+        return self._log.read_text(encoding="utf-8")
+
+    def kill(self) -> None:
+        """Ends the process at once, as a crash does."""
+        self.process.kill()
+        self.process.wait(READY_S)
+
+    def __exit__(self, *failure: object) -> None:
+        with self.process:
+            self.process.terminate()
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+
+
+def door_classpath(java_classpath: str, spark_jars: Path, repository: Path) -> str:
+    """The class path of a door with the classes of this checkout: what `sparklog-serve` holds, and what Spark brings."""
+    served = sorted((repository / ".tools" / "serve").glob("*.jar"))
+    assert served, "run `make serve-jars`"
+    names = ("buffer", "codec", "codec-base", "common", "handler", "resolver", "transport", "transport-native-unix-common")
+    netty = [jar for name in names for jar in sorted(spark_jars.glob(f"netty-{name}-4*.jar"))]
+    return os.pathsep.join((java_classpath, *map(str, served), *map(str, netty)))
