@@ -16,6 +16,8 @@ AXE := .tools/axe/.copied
 HDFS := .tools/hdfs/.copied
 S3A := .tools/s3a/.copied
 SERVE := .tools/serve/.copied
+SERVE_JARS := jvm-shim/serve/sparklog_serve/jars/.copied
+SERVE_WHEEL := dist/sparklog_serve-$(VERSION)-py3-none-any.whl
 VERSITYGW := .tools/versitygw/versitygw
 ARCHIVE := .tools/spark.jsa
 VENV := .venv/.installed
@@ -46,7 +48,7 @@ demo: toolchain $(VENV) $(JAR) $(KAFKA) ## write 336,776 real events into a log,
 	@$(PY) -m bench.demo demo-root --kafka $(dir $(KAFKA))
 
 .PHONY: wheel
-wheel: $(WHEEL) ## build the wheel, with the jar inside, in dist/
+wheel: $(WHEEL) $(SERVE_WHEEL) ## build the wheel, with the jar inside, and the wheel of the jars of `sparklog serve`, in dist/
 
 .PHONY: release
 release: toolchain $(VENV) ## check that the checkout can be released, build the wheel, and test it in empty environments; it uploads nothing
@@ -56,7 +58,7 @@ release: toolchain $(VENV) ## check that the checkout can be released, build the
 
 # What all tests need.
 .PHONY: ready
-ready: toolchain packages $(VENV) $(JAR) $(SERVE) $(WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE)
+ready: toolchain packages $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE)
 	@$(MVN) -f jvm-shim/pom.xml test-compile
 
 .PHONY: test
@@ -110,7 +112,7 @@ jvm-test: toolchain ## run the Java tests only
 kafka: $(KAFKA) $(SPARK_KAFKA) ## fetch Kafka's broker and tools, and Spark's Kafka connector, which the demo and the tests use
 
 .PHONY: serve-jars
-serve-jars: $(SERVE) $(JAR) ## fetch the jars of Kafka that `sparklog serve` needs, and build its own jar
+serve-jars: $(SERVE_JARS) ## fetch the jars of Kafka that `sparklog serve` needs, and build its own jar
 
 .PHONY: hdfs
 hdfs: $(HDFS) ## fetch HDFS, which the tests of stores start
@@ -159,7 +161,7 @@ bench-stores: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## run the benchmarks of
 .PHONY: soak
 soak: export SPARKLOG_SEED ?= new
 soak: export SPARKLOG_SEEDS = $(or $(SEEDS),50000)
-soak: toolchain $(VENV) $(JAR) $(SERVE) $(WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run make full with new seeds, then the long tests; both simulations over so many: make soak SEEDS=1000000
+soak: toolchain $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run make full with new seeds, then the long tests; both simulations over so many: make soak SEEDS=1000000
 	@$(MAKE) --no-print-directory full
 	@$(MAKE) --no-print-directory sim SEEDS=$(SPARKLOG_SEEDS)
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
@@ -189,12 +191,12 @@ toolchain:
 	@[ -n "$$(command -v '$(JAVA)c')" ] || { echo "Java has a runtime but not a compiler: install a JDK 17 or later (Debian: apt-get install openjdk-17-jdk-headless)."; exit 1; }
 	@[ -n "$$(command -v $(firstword $(MVN)))" ] || { echo "Maven is missing: install it (Debian: apt-get install maven)."; exit 1; }
 
-$(VENV): pyproject.toml tests/constraints.txt
+$(VENV): pyproject.toml jvm-shim/serve/pyproject.toml tests/constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Python is missing or too old: install 3.10 or later, or name one: make PYTHON=…"; exit 1; }
 	@[ -x $(PY) ] || { echo "Setting up .venv with $$($(PYTHON) --version)"; \
 	  $(PYTHON) -m venv .venv || { rm -rf .venv; echo "$(PYTHON) cannot make a virtual environment (Debian: apt-get install python3-venv)."; exit 1; }; }
 	@echo "Installing PySpark and what the tests need (about 500 MB the first time)"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --use-pep517 --constraint tests/constraints.txt --editable '.[dev]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check --use-pep517 --constraint tests/constraints.txt --editable '.[dev]' --editable jvm-shim/serve
 	@touch $@
 
 # Folders are prerequisites too, so that removing a file rebuilds the jar.
@@ -205,8 +207,19 @@ $(JAR): jvm-shim/pom.xml $(shell find jvm-shim/src/main sparklog/spec) | toolcha
 	@cp jvm-shim/target/sparklog.jar $@
 
 $(WHEEL): pyproject.toml README.md LICENSE $(JAR) $(shell find sparklog -name '*.py' -o -name '*.json' -o -name py.typed -o -path '*/web/*') | $(VENV)
-	@rm -rf dist
+	@rm -f dist/sparklog-*
 	@$(PY) -m build --wheel --no-isolation --outdir dist . > /dev/null
+	@echo "Built $@"
+
+$(SERVE_JARS): $(SERVE) $(JAR)
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@cp .tools/serve/*.jar jvm-shim/target/sparklog-serve.jar $(@D)
+	@touch $@
+
+$(SERVE_WHEEL): jvm-shim/serve/pyproject.toml jvm-shim/serve/sparklog_serve/__init__.py LICENSE $(SERVE_JARS) | $(VENV)
+	@rm -f dist/sparklog_serve-*
+	@cp LICENSE jvm-shim/serve/LICENSE
+	@$(PY) -m build --wheel --no-isolation --outdir dist jvm-shim/serve > /dev/null
 	@echo "Built $@"
 
 $(KAFKA): NAME := Kafka's tools

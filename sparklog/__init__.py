@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sparklog.consumer import Consumer, ConsumerRecord, TopicPartition
     from sparklog.log.log import Log
     from sparklog.log.topic import Topic
+    from sparklog.producer import Producer
     from sparklog.queries.placement import Placement
 
 __version__ = "0.1.0"
@@ -27,6 +28,7 @@ __all__ = [
     "GenerationFenced",
     "Log",
     "Placement",
+    "Producer",
     "RetryError",
     "SparklogError",
     "Topic",
@@ -65,6 +67,10 @@ if not TYPE_CHECKING:  # type checkers then refuse a name that does not exist
             from sparklog.queries.placement import Placement
 
             return Placement
+        if name == "Producer":
+            from sparklog.producer import Producer
+
+            return Producer
         if name == "offsets":
             import importlib
 

@@ -12,7 +12,7 @@ import typer
 import typer.core
 
 from sparklog import shown
-from sparklog.cli import about, dump, groups, metrics, overview, producer, records, topics, ui, upkeep, verify
+from sparklog.cli import about, dump, groups, metrics, overview, producer, records, serve, topics, ui, upkeep, verify
 from sparklog.cli.show import complain
 from sparklog.errors import SparklogError
 
@@ -141,7 +141,7 @@ _MORE = (
 )
 _OF_GROUPS, _OF_CONNECTOR = "Groups", "Spark"
 _PANELS = {
-    "Look": (topics, verify, metrics, ui),
+    "Look": (topics, verify, metrics, ui, serve),
     "Records": (records, dump, producer),
     _OF_GROUPS: (groups,),
     "Change": (upkeep,),

@@ -1,0 +1,54 @@
+"""`sparklog serve`, and the processes that Python starts."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from handmade import Record, Topic
+from kafka.admin import KafkaAdminClient
+
+from sparklog import SparklogError
+from sparklog.serve.process import Server
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    Topic(tmp_path / "my-log", "visits", partitions=2).append([Record(b"1", b"ann")], 0)
+    return tmp_path / "my-log"
+
+
+def topics(address: str) -> list[str]:
+    admin = KafkaAdminClient(bootstrap_servers=address)
+    try:
+        return admin.list_topics()
+    finally:
+        admin.close()
+
+
+@pytest.mark.slow
+def test_the_command_serves_a_root_until_it_is_ended(root: Path) -> None:
+    command = [sys.executable, "-m", "sparklog", "serve", str(root), "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        serving = re.fullmatch(rf"Serving {root} at (127\.0\.0\.1:[0-9]+)\n", first)
+        assert serving, first
+        assert topics(serving[1]) == ["visits"]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) in (0, 143)  # the JVM ends with 143 after SIGTERM
+
+
+def test_a_server_of_python_ends_with_its_block(root: Path, tmp_path: Path) -> None:
+    with Server(str(root), tmp_path / "log") as server:
+        assert topics(server.address) == ["visits"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(server.pid, 0)
+
+
+def test_a_server_that_cannot_start_tells_why(tmp_path: Path) -> None:
+    with pytest.raises(SparklogError, match=r"PARTLOG_SERVE_START.*PARTLOG_ROOT_NOT_FOUND.*absent"):
+        Server(str(tmp_path / "absent"), tmp_path / "log", ("--listen", "127.0.0.1:0", "--read-only"))
