@@ -37,7 +37,7 @@ class Core(Reading):
                 raise state
         if pattern is not None:
             now = yield ask.Now()
-            listed = [name for name in (yield ask.ListTopics()) if pattern.match(name)]
+            listed = yield ask.ListTopics(lambda name: pattern.match(name) is not None)
             found = {name: each for name, each in (yield ask.LookAtTopics(listed)).items() if not isinstance(each, SparklogError)}
             self._listed = now
         states = {name: state for name, state in found.items() if not isinstance(state, SparklogError)}

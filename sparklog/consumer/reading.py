@@ -37,7 +37,7 @@ class Reading(Beliefs, ABC):
         if self.pattern is not None and now - self._listed >= self._settings.list_again_s:
             self._listed = now
             pattern = self.pattern
-            added = [name for name in (yield ask.ListTopics()) if name not in self.states and pattern.match(name)]
+            added = yield ask.ListTopics(lambda name: name not in self.states and pattern.match(name) is not None)
             for name, state in (yield ask.LookAtTopics(added, surely=True)).items() if added else ():
                 if not isinstance(state, SparklogError):
                     self.states[name] = state

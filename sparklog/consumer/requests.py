@@ -74,7 +74,9 @@ class Wait:
 
 @dataclass(slots=True)
 class ListTopics:
-    """The names of the topics that there are."""
+    """The names of the topics that exist and are wanted. A look at the others is not needed."""
+
+    wanted: Callable[[str], bool]
 
 
 @dataclass(slots=True)

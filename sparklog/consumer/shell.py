@@ -51,7 +51,7 @@ class Shell:
         self._does: dict[type, Callable[[Any], Any]] = {
             ask.Now: lambda _: time.monotonic(),
             ask.Wait: lambda request: time.sleep(request.seconds),
-            ask.ListTopics: lambda _: logs.root.topics(),
+            ask.ListTopics: lambda request: logs.root.topics(request.wanted),
             ask.LookAtTopics: self._look,
             ask.News: self._news,
             ask.Fetch: self._fetch,

@@ -129,7 +129,7 @@ class Topics:
         names = {name for member in readers for name in member.topics}
         patterns = [member for member in readers if member.pattern is not None]
         if patterns:
-            names |= {name for name in self.logs.root.topics() if any(each.reads(name) for each in patterns)}
+            names.update(self.logs.root.topics(lambda name: any(each.reads(name) for each in patterns)))
         found = _without_errors(self.find_states(names))
         return {name: SharedTopic(state.topic_id, state.partitions) for name, state in found.items() if state is not None}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sparklog.errors import SparklogError
@@ -95,9 +96,9 @@ class Root:
             return SparklogError("LOG_DIRECTORY", root=self, above=within or "/")
         return SparklogError("ROOT_WITHOUT_LOG", root=self)
 
-    def topics(self) -> list[str]:
-        """The topics of the root, sorted. It lists the root, and each folder of a topic."""
-        folders = self.folders()
+    def topics(self, wanted: Callable[[str], bool] = lambda _: True) -> list[str]:
+        """The topics of the root with wanted names, sorted. It lists the root, and the folder of each wanted name."""
+        folders = list(filter(wanted, self.folders()))
         return [name for name, holds in zip(folders, self.store.at_once(self._may_hold, folders), strict=True) if holds]
 
     def folders(self) -> list[str]:

@@ -27,10 +27,11 @@ class NewestState:
 
     state: State
 
-    def __init__(self, log: TopicLog) -> None:
+    def __init__(self, log: TopicLog, clock: Callable[[], float] = time.monotonic) -> None:
         """CallError TOPIC_NOT_FOUND."""
         self.log = log
         self.asks = 0
+        self._clock = clock
         self._looked = 0.0
         self.ask()
 
@@ -42,7 +43,7 @@ class NewestState:
 
         CallError TOPIC_NOT_FOUND.
         """
-        now, far = time.monotonic(), self.log.root.store.is_far
+        now, far = self._clock(), self.log.root.store.is_far
         slept, self._looked = far and now - self._looked >= _SLEPT_S, now
         if slept or now - self._asked >= (_ASK_FAR_S if far else _ASK_S) or self.log.is_followed(self.state):
             return self._newest()
@@ -61,7 +62,7 @@ class NewestState:
     def _newest(self) -> State:
         self._asked = -_ASK_FAR_S  # until it answers: a topic that does not exist is asked for in each call
         found = self.log.newest()
-        self._asked = self._looked = time.monotonic()
+        self._asked = self._looked = self._clock()
         return found
 
 

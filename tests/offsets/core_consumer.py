@@ -110,7 +110,7 @@ class Consumer:
             case ask.Wait():
                 world.now += request.seconds
             case ask.ListTopics():
-                return [name for name, topic in world.topics.items() if topic]
+                return [name for name, topic in world.topics.items() if topic and request.wanted(name)]
             case ask.LookAtTopics():
                 return {name: world.state_of(name) for name in request.topics}
             case ask.News():

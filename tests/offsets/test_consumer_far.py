@@ -104,6 +104,28 @@ def test_requested_bytes_are_dropped(tmp_path: Path) -> None:
     assert threading.active_count() - before < store.max_requests
 
 
+def test_a_look_for_new_topics_of_a_pattern_lists_the_root_and_no_known_topic(tmp_path: Path) -> None:
+    for number in range(30):
+        Topic(tmp_path, f"t{number:02}").append(records(1))
+    gone = Topic(tmp_path, "t99")
+    gone.append(records(1))
+    gone.delete()
+    store = FarStore(str(tmp_path))
+    with Consumer(Root(store), auto_offset_reset="earliest", metadata_max_age_ms=0, idle_look_ms=60_000) as consumer:
+        consumer.subscribe(pattern="t[019]")
+        listed = [request.name for request in store.asked.requests if request.call == "LIST"]
+        assert not [name for name in listed if name.startswith("_partlog/t2")], "it does not match"
+        while consumer.poll():
+            pass
+        store.asked.clear()
+        assert consumer.poll() == {}
+        assert [request.name for request in store.asked.requests if request.call == "LIST"] == ["_partlog", "_partlog/t99"]
+        Topic(tmp_path, "t1x").append(records(2))
+        Topic(tmp_path, "t2x").append(records(2))
+        assert {partition.topic for partition in consumer.poll()} == {"t1x"}
+        assert len(consumer.subscription() or ()) == 21
+
+
 def test_memory_of_a_consumer_does_not_grow(tmp_path: Path) -> None:
     octets = batches(*[[Record(bytes(10_000)) for _ in range(10)]] * 5)
     held = []

@@ -58,7 +58,7 @@ class World:
         self.is_far = True
         self.idle_s = self.random.choice((0.0, 0.3, IDLE_S))
         self.watch = TopicWatch(self, Pace(INTERVAL_S, self.idle_s), lambda: self.now)  # type: ignore[arg-type]
-        self.topics = {name: NewestState(Log(self, name)) for name in NAMES}  # type: ignore[arg-type]
+        self.topics = {name: NewestState(Log(self, name), lambda: self.now) for name in NAMES}  # type: ignore[arg-type]
 
     def begin(self, ask: Callable[[Any], Any], argument: Any) -> Later:
         self.looks.append(Later(ask, argument))
@@ -183,26 +183,28 @@ def test_the_pace_doubles_up_to_its_bound() -> None:
     assert not always.is_due("t", 1.05, idle=False), "with records to work on"
 
 
-def test_an_idle_process_makes_one_request_a_second_and_topic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("idle_s", [None, 4.0])
+def test_an_idle_process_makes_one_request_a_second_and_topic(tmp_path: Path, idle_s: float | None) -> None:
     """As a consumer of twenty topics does, which polls again and again. A minute passes on a clock of the test."""
     for number in range(20):
         Topic(tmp_path, f"t{number}").append(records(1))
     store = FarStore(str(tmp_path))
     logs = TopicLogs(Root(store))
-    clock = [1000.0]
-    monkeypatch.setattr(watch.time, "monotonic", lambda: clock[0])
-    topics = {name: NewestState(logs.log(name)) for name in (f"t{number}" for number in range(20))}
-    watching = TopicWatch(store, Pace.of(store, 0.1), lambda: clock[0])
-    while clock[0] < 1010:
+    now = 1000.0
+    topics = {name: NewestState(logs.log(name), lambda: now) for name in (f"t{number}" for number in range(20))}
+    watching = TopicWatch(store, Pace.of(store, 0.1, idle_s), lambda: now)
+    while now < 1010:
         watching.news(topics, idle=True)
-        clock[0] += 0.1
+        now += 0.1
     store.asked.clear()
-    while clock[0] < 1070:
+    while now < 1070:
         assert watching.news(topics, idle=True) == {}
-        clock[0] += 0.1
+        now += 0.1
     per_second = len(store.asked.requests) / 60 / 20
     print(f"{per_second:.3f} requests a second and topic")
-    assert per_second <= 1.05
+    # Once a minute a look takes two requests.
+    assert per_second <= 1 / (idle_s or 1) + 1 / 60
+    assert per_second >= 0.8 / (idle_s or 1)
 
 
 def test_news_of_one_topic_do_not_wait_for_looks_at_others(tmp_path: Path) -> None:
