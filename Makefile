@@ -160,6 +160,7 @@ bench-stores: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## run the benchmarks of
 
 .PHONY: soak
 soak: export SPARKLOG_SEED ?= new
+soak: export PYTEST_DEBUG_TEMPROOT ?= $(or $(TMPDIR),/tmp)
 soak: export SPARKLOG_SEEDS = $(or $(SEEDS),50000)
 soak: toolchain $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run make full with new seeds, then the long tests; both simulations over so many: make soak SEEDS=1000000
 	@$(MAKE) --no-print-directory full

@@ -1,4 +1,4 @@
-"""Tests need more of a machine than Python, Java and Maven: a browser with its driver, and programs that make file systems.
+"""Tests need more of a machine than Python, Java and Maven: a browser with its driver, programs that make file systems, and memory.
 
 As a program, it installs what is missing if it is root on Debian or Ubuntu. It uses nothing but Python, and never fails: tests that miss
 something are skipped, and say how to get it.
@@ -22,6 +22,8 @@ PACKAGES = {"debian": ("chromium", "chromium-driver"), "ubuntu": ("chromium-brow
 MAKERS = {"ext4": "e2fsprogs", "xfs": "xfsprogs"}
 """The packages that make file systems."""
 NO_BROWSER = "no browser that a program can drive is installed (Debian: apt-get install chromium chromium-driver)"
+MEMORY_BYTES = 6 << 30
+"""Room for the folders of tests at their largest, some 1 GB, and for the tests themselves beside it."""
 _MANAGER_S = "15"
 
 
@@ -48,6 +50,18 @@ def browser() -> tuple[str, str] | None:
 def mkfs(file_system: str) -> str | None:
     """The path of the program that makes such file systems; users who are not root do not have its folder in their PATH."""
     return shutil.which(f"mkfs.{file_system}", path=_path(("/usr/sbin", "/sbin")))
+
+
+def temporary_folders(memory: Path = Path("/dev/shm"), meminfo: Path = Path("/proc/meminfo")) -> dict[str, str]:
+    """The setting of pytest with which tests have their folders in memory, if there is room; a disk makes them wait for most of their time.
+
+    The setting of a user stays: `make soak` takes a disk. So do the tests of Java, and of the promises of a local store.
+    """
+    name = "PYTEST_DEBUG_TEMPROOT"
+    if name in os.environ or not (memory.is_dir() and meminfo.exists()):
+        return {}
+    available = next(int(line.split()[1]) << 10 for line in meminfo.read_text().splitlines() if line.startswith("MemAvailable:"))
+    return {name: str(memory)} if min(available, shutil.disk_usage(memory).free) >= MEMORY_BYTES else {}
 
 
 def _found(names: tuple[str, ...], folders: tuple[str, ...]) -> list[str]:

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+import machine
+
 TIERS = {
     "quick": ("not slow and not soak", "-DexcludedGroups=slow"),
     "slow": ("slow and not soak", "-Dgroups=slow"),
@@ -108,6 +110,7 @@ def _ended(language: str, status: int, failed: Sequence[str]) -> str:
 
 
 def main(tier: str, *given: str) -> int:
+    os.environ.update(machine.temporary_folders())
     tools = Path(".tools")
     report = tools / "pytest.xml"
     marks, tags = TIERS[tier]

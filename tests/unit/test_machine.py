@@ -1,4 +1,7 @@
-"""`tests/machine.py`: browsers of Debian, Ubuntu and Google are found with a driver that fits, and what is missing is installed."""
+"""`tests/machine.py`: browsers of Debian, Ubuntu and Google are found with a driver that fits, and what is missing is installed.
+
+The folders of tests are in memory where there is room.
+"""
 
 import os
 import platform
@@ -93,3 +96,20 @@ def test_packages_that_cannot_be_installed(installed, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == (
         "They could not be installed: see .tools/apt-get.log. Tests that need them are skipped."
     )
+
+
+@pytest.mark.parametrize(
+    ("available_kb", "given", "wanted"),
+    [(1024, None, True), (1023, None, False), (1024, "mine", False)],
+    ids=["there is room", "there is not", "the user says where"],
+)
+def test_the_folders_of_tests_are_in_memory_if_it_has_room(tmp_path, monkeypatch, available_kb, given, wanted):
+    variable = "PYTEST_DEBUG_TEMPROOT"
+    monkeypatch.setattr(machine, "MEMORY_BYTES", 1 << 20)
+    monkeypatch.delenv(variable, raising=False)
+    if given:
+        monkeypatch.setenv(variable, given)
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text(f"MemTotal:       99999999 kB\nMemAvailable:   {available_kb} kB\n")
+    assert machine.temporary_folders(tmp_path, meminfo) == ({variable: str(tmp_path)} if wanted else {})
+    assert machine.temporary_folders(tmp_path / "none", meminfo) == {}

@@ -103,3 +103,11 @@ def test_ctrl_c_ends_both(tmp_path, python):
     assert process.returncode == 130
     assert python != "waits" or "KeyboardInterrupt" in out
     assert not Path(f"/proc/{(tmp_path / 'java').read_text().strip()}").exists()
+
+
+def test_pytest_takes_the_folder(tmp_path, monkeypatch):
+    """Its variable is for those who work on pytest, so it could go."""
+    monkeypatch.setenv("PYTEST_DEBUG_TEMPROOT", str(tmp_path))
+    test = f"def test_place(tmp_path):\n    assert str(tmp_path).startswith({str(tmp_path)!r} + '/pytest-of-')"
+    (tmp_path / "run").mkdir()
+    assert ended(tmp_path / "run", test, PASSING_JAVA)[0] == 0

@@ -1,7 +1,9 @@
 """The promises of every store, shown for the local one and for one in memory; and a whole root that is in no file system."""
 
 import os
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,10 +49,12 @@ def memory(_: Path) -> Place:
 
 class TestStores(LinkingStoreContract):
     @pytest.fixture(params=[local, memory], ids=lambda make: make.__name__)
-    def place(self, request, tmp_path) -> Place:
-        place = request.param(tmp_path)
-        place.put("folder/inner/file", b"0123456789")
-        return place
+    def place(self, request) -> Iterator[Place]:
+        """On the disk of temporary files, also where the folders of tests are in memory."""
+        with tempfile.TemporaryDirectory() as folder:
+            place = request.param(Path(folder))
+            place.put("folder/inner/file", b"0123456789")
+            yield place
 
 
 # ---- only on a disk
