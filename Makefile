@@ -217,7 +217,7 @@ $(SERVE_JARS): $(SERVE) $(JAR)
 	@cp .tools/serve/*.jar jvm-shim/target/sparklog-serve.jar $(@D)
 	@touch $@
 
-$(SERVE_WHEEL): jvm-shim/serve/pyproject.toml jvm-shim/serve/sparklog_serve/__init__.py LICENSE $(SERVE_JARS) | $(VENV)
+$(SERVE_WHEEL): jvm-shim/serve/pyproject.toml jvm-shim/serve/sparklog_serve/__init__.py jvm-shim/serve/NOTICE LICENSE $(SERVE_JARS) | $(VENV)
 	@rm -f dist/sparklog_serve-*
 	@cp LICENSE jvm-shim/serve/LICENSE
 	@$(PY) -m build --wheel --no-isolation --outdir dist jvm-shim/serve > /dev/null
