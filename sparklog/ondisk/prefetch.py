@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from sparklog.store.store import Damaged, File, Store
 
 BYTES_MAX = 32 << 20
 """The bytes that a scan holds, or has requested."""
-_PIECE_BYTES = 4 << 20
+_PIECE_BYTES = 8 << 20
 """The bytes of one request, or a quarter of the bound if that is less."""
 _LEAST_BYTES = 64 << 10
 """A request has so many bytes also where the bound is lower, unless fewer bytes are wanted."""
@@ -59,10 +59,11 @@ class Prefetch:
 
     def __init__(self, store: Store, bytes_max: int = BYTES_MAX) -> None:
         self._store = store
-        self._ask = lambda span: store.read_at(span.file, span.begin, span.bytes)
         self._bytes_max = bytes_max
         self._piece_bytes = min(_PIECE_BYTES, max(_LEAST_BYTES, bytes_max // 4))
         self._behind_bytes = min(_BEHIND_BYTES, bytes_max // 4)
+        self._readers: dict[str, Callable[[int, int], bytes]] = {}
+        """By file. A file is looked at once, however many requests read it."""
         self._pieces: dict[str, list[_Piece]] = {}
         """By file, in the order of their bytes. No two pieces of a file overlap."""
         self._not_begun: deque[_Piece] = deque()
@@ -93,6 +94,7 @@ class Prefetch:
                 self._insert(piece)
         for piece in chain.from_iterable(before.values()):
             self._release(piece)
+        self._readers = {file: reader for file, reader in self._readers.items() if file in self._pieces}
         most = min(max(_LEAST_BYTES, self._bound), self._piece_bytes)
         for span in wanted:
             for begin, end in self._gaps(span):
@@ -123,9 +125,9 @@ class Prefetch:
         self._bound = min(_FEW_BYTES, self._bytes_max) if few else self._bytes_max
         self._refill()
 
-    def done(self, file: str, begin: int) -> None:
-        """The scan has read the span that begins there."""
-        if not self._waiting or self._waiting[0][:2] != (file, begin):
+    def done(self, file: str, begin: int, end: int) -> None:
+        """The scan has read the segment that has these bytes of a file."""
+        if not self._waiting or self._waiting[0].file != file or not begin <= self._waiting[0].begin < end:
             return
         span = self._waiting.popleft()
         self._waiting_bytes -= span.bytes
@@ -186,7 +188,8 @@ class Prefetch:
 
     def _request(self, piece: _Piece) -> None:
         if piece.answer is None:
-            piece.answer = self._store.begin(self._ask, piece.span)
+            read = self.reader(piece.span.file)
+            piece.answer = self._store.begin(lambda span: read(span.begin, span.bytes), piece.span)
             self._held += piece.span.bytes
 
     def _release(self, piece: _Piece) -> None:
@@ -206,6 +209,10 @@ class Prefetch:
     def open(self, name: str, begin: int, end: int) -> File:
         """Opens the file of a segment that has these bytes. It asks `Store.open` only if bytes are read that were not requested."""
         return _Prefetched(self, self._store, name, begin, end) if self._store.is_far else self._store.open(name)
+
+    def reader(self, name: str) -> Callable[[int, int], bytes]:
+        """Reads a file as `Store.reader`."""
+        return self._readers.get(name) or self._readers.setdefault(name, self._store.reader(name))
 
     def bytes_at(self, name: str, position: int, least: int, most: int, first: int) -> bytes:
         """The bytes from a position on: at least `least` and at most `most`, or fewer if no more were requested.
@@ -274,19 +281,30 @@ class _Prefetched(File):
             return held
         if held:
             # The batch is longer than the bytes that were requested. The segment is known to have the rest.
-            try:
-                rest = self._store.read_at(self._name, position + len(held), least - len(held))
-            except Exception:
-                rest = b""
-            if len(held) + len(rest) == least:
+            rest = self._known(position + len(held), least - len(held))
+            if rest:
                 return held + rest
+        return self._opened().some(position, least, most)
+
+    def apart(self, position: int, count: int) -> bytes:
+        return self._known(position, count) or self._opened().read(position, count)
+
+    def _known(self, position: int, count: int) -> bytes:
+        """Bytes that the file is known to have; none if they could not be read, as `open` will find out."""
+        try:
+            found = self._prefetch.reader(self._name)(position, count)
+        except Exception:
+            found = b""
+        return found if len(found) == count else b""
+
+    def _opened(self) -> File:
         if self._file is None:
             file = self._store.open(self._name)
             if file.size < self.size:
                 file.close()
                 raise Damaged(f"the file has {file.size} bytes where it ends at {self.size}")
             self._file = file
-        return self._file.some(position, least, most)
+        return self._file
 
     def close(self) -> None:
         self._prefetch.closed(self._name, self._first, self._reached)

@@ -106,7 +106,11 @@ class PartitionReader:
 
         def read(segment: Segment, reader: SegmentReader, begin: int) -> Iterator[tuple[int, pa.RecordBatch | None]]:
             nonlocal limit
-            batches: Iterable[StoredBatch] = reader.batches(begin)
+            place = None
+            if is_sought(segment, begin):
+                place = reader.seek(begin)
+                self._prefetch.follow(self.spans(begin, end, wanted.may_be_in, place), few=limit is not None)
+            batches: Iterable[StoredBatch] = reader.batches(begin, place)
             if end < segment.end:
                 batches = takewhile(lambda batch: batch.base_offset < end, batches)
             for chunk in self._chunks(reader, batches, begin, limit if wanted.everything else None):
@@ -259,13 +263,18 @@ class PartitionReader:
 
         return max(self._read(start, end, read, ahead=False), default=-1)
 
-    def spans(self, start: int, end: int, wanted: Callable[[Segment], bool] = lambda _: True) -> Iterator[Span]:
-        """The bytes that are read for the offsets from `start` to before `end`, or about these bytes."""
+    def spans(self, start: int, end: int, wanted: Callable[[Segment], bool] = lambda _: True, place: Place | None = None) -> Iterator[Span]:
+        """The bytes that are read for the offsets from `start` to before `end`, or about these bytes.
+
+        `place` is where the first segment is read from. Without it, a segment whose first batch is sought is left out.
+        """
         for segment in self._log.segments(self._state, self._partition, start, end):
-            if wanted(segment) and not is_sought(segment, start):
+            sought = is_sought(segment, start)
+            if wanted(segment) and (place or not sought):
                 share = (end - segment.base) / (segment.end - segment.base)
                 size = segment.bytes if share >= 1 else min(segment.bytes, int(share * segment.bytes) + _MORE_BYTES)
-                yield self._span(segment, segment.position, segment.position + size)
+                begin = place.position if place and sought else segment.position
+                yield self._span(segment, begin, max(begin, segment.position + size))
 
     def next_spans(self, start: int, bytes_max: int, stop: Stop | None = None) -> Iterator[Span]:
         """The bytes that `part` reads from an offset on."""
@@ -319,7 +328,7 @@ class PartitionReader:
                             self._reload(state, segment, start)
                             break
                         if ahead:
-                            self._prefetch.done(topic_file(state.topic, segment.file), segment.position)
+                            self._prefetch.done(*self._span(segment, segment.position, segment.position + segment.bytes))
                     start = segment.end
         finally:
             if ahead and not self._shares_prefetch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import google_crc32c
@@ -120,7 +120,7 @@ class SegmentReader:
         first batch may have more.
         """
         if place is None and self._segment.tiles:
-            place = self._hint(start)
+            place = self.seek(start)
         elif place is None:
             # A wrong base offset can hide batches. Only the checksum over all headers covers it, and a reader that stops early misses it.
             self.headers()
@@ -212,7 +212,7 @@ class SegmentReader:
             raise Damaged(f"its last offset is {base + header.last_offset_delta}, beyond its segment")
         return base
 
-    def _hint(self, start: int) -> Place:
+    def seek(self, start: int) -> Place:
         """The place of a batch that holds the offset `start` or lies before it."""
         segment = self._segment
         here = self.begin
@@ -225,7 +225,7 @@ class SegmentReader:
         if not segment.position <= position <= self.end - HEADER_BYTES:
             return here
         try:
-            header = Header.read(self._read(position, HEADER_BYTES), 0, self.end - position)
+            header = Header.read(self._apart(position, HEADER_BYTES), 0, self.end - position)
             base = segment.base + last - header.last_offset_delta
             self._base_offset(header, base)
         except Damaged:
@@ -244,7 +244,7 @@ class SegmentReader:
         segment = self._segment
         if segment.index_bytes:
             try:
-                return self._file.read(self.end, segment.index_bytes)
+                return self._file.apart(self.end, segment.index_bytes)
             except Damaged as damage:
                 raise self.corrupt(damage) from None
             except OSError:
@@ -255,14 +255,20 @@ class SegmentReader:
 
     def _first_field(self) -> int:
         """The base offset field of the first batch. Nothing stamps a file with an index behind its segment: all fields are alike."""
-        return int.from_bytes(self._read(self._segment.position, LENGTH_FROM), "big", signed=True)
+        return int.from_bytes(self._apart(self._segment.position, LENGTH_FROM), "big", signed=True)
 
     def _read(self, position: int, size: int) -> bytes:
         return self._some(position, size, size)
 
+    def _apart(self, position: int, size: int) -> bytes:
+        return self._got(position, size, lambda: self._file.apart(position, size))
+
     def _some(self, position: int, least: int, most: int) -> bytes:
+        return self._got(position, least, lambda: self._file.some(position, least, most))
+
+    def _got(self, position: int, least: int, read: Callable[[], bytes]) -> bytes:
         try:
-            data = self._file.some(position, least, most)
+            data = read()
         except Damaged as damage:
             raise self.corrupt(damage) from None
         except OSError as error:

@@ -16,8 +16,9 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -110,9 +111,9 @@ class HdfsStore(RemoteStore):
             raise Damaged("it is not a regular file")
         return HdfsFile(self, name, status)
 
-    def read_at(self, name: str, position: int, count: int) -> bytes:
+    def reader(self, name: str) -> Callable[[int, int], bytes]:
         """Without a look at its length."""
-        return self.bytes_of(name, position, count)
+        return partial(self.bytes_of, name)
 
     def bytes_of(self, name: str, position: int, count: int) -> bytes:
         """The `count` bytes of a file from a position on, which it must have. Absent if it does not exist."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import partial
 from typing import TypeVar
 
 from sparklog.store.requests import AT_ONCE, Answer, requests_of
@@ -57,15 +60,32 @@ class RemoteStore(Store):
         """False."""
         return False
 
-    def read_at(self, name: str, position: int, count: int) -> bytes:
-        """By opening it, where the store must know the length of a file before it reads."""
-        with self.opened(name) as file:
-            return file.read(position, count)
+    def reader(self, name: str) -> Callable[[int, int], bytes]:
+        """By opening it once, where the store must know the length of a file before it reads."""
+        return _Shared(partial(self.opened, name)).read
 
     def read_tagged(self, name: str, bytes_max: int) -> tuple[Hashable, bytes]:
         """By opening it once, which tells also that it is absent."""
         with self.opened(name) as file:
             return file.tag, file.whole(bytes_max)
+
+
+class _Shared:
+    """A file that several threads read. The first read opens it."""
+
+    def __init__(self, opened: Callable[[], RemoteFile]) -> None:
+        self._opened, self._process = opened, os.getpid()
+        self._lock = threading.Lock()
+        self._file: RemoteFile | None = None
+
+    def read(self, position: int, count: int) -> bytes:
+        if os.getpid() != self._process:
+            # A fork may copy a lock that a thread holds.
+            with self._opened() as file:
+                return file.read(position, count)
+        with self._lock:
+            self._file = self._file or self._opened()
+        return self._file.read(position, count)
 
 
 class ReadAhead(File):

@@ -67,6 +67,10 @@ class File(ABC):
         del least
         return self.read(position, most)
 
+    def apart(self, position: int, count: int) -> bytes:
+        """As `read`, where the file is known to have the bytes, and the next reads are elsewhere."""
+        return self.read(position, count)
+
     def prepare(self, position: int) -> None:
         """Asks for the bytes from a position on, if that takes a request. A read there then takes none."""
         del position
@@ -173,13 +177,17 @@ class Store(ABC):
         with self.open(name) as file:
             return file.whole(bytes_max)
 
-    def read_at(self, name: str, position: int, count: int) -> bytes:
-        """Bytes that the file is known to have, by as few requests as possible.
+    def reader(self, name: str) -> Callable[[int, int], bytes]:
+        """A function from a position and a count to bytes that the file is known to have, by as few requests as possible.
 
-        Fewer bytes, and any exception, say only that `open` is to be asked.
+        Several threads may call it. Fewer bytes, and any exception, say only that `open` is to be asked.
         """
-        with self.open(name) as file:
-            return file.read(position, count)
+
+        def read(position: int, count: int) -> bytes:
+            with self.open(name) as file:
+                return file.read(position, count)
+
+        return read
 
     def read_tagged(self, name: str, bytes_max: int) -> tuple[Hashable, bytes]:
         """The tag of a file, taken before its bytes, and these. Absent and Damaged as `read`."""

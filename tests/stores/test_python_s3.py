@@ -178,6 +178,34 @@ def test_a_scan_reads_no_byte_twice(s3, tmp_path, fault_proxy):
     assert sum(request.sent for request in proxy.requests if request.key.endswith(".log")) <= 1 << 18
 
 
+def test_a_large_file_is_looked_at_once(s3, tmp_path, fault_proxy):
+    """It is read by several requests, which begin at the same time. Each of them may be the first."""
+    topic = Topic(tmp_path / "root")
+    octets = b"".join(batch([Record(bytes(1_000)) for _ in range(1_000)], 1_000 * number) for number in range(40))
+    topic.commit(topic.data(octets))
+    proxy = fault_proxy(s3.endpoint)
+    url, files = copied(s3, topic.root), s3.filesystem(proxy.endpoint)
+
+    def scan() -> int:
+        return sum(batch.num_rows for batch in Log(url, filesystem=files)["t"].scan())
+
+    def consume() -> int:
+        with Consumer(url, "t", filesystem=files, auto_offset_reset="earliest", max_partition_fetch_bytes=8 << 20) as consumer:
+            rows = 0
+            while rows < 40_000:
+                rows += sum(map(len, consumer.poll(timeout_ms=60_000, max_records=10_000).values()))
+            return rows
+
+    proxy.delay_s = 0.01
+    for read in (scan, consume):
+        rows, _, requests = asked(proxy, read)
+        counts = Counter(request.kind for request in requests if request.key.endswith(".log"))
+        assert rows == 40_000
+        assert counts["HEAD"] == 1, counts
+        assert len(octets) // (8 << 20) <= counts["GET"] <= 12, counts
+        assert most_at_once(requests) > 1
+
+
 def test_many_segments_are_read_at_once(s3, tmp_path, fault_proxy):
     topic = Topic(tmp_path / "root")
     for _ in range(60):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -105,7 +106,10 @@ class FarStore(RemoteStore):
     def open(self, name: str) -> File:
         return ReadAhead(self.opened(name))
 
-    def read_at(self, name: str, position: int, count: int) -> bytes:
+    def reader(self, name: str) -> Callable[[int, int], bytes]:
+        return partial(self.got, name)
+
+    def got(self, name: str, position: int, count: int) -> bytes:
         self.asked.bytes(name, position, count)
         with self.asked.one("GET", name), self.file(name)[0] as file:
             return file.read(position, count)
@@ -128,12 +132,12 @@ class Together(FarStore):
         """Counts from now on; so many requests must come."""
         self.change, self.begun, self.together = threading.Condition(), 0, together
 
-    def read_at(self, name: str, position: int, count: int) -> bytes:
+    def got(self, name: str, position: int, count: int) -> bytes:
         with self.change:
             self.begun += 1
             self.change.notify_all()
             assert self.change.wait_for(lambda: self.begun >= self.together, WAIT_S)
-        return super().read_at(name, position, count)
+        return super().got(name, position, count)
 
 
 class _FarFile(RemoteFile):

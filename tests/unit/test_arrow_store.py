@@ -322,7 +322,7 @@ def test_each_exception_of_a_file_system_is_an_os_error(error):
             raise error
 
     store = open_store("gs://bucket/root", fs.PyFileSystem(Failing([])))
-    for ask in (store.look, store.names, store.tree, store.open, store.tag, lambda name: store.read_at(name, 0, 10)):
+    for ask in (store.look, store.names, store.tree, store.open, store.tag, lambda name: store.reader(name)(0, 10)):
         with pytest.raises(OSError, match=str(error) or type(error).__name__):
             ask("folder/file")
     with pytest.raises(ValueError, match="not the name of a file below a root"):

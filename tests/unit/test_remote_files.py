@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
+import struct
 import threading
 import tracemalloc
 import weakref
@@ -115,6 +116,31 @@ def test_a_scan_that_may_end_soon_requests_little_of_a_large_segment(tmp_path: P
     store.asked.clear()
     assert log.head(20 * EACH).num_rows == 20 * EACH
     assert store.asked.counts()["GET"] <= 10
+
+
+@pytest.mark.parametrize("limit", [None, 1500])
+def test_a_range_in_the_middle_of_a_segment_is_requested_ahead_from_the_index_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int | None
+) -> None:
+    monkeypatch.setattr(prefetch, "_PIECE_BYTES", 1 << 20)
+    topic, each = Topic(tmp_path), batches(records(100, f"{'':>1000}"))
+    octets = batches(*[records(100, f"{'':>1000}")] * 80)
+    segment = topic.data(octets)
+    index = b"".join(struct.pack(">ii", 100 * number + 99, number * len(each)) for number in range(80))
+    with (topic.folder / segment["file"]).open("ab") as file:
+        file.write(index)
+    topic.commit(segment | {"index": len(index)})
+    topic.append(records(10))
+    store = FarStore(str(tmp_path), 0.01)
+    log = reader(store)
+    store.asked.clear()
+    assert sum(batch.num_rows for batch in log.records(3000, 6000, limit)) == (limit or 3000)
+    (spans,) = store.asked.spans.values()
+    needed = (limit or 3000) // 100 * len(each)
+    assert sum(end - first for first, end in spans) <= 1.2 * needed + len(index) + ((1 << 20) if limit else 0)
+    assert len(spans) <= 2 + 6
+    assert store.asked.rows() <= (6 if limit else 5), "the index, the header of the first batch, and the records at once"
+    assert store.asked.counts().keys() == {"GET"}
 
 
 def test_small_segments_of_one_file_are_one_request(tmp_path: Path) -> None:
@@ -257,7 +283,7 @@ def test_no_more_is_held_than_the_bound(tmp_path: Path, mebibytes: int) -> None:
 class Bytes(FarStore):
     """Files of which each byte tells its place."""
 
-    def read_at(self, name: str, position: int, count: int) -> bytes:
+    def got(self, name: str, position: int, count: int) -> bytes:
         with self.asked.one("GET", name):
             return content(name, position, position + count)
 
@@ -305,7 +331,7 @@ def test_random_scans_and_wants(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
                 ahead.follow(iter(spans), few=draw.random() < 0.3)
                 for span in spans[: draw.randrange(len(spans) + 1)]:
                     read(ahead, span, draw)
-                    ahead.done(span.file, span.begin)
+                    ahead.done(*span)
                 if draw.random() < 0.3:
                     read_in_leaps(ahead, spans, draw)
             assert ahead._held == sum(each.span.bytes for its in ahead._pieces.values() for each in its if each.answer), seed
