@@ -31,7 +31,7 @@ final class LayersTest {
   private static final Map<String, List<String>> MAY_USE = Map.ofEntries(
       entry("door.api", "door.net", "door.fetch", "door.produce", "door.group", "door.cluster", "door.security", "log", "segment", "spec"),
       entry("door.fetch", "read", "log", "segment", "format", "storage", "spec"),
-      entry("door.produce", "write", "log", "upkeep", "segment", "format", "storage", "spec"),
+      entry("door.produce", "write", "upkeep", "log", "routing", "segment", "format", "storage", "spec"),
       entry("door.group", "door.produce", "door.fetch", "log", "spec"), entry("door.cluster", "log", "segment", "storage", "spec"),
       entry("door.net", "spec"), entry("door.security", "spec"),
       entry("catalog", "procedures", "source", "sink", "spark", "read", "log", "routing", "segment", "storage", "spec"),

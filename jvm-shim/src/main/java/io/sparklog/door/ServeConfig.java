@@ -1,5 +1,6 @@
 package io.sparklog.door;
 
+import io.sparklog.door.produce.Terms;
 import io.sparklog.spec.PartlogException;
 import java.util.Map;
 import java.util.TreeMap;
@@ -10,7 +11,8 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
 
   /** Keys with their defaults. */
   private static final Map<String, String> DEFAULTS = Map.of("num.network.threads", "2", "num.io.threads", "16", "socket.request.max.bytes",
-      "104857600");
+      "104857600", "append.linger.ms", "0", "commit.interval.ms", "0", "queued.max.request.bytes", "268435456", "merge.budget.bytes",
+      "33554432", "keys.in.any.partition", "false");
 
   /**
    * Takes ROOT [--listen HOST:PORT] [--read-only] [KEY=VALUE …].
@@ -63,6 +65,12 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
 
   private static PartlogException badListen(String listen) {
     return PartlogException.of("OPTION_VALUE", "option", "listen", "value", listen, "reason", "Give a host and a port: 127.0.0.1:9092");
+  }
+
+  /** How batches wait for their commits. */
+  Terms terms() {
+    return new Terms(number("append.linger.ms"), number("commit.interval.ms"), number("queued.max.request.bytes"),
+        number("merge.budget.bytes"), Boolean.parseBoolean(entries.get("keys.in.any.partition")));
   }
 
   /** The whole number of a key. */

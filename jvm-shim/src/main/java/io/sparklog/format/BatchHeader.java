@@ -170,6 +170,24 @@ public final class BatchHeader {
     INT.set(batch, Layout.COUNT_AT, count);
   }
 
+  /** Gives a batch the leader epoch of all batches of a log, which its CRC does not cover. */
+  public static void clearLeaderEpoch(byte[] batch) {
+    INT.set(batch, Layout.LEADER_EPOCH_AT, 0);
+  }
+
+  /** Changes the greatest time of a batch whose records have the times of their producer, and makes the CRC right. */
+  public static void setMaxTimestamp(byte[] batch, long maxTimestamp) {
+    LONG.set(batch, Layout.MAX_TIMESTAMP_AT, maxTimestamp);
+    seal(batch, new CRC32C());
+  }
+
+  /** Gives all records of a batch one time, the time of their writer, and makes the CRC right. FORMAT.md section 3.5. */
+  public static void setLogAppendTime(byte[] batch, long timestamp) {
+    batch[Layout.ATTRIBUTES_AT + 1] |= Layout.LOG_APPEND_TIME_MASK;
+    LONG.set(batch, Layout.BASE_TIMESTAMP_AT, timestamp);
+    setMaxTimestamp(batch, timestamp);
+  }
+
   static void seal(byte[] batch, CRC32C crc) {
     crc.reset();
     crc.update(batch, Layout.ATTRIBUTES_AT, batch.length - Layout.ATTRIBUTES_AT);

@@ -40,6 +40,7 @@ public final class NextVersion {
   private final List<Version.Removed> removed = new ArrayList<>();
   private final List<Segment> added = new ArrayList<>();
   private Query query;
+  private List<Producers.Sent> sent = List.of();
 
   /**
    * The version after {@code newest}, whose topic exists.
@@ -116,6 +117,13 @@ public final class NextVersion {
   /** Notes the query that this version applies. @param query may be null */
   public NextVersion apply(Query query) {
     this.query = query;
+    return this;
+  }
+
+  /** Notes the batches of producers among the batches that this version adds. */
+  public NextVersion send(Sequences sequences) {
+    sent = sequences.sent();
+    features = sent.isEmpty() ? features : features.and(List.of(Feature.PRODUCERS));
     return this;
   }
 
@@ -245,7 +253,7 @@ public final class NextVersion {
   Version version(String txn, long timeMs) {
     requireNext();
     TopicHead head = new TopicHead(features, topic, topicId, number, timeMs, horizon, boundary, deleted, starts, ends);
-    return new Version(head, txn, previous, operation, query, routing, rebuilt, List.of(), config, removed, added);
+    return new Version(head, txn, previous, operation, query, routing, rebuilt, sent, config, removed, added);
   }
 
   /** Nothing falls that may only rise, and no log start offset is above its end. */

@@ -52,7 +52,11 @@ record Producers(SortedMap<Producer, Last> last) {
   }
 
   /** The last batches of a producer in a partition, from old to new. @param time of the version with the newest, in ms since 1970 */
-  record Last(int epoch, long time, List<ProducerBatch> batches) {}
+  record Last(int epoch, long time, List<ProducerBatch> batches) {
+    private ProducerBatch newest() {
+      return batches.get(batches.size() - 1);
+    }
+  }
 
   /** A batch of a producer that a version adds. */
   record Sent(Producer producer, int epoch, ProducerBatch batch) {
@@ -152,15 +156,23 @@ record Producers(SortedMap<Producer, Last> last) {
       String what = "the batch of producer " + each.producer.id + " at offset " + batch.base + " of partition " + each.producer.partition;
       Damaged.unless(batch.base >= ends[each.producer.partition], what + " is below the end before the version");
       Last known = found.get(each.producer);
-      boolean isSame = known != null && known.epoch == each.epoch;
-      long first = known == null ? batch.first : isSame ? known.batches.get(known.batches.size() - 1).next() : 0;
-      Damaged.unless((known == null || each.epoch >= known.epoch) && batch.first == first, what + " does not follow the one before it");
-      List<ProducerBatch> batches = new ArrayList<>(isSame ? known.batches : List.of());
-      batches.add(batch);
-      found.put(each.producer, new Last(each.epoch, time, batches.subList(Math.max(0, batches.size() - BATCHES_KEPT), batches.size())));
+      Damaged.unless(follows(known, each.epoch, batch.first), what + " does not follow the one before it");
+      found.put(each.producer, with(known, each.epoch, time, batch));
     }
     long expiration = Long.parseLong(text);
     found.values().removeIf(newest -> time - newest.time >= expiration);
     return new Producers(found);
+  }
+
+  /** Whether a batch with the first sequence {@code first} may come after these batches. @param known null without batches */
+  static boolean follows(Last known, int epoch, long first) {
+    return known == null || (epoch == known.epoch ? first == known.newest().next() : epoch > known.epoch && first == 0);
+  }
+
+  /** These batches and the next batch. @param known null without batches */
+  static Last with(Last known, int epoch, long time, ProducerBatch batch) {
+    List<ProducerBatch> batches = new ArrayList<>(known != null && known.epoch == epoch ? known.batches : List.of());
+    batches.add(batch);
+    return new Last(epoch, time, batches.subList(Math.max(0, batches.size() - BATCHES_KEPT), batches.size()));
   }
 }

@@ -1,5 +1,7 @@
 package io.sparklog.door.api;
 
+import io.sparklog.door.produce.Refusal;
+import io.sparklog.door.produce.Refused;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
@@ -26,6 +28,9 @@ final class KafkaErrors {
     if (cause instanceof CancellationException) {
       return Errors.NETWORK_EXCEPTION.exception();
     }
+    if (cause instanceof Refused refused) {
+      return refusal(refused.refusal()).exception(refused.getMessage());
+    }
     Errors error = cause instanceof PartlogException declared
         ? declared(declared)
         : cause instanceof IOException ? Errors.KAFKA_STORAGE_ERROR : Errors.UNKNOWN_SERVER_ERROR;
@@ -45,6 +50,28 @@ final class KafkaErrors {
       case "COMMIT_UNKNOWN" -> Errors.REQUEST_TIMED_OUT;
       case "IO", "COMMIT_FAILED", "ROOT_NOT_WRITABLE", "STORE_UNAVAILABLE" -> Errors.KAFKA_STORAGE_ERROR;
       default -> Errors.UNKNOWN_SERVER_ERROR;
+    };
+  }
+
+  /** Never UNKNOWN_SERVER_ERROR: a client that gets it for a batch may send the batch again under another epoch. */
+  private static Errors refusal(Refusal refusal) {
+    return switch (refusal) {
+      case CORRUPT -> Errors.CORRUPT_MESSAGE;
+      case UNSUPPORTED_MAGIC -> Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT;
+      case UNSUPPORTED_CODEC -> Errors.UNSUPPORTED_COMPRESSION_TYPE;
+      case INVALID_RECORD -> Errors.INVALID_RECORD;
+      case INVALID_TIMESTAMP -> Errors.INVALID_TIMESTAMP;
+      case TOO_LARGE -> Errors.MESSAGE_TOO_LARGE;
+      case TOO_LARGE_FOR_SEGMENT -> Errors.RECORD_LIST_TOO_LARGE;
+      case POLICY -> Errors.POLICY_VIOLATION;
+      case OUT_OF_ORDER -> Errors.OUT_OF_ORDER_SEQUENCE_NUMBER;
+      case OLD_EPOCH -> Errors.INVALID_PRODUCER_EPOCH;
+      case UNKNOWN_TOPIC, UNKNOWN_PARTITION -> Errors.UNKNOWN_TOPIC_OR_PARTITION;
+      case TOPIC_RECREATED -> Errors.UNKNOWN_TOPIC_ID;
+      case FENCED -> Errors.NOT_LEADER_OR_FOLLOWER;
+      case BUSY -> Errors.NOT_ENOUGH_REPLICAS; // Each client sends the batch again.
+      case STORAGE -> Errors.KAFKA_STORAGE_ERROR;
+      case UNKNOWN_OUTCOME -> Errors.REQUEST_TIMED_OUT;
     };
   }
 }

@@ -48,6 +48,11 @@ public final class ServedTopics {
     return name(topicId).flatMap(this::newest).filter(state -> state.topicId().equals(topicId));
   }
 
+  /** As {@link #name}, without a look at files: empty also for a topic that this process has not seen. */
+  public Optional<String> knownName(String topicId) {
+    return Optional.ofNullable(names.get(topicId));
+  }
+
   /** The name of the topic; empty if no topic of the root has this id. */
   public Optional<String> name(String topicId) {
     String name = names.get(topicId);

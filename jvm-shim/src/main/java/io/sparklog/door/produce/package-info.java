@@ -1,2 +1,11 @@
-/** Checks of the batches that clients send, and their commits. It knows no class of Kafka. */
+/**
+ * Writes the batches that clients send, without a class of Kafka or of the network. FORMAT.md sections 3.5, 5.9 and 7.8.
+ *
+ * <pre>{@code
+ *  a request, on a thread that may block     in order of arrival                one commit at a time
+ *  Intake --> Accepted                       TopicWriters --> TopicWriter       GroupCommit (a Change)
+ *  +- Refused, Refusal                       +- Means         +- Arrival        +- DataFolder
+ *                                            +- Terms         +- TopicUpkeep    +- log.Sequences
+ * }</pre>
+ */
 package io.sparklog.door.produce;

@@ -1,0 +1,185 @@
+package io.sparklog.door.api;
+
+import io.sparklog.door.cluster.ServedTopics;
+import io.sparklog.door.produce.Appended;
+import io.sparklog.door.produce.Checked;
+import io.sparklog.door.produce.Intake;
+import io.sparklog.door.produce.TopicWriters;
+import io.sparklog.log.State;
+import io.sparklog.segment.Names;
+import java.nio.ByteBuffer;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.message.ProduceRequestData.PartitionProduceData;
+import org.apache.kafka.common.message.ProduceRequestData.TopicProduceData;
+import org.apache.kafka.common.message.ProduceResponseData;
+import org.apache.kafka.common.message.ProduceResponseData.PartitionProduceResponse;
+import org.apache.kafka.common.message.ProduceResponseData.TopicProduceResponse;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.requests.ProduceRequest;
+
+/**
+ * Adds batches. The batches of a connection wait for their commits in the order of its requests, and are checked at the same time: so all
+ * requests that a client has in flight share a commit.
+ */
+public final class ProduceHandler implements Handler<ProduceRequest> {
+  private static final Set<Short> ACKS = Set.of((short) -1, (short) 0, (short) 1);
+
+  private final ServedTopics topics;
+  private final TopicWriters writers;
+  private final Clock clock;
+  private final Work work;
+
+  /** By connection, the last request whose batches do not wait for their commit yet. */
+  private final Map<String, CompletableFuture<?>> unnamed = new ConcurrentHashMap<>();
+
+  public ProduceHandler(ServedTopics topics, TopicWriters writers, Clock clock, Work work) {
+    this.topics = topics;
+    this.writers = writers;
+    this.clock = clock;
+    this.work = work;
+  }
+
+  /** The batches of one partition of a request. @param checked is complete when they are checked */
+  private record Part(int partition, ByteBuffer records, CompletableFuture<Checked> checked, CompletableFuture<Appended> done) {}
+
+  /** The batches of one topic of a request. @param error of the whole topic, or null */
+  private record TopicParts(String name, Uuid id, Errors error, List<Part> parts) {}
+
+  @Override
+  public CompletableFuture<ProduceResponseData> answer(Asked asked, ProduceRequest request) {
+    if (request.transactionalId() != null) {
+      throw Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.exception("Transactions are not supported.");
+    }
+    if (!ACKS.contains(request.acks())) {
+      throw Errors.INVALID_REQUIRED_ACKS.exception();
+    }
+    CompletableFuture<ProduceResponseData> answer = named(asked, request).thenCompose(parts -> answered(parts));
+    return request.acks() == 0 ? answer.thenApply(ProduceHandler::silent) : answer;
+  }
+
+  /** Puts the batches into their queues: now, unless the name of a topic, or an earlier request of the connection, must be waited for. */
+  private CompletableFuture<List<TopicParts>> named(Asked asked, ProduceRequest request) {
+    String connection = asked.context().connectionId();
+    CompletableFuture<?> earlier = unnamed.get(connection);
+    boolean isKnown = request.data().topicData().stream().allMatch(topic -> isByName(topic) || known(topic).isPresent());
+    if (isKnown && (earlier == null || earlier.isDone())) {
+      return CompletableFuture.completedFuture(queued(asked, request));
+    }
+    CompletableFuture<?> before = earlier == null ? CompletableFuture.completedFuture(null) : earlier.exceptionally(failure -> null);
+    CompletableFuture<List<TopicParts>> later = before.thenCompose(done -> work.run(() -> {
+      request.data().topicData().stream().filter(topic -> !isByName(topic)).forEach(topic -> topics.name(topic.topicId().toString()));
+      return queued(asked, request);
+    }));
+    unnamed.put(connection, later);
+    later.whenComplete((done, failure) -> unnamed.remove(connection, later));
+    return later;
+  }
+
+  private static boolean isByName(TopicProduceData topic) {
+    return topic.topicId().equals(Uuid.ZERO_UUID);
+  }
+
+  private Optional<String> known(TopicProduceData topic) {
+    return topics.knownName(topic.topicId().toString());
+  }
+
+  private List<TopicParts> queued(Asked asked, ProduceRequest request) {
+    List<TopicParts> queued = new ArrayList<>();
+    for (TopicProduceData topic : request.data().topicData()) {
+      String name = isByName(topic) ? topic.name() : known(topic).orElse("");
+      Errors error = error(asked, topic, name);
+      List<Part> parts = new ArrayList<>();
+      for (PartitionProduceData partition : topic.partitionData()) {
+        ByteBuffer records = partition.records() instanceof MemoryRecords memory ? memory.buffer() : ByteBuffer.allocate(0);
+        CompletableFuture<Checked> checked = new CompletableFuture<>();
+        CompletableFuture<Appended> done = error == null
+            ? writers.append(name, partition.index(), records.remaining(), checked)
+            : CompletableFuture.failedFuture(error.exception());
+        parts.add(new Part(partition.index(), records, checked, done));
+      }
+      if (error == null) {
+        work.run(() -> {
+          check(name, topic.topicId(), parts);
+          return null;
+        });
+      }
+      queued.add(new TopicParts(name, topic.topicId(), error, parts));
+    }
+    return queued;
+  }
+
+  private static Errors error(Asked asked, TopicProduceData topic, String name) {
+    if (!isByName(topic) && name.isEmpty()) {
+      return Errors.UNKNOWN_TOPIC_ID;
+    }
+    if (Names.illegalTopic(name).isPresent()) {
+      return Errors.INVALID_TOPIC_EXCEPTION;
+    }
+    return asked.rights().mayWrite(name) ? null : Errors.TOPIC_AUTHORIZATION_FAILED;
+  }
+
+  /** Checks the batches of a topic, and tells the writer of the topic. */
+  private void check(String name, Uuid id, List<Part> parts) {
+    try {
+      State state = topics.newest(name).orElseThrow(Errors.UNKNOWN_TOPIC_OR_PARTITION::exception);
+      if (!id.equals(Uuid.ZERO_UUID) && !state.topicId().equals(id.toString())) {
+        throw Errors.UNKNOWN_TOPIC_ID.exception();
+      }
+      Intake intake = new Intake(state, clock);
+      for (Part part : parts) {
+        try {
+          part.checked().complete(Checked.of(intake, intake.accept(part.partition(), part.records())));
+        } catch (Exception refused) {
+          part.checked().completeExceptionally(refused);
+        }
+      }
+    } catch (Throwable e) { // An Error, too, must not leave the queue of the topic waiting.
+      parts.forEach(part -> part.checked().completeExceptionally(e));
+    }
+  }
+
+  private static CompletableFuture<ProduceResponseData> answered(List<TopicParts> queued) {
+    ProduceResponseData data = new ProduceResponseData();
+    List<CompletableFuture<?>> all = new ArrayList<>();
+    for (TopicParts topic : queued) {
+      TopicProduceResponse response = new TopicProduceResponse().setName(topic.name()).setTopicId(topic.id());
+      data.responses().add(response);
+      for (Part part : topic.parts()) {
+        PartitionProduceResponse answer = new PartitionProduceResponse().setIndex(part.partition()).setBaseOffset(-1);
+        response.partitionResponses().add(answer);
+        all.add(part.done().handle((appended, failure) -> failure == null ? told(answer, part, appended) : told(answer, failure)));
+      }
+    }
+    return CompletableFuture.allOf(all.toArray(CompletableFuture[]::new)).thenApply(done -> data);
+  }
+
+  private static PartitionProduceResponse told(PartitionProduceResponse answer, Part part, Appended appended) {
+    long time = part.checked().join().batches().get(0).logAppendTime();
+    return answer.setBaseOffset(appended.base()).setLogAppendTimeMs(time).setLogStartOffset(appended.logStart());
+  }
+
+  private static PartitionProduceResponse told(PartitionProduceResponse answer, Throwable failure) {
+    Errors error = KafkaErrors.of(failure);
+    return answer.setErrorCode((error == Errors.UNKNOWN_SERVER_ERROR ? Errors.KAFKA_STORAGE_ERROR : error).code())
+        .setErrorMessage(KafkaErrors.exception(failure).getMessage());
+  }
+
+  /** The client wants no answer. If a batch is refused, its connection ends, which is all that it can learn. */
+  private static ProduceResponseData silent(ProduceResponseData data) {
+    data.responses().forEach(topic -> topic.partitionResponses().forEach(partition -> {
+      if (partition.errorCode() != 0) {
+        throw Errors.forCode(partition.errorCode()).exception(partition.errorMessage());
+      }
+    }));
+    return null;
+  }
+}

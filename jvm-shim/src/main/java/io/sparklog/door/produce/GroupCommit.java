@@ -1,0 +1,212 @@
+package io.sparklog.door.produce;
+
+import io.sparklog.format.BatchHeader;
+import io.sparklog.log.Change;
+import io.sparklog.log.NextVersion;
+import io.sparklog.log.Sequences;
+import io.sparklog.log.State;
+import io.sparklog.log.Step;
+import io.sparklog.log.TopicLog;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentBuilder;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The change that adds all batches that wait, in one data file and one version. Each state that the version may extend decides again about
+ * each batch, so that other programs may add the same batches meanwhile. FORMAT.md sections 5.9 and 7.8.
+ */
+final class GroupCommit implements Change {
+  private final TopicLog log;
+  private final List<Arrival> arrivals;
+  private final DataFolder folder;
+  private final boolean keysAnywhere;
+  private final Optional<State> planned;
+
+  /** The outcome of each arrival by the last state that was asked: an {@link Appended} or a {@link Refused}. */
+  private List<Object> outcomes;
+  /** The batches of the data file. */
+  private List<Placed> written = List.of();
+  private final List<Segment> segments = new ArrayList<>();
+  private final List<String> files = new ArrayList<>();
+
+  /** A batch that the version adds. @param routed whether the topic puts each of its keys there */
+  private record Placed(int partition, Accepted batch, boolean routed) {}
+
+  /** The batches that a version after a state adds. */
+  private record Plan(List<Placed> batches, Sequences sequences, boolean isRepeated) {}
+
+  /**
+   * @param arrivals in the order of their offsets; all are checked
+   * @param keysAnywhere as of {@link Terms}
+   * @param planned the state of a moment ago
+   */
+  GroupCommit(TopicLog log, List<Arrival> arrivals, DataFolder folder, boolean keysAnywhere, Optional<State> planned) {
+    this.log = log;
+    this.arrivals = arrivals;
+    this.folder = folder;
+    this.keysAnywhere = keysAnywhere;
+    this.planned = planned;
+  }
+
+  @Override
+  public void prepare() throws IOException {
+    if (planned.isPresent() && !planned.get().isDeleted()) {
+      write(planned.get(), plan(planned.get()).batches());
+    }
+  }
+
+  @Override
+  public Optional<NextVersion> next(Optional<State> newest) throws IOException {
+    if (newest.isEmpty() || newest.get().isDeleted()) {
+      Refused gone = new Refused(Refusal.UNKNOWN_TOPIC, "Topic " + log.topic() + " does not exist.");
+      outcomes = new ArrayList<>();
+      arrivals.forEach(arrival -> outcomes.add(gone));
+      return Optional.empty();
+    }
+    State state = newest.get();
+    Plan plan = plan(state);
+    if (plan.batches().isEmpty()) {
+      if (plan.isRepeated()) {
+        log.requireDurable(state); // The program that added them may have died before it did so.
+      }
+      return Optional.empty();
+    }
+    write(state, plan.batches());
+    NextVersion next = new NextVersion(state, "write").send(plan.sequences());
+    segments.forEach(next::append);
+    return Optional.of(next);
+  }
+
+  /** Decides about each arrival, in order. */
+  private Plan plan(State state) {
+    outcomes = new ArrayList<>();
+    Sequences sequences = new Sequences(state);
+    List<Placed> placed = new ArrayList<>();
+    boolean isRepeated = false;
+    long[] ends = state.ends();
+    for (Arrival arrival : arrivals) {
+      try {
+        Checked checked = arrival.checked().join();
+        requireWanted(state, arrival.partition(), checked, ends);
+        boolean routed = !hasSlots(state) && state.router().admits(checked.router());
+        int p = arrival.partition();
+        long base = ends[p];
+        long end = ends[p];
+        for (Accepted batch : checked.batches()) {
+          Sequences.Decision decision = decision(sequences, p, batch.bytes(), ends[p]);
+          int count = BatchHeader.count(batch.bytes(), 0);
+          if (decision.answer() == Sequences.Answer.NEW) {
+            placed.add(new Placed(p, batch, routed && batch.routed()));
+            ends[p] += count;
+            end = ends[p];
+          } else {
+            isRepeated = true;
+            base = decision.base();
+            end = base + count;
+          }
+        }
+        outcomes.add(new Appended(base, end, state.start(p)));
+      } catch (Refused e) {
+        outcomes.add(e);
+      }
+    }
+    placed.sort(Comparator.comparingInt(Placed::partition)); // Stable: the order in a partition stays.
+    return new Plan(placed, sequences, isRepeated);
+  }
+
+  private void requireWanted(State state, int partition, Checked checked, long[] ends) throws Refused {
+    if (!state.topicId().equals(checked.topicId())) {
+      throw new Refused(Refusal.TOPIC_RECREATED, "Topic " + log.topic() + " was deleted, and another has its name.");
+    }
+    if (checked.fence() >= 0 && checked.fence() != ends[partition]) {
+      throw new Refused(Refusal.FENCED, "Partition " + partition + " of topic " + log.topic() + " ends at offset " + ends[partition]
+          + ", expected " + checked.fence() + ".");
+    }
+    if (!state.router().isOpen(partition)) {
+      throw new Refused(Refusal.POLICY, "Partition " + partition + " of topic " + log.topic() + " is closed.");
+    }
+    if (hasSlots(state) && !keysAnywhere && checked.batches().stream().anyMatch(Accepted::keyed)) {
+      throw new Refused(Refusal.POLICY, "Topic " + log.topic()
+          + " has slots, which give each key its partition, and clients of Kafka do not know them. Write keyed records with Spark.");
+    }
+  }
+
+  /** Whether readers expect a key where a table of slots puts it, and not where a client's partitioner does. */
+  private static boolean hasSlots(State state) {
+    return state.config().bindsSlots() || state.routing().epoch() > 0;
+  }
+
+  private static Sequences.Decision decision(Sequences sequences, int partition, byte[] batch, long base) throws Refused {
+    long id = BatchHeader.producerId(batch, 0);
+    if (id < 0) {
+      return new Sequences.Decision(Sequences.Answer.NEW, base);
+    }
+    int first = BatchHeader.baseSequence(batch, 0);
+    short epoch = BatchHeader.producerEpoch(batch, 0);
+    Sequences.Decision decision = sequences.next(partition, id, epoch, first, BatchHeader.count(batch, 0), base);
+    String what = "producer " + id + " in partition " + partition;
+    switch (decision.answer()) {
+      case OUT_OF_ORDER ->
+        throw new Refused(Refusal.OUT_OF_ORDER, "Sequence " + first + " of " + what + " does not follow its last batch.");
+      case OLD_EPOCH -> throw new Refused(Refusal.OLD_EPOCH, "Epoch " + epoch + " of " + what + " has ended.");
+      default -> {
+        return decision;
+      }
+    }
+  }
+
+  /** Writes the data file, unless it is there already. */
+  private void write(State state, List<Placed> batches) throws IOException {
+    if (batches.isEmpty() || batches.equals(written) && folder.serves(state)) {
+      return;
+    }
+    Step.COMMIT_POOL.reached();
+    files.add(folder.write(state, file -> lay(file, batches, state.config().segmentBytes())));
+    written = batches;
+  }
+
+  /** Makes segments of the batches. @return their bytes */
+  private List<byte[]> lay(String file, List<Placed> batches, int segmentBytes) {
+    segments.clear();
+    List<byte[]> parts = new ArrayList<>();
+    SegmentBuilder open = null;
+    int partition = -1;
+    long position = 0;
+    for (Placed each : batches) {
+      byte[] bytes = each.batch().bytes();
+      if (open != null && !(partition == each.partition() && open.fits(bytes, 0, segmentBytes))) {
+        segments.add(open.segment());
+        open = null;
+      }
+      if (open == null) {
+        partition = each.partition();
+        open = new SegmentBuilder(partition, file, position);
+      }
+      open.add(bytes, 0, each.batch().minTimestamp(), each.routed(), each.batch().ordered());
+      parts.add(bytes);
+      position += bytes.length;
+    }
+    segments.add(open.segment());
+    return parts;
+  }
+
+  @Override
+  public void refused() {
+    files.forEach(folder::delete);
+  }
+
+  @Override
+  public void settled() {
+    for (int i = 0; i < arrivals.size(); i++) {
+      if (outcomes.get(i) instanceof Appended appended) {
+        arrivals.get(i).done().complete(appended);
+      } else {
+        arrivals.get(i).done().completeExceptionally((Refused) outcomes.get(i));
+      }
+    }
+  }
+}

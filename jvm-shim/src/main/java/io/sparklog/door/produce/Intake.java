@@ -1,0 +1,156 @@
+package io.sparklog.door.produce;
+
+import io.sparklog.format.BadBatch;
+import io.sparklog.format.BatchDecoder;
+import io.sparklog.format.BatchHeader;
+import io.sparklog.format.Codec;
+import io.sparklog.format.Layout;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.routing.Router;
+import java.nio.ByteBuffer;
+import java.time.Clock;
+
+/**
+ * Checks the batches that clients send to a topic, with the decoder and the limits of our readers: a batch that is accepted can be read by
+ * every reader. FORMAT.md section 3.5.
+ */
+public final class Intake {
+  private static final int ALLOWED_ATTRIBUTES = Layout.CODEC_MASK | Layout.LOG_APPEND_TIME_MASK;
+  private static final String BEFORE_MAX_MS = "message.timestamp.before.max.ms";
+  private static final String AFTER_MAX_MS = "message.timestamp.after.max.ms";
+
+  private final State state;
+  private final TopicConfig config;
+  private final Router router;
+  private final Clock clock;
+  private final BatchDecoder decoder;
+
+  /** @param state of the topic, for its configuration and for where keys go */
+  public Intake(State state, Clock clock) {
+    this.state = state;
+    this.config = state.config();
+    this.router = state.forWriters().router();
+    this.clock = clock;
+    this.decoder = new BatchDecoder(config.decompressedBytesMax());
+  }
+
+  State state() {
+    return state;
+  }
+
+  /** The only batch in {@code records}, which is copied. */
+  public Accepted accept(int partition, ByteBuffer records) throws Refused {
+    requirePartition(partition);
+    byte[] batch = new byte[records.remaining()];
+    records.duplicate().get(batch);
+    requireWhole(batch);
+    requireAllowed(batch);
+    try {
+      decoder.decode(batch, 0, batch.length);
+    } catch (BadBatch e) {
+      throw new Refused(e.limit().isPresent() ? Refusal.TOO_LARGE : Refusal.INVALID_RECORD, "A batch is not valid: " + e.getMessage(), e);
+    }
+    BatchHeader.clearLeaderEpoch(batch);
+    boolean keyed = false;
+    boolean routed = true;
+    for (int i = 0; i < decoder.count(); i++) {
+      int length = decoder.keyLengths()[i];
+      keyed |= length >= 0;
+      routed = routed && length >= 0 && router.ofKey(decoder.data(), decoder.keyAt()[i], length) == partition;
+    }
+    if (config.logAppendTime()) {
+      long now = Math.max(0, clock.millis());
+      BatchHeader.setLogAppendTime(batch, now);
+      return new Accepted(batch, now, keyed, routed, true);
+    }
+    return timed(batch, keyed, routed);
+  }
+
+  private void requirePartition(int partition) throws Refused {
+    if (partition < 0 || partition >= state.partitions()) {
+      throw new Refused(Refusal.UNKNOWN_PARTITION, "Topic " + state.topic() + " has no partition " + partition + ".");
+    }
+  }
+
+  /** The bytes are one batch of a form that readers know, not too large, and as its client made them. */
+  private void requireWhole(byte[] batch) throws Refused {
+    if (batch.length > Layout.MAGIC_AT && BatchHeader.magic(batch, 0) != Layout.MAGIC) {
+      throw new Refused(Refusal.UNSUPPORTED_MAGIC,
+          "A batch has magic number " + BatchHeader.magic(batch, 0) + "; send batches of magic number " + Layout.MAGIC + ".");
+    }
+    if (batch.length > config.maxMessageBytes()) {
+      throw new Refused(Refusal.TOO_LARGE, "A batch has " + batch.length + " bytes; " + TopicConfig.MAX_MESSAGE_BYTES + " of topic "
+          + state.topic() + " is " + config.maxMessageBytes() + ".");
+    }
+    if (batch.length > config.batchBytesMax()) {
+      throw new Refused(Refusal.TOO_LARGE_FOR_SEGMENT, "A batch has " + batch.length + " bytes; " + TopicConfig.SEGMENT_BYTES + " of topic "
+          + state.topic() + " is " + config.batchBytesMax() + ".");
+    }
+    if (batch.length >= Layout.HEADER_BYTES && BatchHeader.codecId(batch, 0) >= Codec.values().length) {
+      throw new Refused(Refusal.UNSUPPORTED_CODEC, "A batch has codec " + BatchHeader.codecId(batch, 0) + ", which is not known.");
+    }
+    try {
+      decoder.check(batch, 0, batch.length);
+    } catch (BadBatch e) {
+      throw new Refused(Refusal.CORRUPT, "A batch is damaged, or is not alone: " + e.getMessage(), e);
+    }
+  }
+
+  private static void requireAllowed(byte[] batch) throws Refused {
+    int count = BatchHeader.count(batch, 0);
+    require(count > 0 && count == BatchHeader.lastOffsetDelta(batch, 0) + 1L,
+        "A batch has " + count + " records, and its last offset delta is " + BatchHeader.lastOffsetDelta(batch, 0) + ".");
+    require(!BatchHeader.isTransactional(batch, 0), "A batch is of a transaction. Transactions are not supported.");
+    require(batch[Layout.ATTRIBUTES_AT] == 0 && (batch[Layout.ATTRIBUTES_AT + 1] & ~ALLOWED_ATTRIBUTES) == 0,
+        "A batch has attributes that clients must not set.");
+    long id = BatchHeader.producerId(batch, 0);
+    require(id == -1 || id >= 0 && BatchHeader.producerEpoch(batch, 0) >= 0 && BatchHeader.baseSequence(batch, 0) >= 0,
+        "A batch has producer id " + id + ", epoch " + BatchHeader.producerEpoch(batch, 0) + " and base sequence "
+            + BatchHeader.baseSequence(batch, 0) + ".");
+  }
+
+  private static void require(boolean condition, String message) throws Refused {
+    if (!condition) {
+      throw new Refused(Refusal.INVALID_RECORD, message);
+    }
+  }
+
+  /** The decoded batch, whose records have the times of their producer. */
+  private Accepted timed(byte[] batch, boolean keyed, boolean routed) throws Refused {
+    if (BatchHeader.isLogAppendTime(batch, 0)) {
+      throw new Refused(Refusal.INVALID_TIMESTAMP, "A batch has the time at which a log appended it, and only the log may set that.");
+    }
+    long[] times = decoder.timestamps();
+    long now = clock.millis();
+    long beforeMax = limit(BEFORE_MAX_MS);
+    long afterMax = limit(AFTER_MAX_MS);
+    long least = Long.MAX_VALUE;
+    long greatest = -1;
+    boolean ordered = times[0] == BatchHeader.baseTimestamp(batch, 0);
+    for (int i = 0; i < decoder.count(); i++) {
+      long time = times[i];
+      if (time < -1 || time >= 0 && (now - time > beforeMax || time - now > afterMax)) {
+        throw new Refused(Refusal.INVALID_TIMESTAMP,
+            "A record has time " + time + " ms since 1970, and topic " + state.topic() + " does not take it at " + now + ".");
+      }
+      ordered &= time >= greatest;
+      least = Math.min(least, time);
+      greatest = Math.max(greatest, time);
+    }
+    if (BatchHeader.maxTimestamp(batch, 0) != greatest) {
+      BatchHeader.setMaxTimestamp(batch, greatest);
+    }
+    return new Accepted(batch, least, keyed, routed, ordered);
+  }
+
+  /** A limit that topics have if it is set. */
+  private long limit(String key) {
+    String text = config.entries().get(key);
+    try {
+      return text == null ? Long.MAX_VALUE : Long.parseLong(text);
+    } catch (NumberFormatException e) {
+      return Long.MAX_VALUE;
+    }
+  }
+}

@@ -1,0 +1,31 @@
+package io.sparklog.door.produce;
+
+/** The reasons why batches are not added. */
+public enum Refusal {
+  /** The bytes are no batch, or were damaged on their way. */
+  CORRUPT,
+  /** The batch is of an older or a newer form than readers know. */
+  UNSUPPORTED_MAGIC, UNSUPPORTED_CODEC,
+  /** The batch breaks a rule that its client must keep. */
+  INVALID_RECORD, INVALID_TIMESTAMP,
+  /** The batch has more bytes than {@code max.message.bytes}, or than readers may hold. */
+  TOO_LARGE,
+  /** The batch has more bytes than {@code segment.bytes}. */
+  TOO_LARGE_FOR_SEGMENT,
+  /** A record has a key, and the topic has slots, by which readers order keys; or the partition is closed. */
+  POLICY,
+  /** Batches of the producer before this batch are missing. */
+  OUT_OF_ORDER,
+  /** The topic has a higher epoch of the producer. */
+  OLD_EPOCH, UNKNOWN_TOPIC,
+  /** Another topic has the name now. */
+  TOPIC_RECREATED, UNKNOWN_PARTITION,
+  /** The partition has another end offset than the caller expects. */
+  FENCED,
+  /** Too many bytes wait for their commit. */
+  BUSY,
+  /** The commit failed, and none of its records will be seen. */
+  STORAGE,
+  /** The commit may be done or not. */
+  UNKNOWN_OUTCOME
+}

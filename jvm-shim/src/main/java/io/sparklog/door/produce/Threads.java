@@ -1,0 +1,48 @@
+package io.sparklog.door.produce;
+
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** The threads that commit, and the threads of the upkeep beside: at most one of each for a topic that is written to. */
+final class Threads {
+  private final ExecutorService commits = Executors.newCachedThreadPool(named("door-commit-"));
+  private final ExecutorService upkeeps = Executors.newCachedThreadPool(named("door-upkeep-"));
+  private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1, named("door-timer-"));
+
+  private static ThreadFactory named(String name) {
+    AtomicInteger number = new AtomicInteger();
+    return task -> {
+      Thread thread = new Thread(task, name + number.incrementAndGet());
+      thread.setDaemon(true);
+      return thread;
+    };
+  }
+
+  void commit(Runnable task) {
+    commits.execute(task);
+  }
+
+  void commitLater(long ms, Runnable task) {
+    later(ms, commits, task);
+  }
+
+  void keepUpLater(long ms, Runnable task) {
+    later(ms, upkeeps, task);
+  }
+
+  private void later(long ms, Executor threads, Runnable task) {
+    timer.schedule(() -> threads.execute(task), ms, TimeUnit.MILLISECONDS);
+  }
+
+  /** Ends when the tasks at work have ended. */
+  void end() {
+    timer.shutdownNow();
+    commits.shutdown();
+    upkeeps.shutdown();
+  }
+}

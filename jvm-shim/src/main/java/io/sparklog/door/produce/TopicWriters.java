@@ -1,0 +1,78 @@
+package io.sparklog.door.produce;
+
+import io.sparklog.log.Root;
+import java.time.Clock;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import java.util.random.RandomGenerator;
+
+/** Adds batches to the topics of a root, by commits that many requests share. FORMAT.md section 7.8. */
+public final class TopicWriters implements AutoCloseable {
+  private final Root root;
+  private final Means means;
+  private final Map<String, TopicWriter> writers = new ConcurrentHashMap<>();
+  private long queuedBytes;
+  private boolean closed;
+
+  /**
+   * @param committed is called with the topic after each commit, on the thread that commits
+   * @param random is safe for many threads
+   */
+  public TopicWriters(Root root, Terms terms, Consumer<String> committed, Clock clock, RandomGenerator random) {
+    this.root = root;
+    this.means = new Means(terms, new Threads(), committed, clock, random);
+  }
+
+  /**
+   * Adds batches to a partition, behind the batches of earlier calls for the topic. Does not wait.
+   *
+   * @param topic by name
+   * @param bytes that the batches take
+   * @param checked is completed by another thread when the batches are checked; with {@link Refused} if they may not be added
+   * @return is complete when the batches are durable; with {@link Refused} if they are not added
+   */
+  public CompletableFuture<Appended> append(String topic, int partition, long bytes, CompletableFuture<Checked> checked) {
+    if (!takes(bytes)) {
+      return CompletableFuture.failedFuture(new Refused(Refusal.BUSY, "More than " + means.terms().queuedBytesMax()
+          + " bytes wait for their commit, or the server ends. Send the batches again later."));
+    }
+    CompletableFuture<Appended> done = new CompletableFuture<>();
+    writers.computeIfAbsent(topic, name -> new TopicWriter(means, root.topic(name)))
+        .add(new Arrival(partition, bytes, checked, done, means.clock().millis()));
+    return done.whenComplete((appended, refused) -> release(bytes));
+  }
+
+  private synchronized boolean takes(long bytes) {
+    if (closed || queuedBytes + bytes > means.terms().queuedBytesMax()) {
+      return false;
+    }
+    queuedBytes += bytes;
+    return true;
+  }
+
+  /** Batches of so many bytes have their answer. */
+  private synchronized void release(long bytes) {
+    queuedBytes -= bytes;
+    notifyAll();
+  }
+
+  /** Takes no more, and waits until all that waits has its answer. An interrupt ends the wait. */
+  @Override
+  public void close() {
+    try {
+      awaitAnswers();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    means.threads().end();
+  }
+
+  private synchronized void awaitAnswers() throws InterruptedException {
+    closed = true;
+    while (queuedBytes > 0) {
+      wait();
+    }
+  }
+}

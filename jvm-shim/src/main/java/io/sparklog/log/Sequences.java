@@ -1,0 +1,70 @@
+package io.sparklog.log;
+
+import io.sparklog.log.Producers.Last;
+import io.sparklog.log.Producers.Producer;
+import io.sparklog.log.Producers.ProducerBatch;
+import io.sparklog.log.Producers.Sent;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Decides which batches of producers a version adds, one batch after another. FORMAT.md section 5.9. */
+public final class Sequences {
+  /** The answer for a batch. */
+  public enum Answer {
+    /** The version adds the batch. */
+    NEW,
+    /** The topic has the batch already, at the base offset of the decision. */
+    REPEATED,
+    /** Batches before it are missing. */
+    OUT_OF_ORDER,
+    /** The topic has a higher epoch of the producer. */
+    OLD_EPOCH
+  }
+
+  /** @param base the offset of the first record; of no meaning for a batch that is refused */
+  public record Decision(Answer answer, long base) {}
+
+  private final Producers before;
+  private final Map<Producer, Last> after = new HashMap<>();
+  private final List<Sent> sent = new ArrayList<>();
+
+  /** @param newest the state that the version extends */
+  public Sequences(State newest) {
+    before = newest.producers();
+  }
+
+  /**
+   * Decides about the next batch of a partition. If the batch is new, the version is expected to add it.
+   *
+   * @param first the sequence of its first record
+   * @param base the offset that the version would give it
+   */
+  public Decision next(int partition, long id, int epoch, long first, int records, long base) {
+    Producer producer = new Producer(partition, id);
+    Last known = after.getOrDefault(producer, before.last().get(producer));
+    if (known != null && epoch < known.epoch()) {
+      return new Decision(Answer.OLD_EPOCH, -1);
+    }
+    if (known != null && epoch == known.epoch()) {
+      for (ProducerBatch batch : known.batches()) {
+        if (batch.first() == first && batch.end() - batch.base() == records) {
+          return new Decision(Answer.REPEATED, batch.base());
+        }
+      }
+    }
+    if (!Producers.follows(known, epoch, first)) {
+      return new Decision(Answer.OUT_OF_ORDER, -1);
+    }
+    ProducerBatch batch = new ProducerBatch(first, base, base + records);
+    after.put(producer, Producers.with(known, epoch, 0, batch));
+    sent.add(new Sent(producer, epoch, batch));
+    return new Decision(Answer.NEW, base);
+  }
+
+  /** The new batches, in the order of the decisions. */
+  List<Sent> sent() {
+    return sent;
+  }
+}

@@ -1,0 +1,322 @@
+package io.sparklog.door.produce;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.admin.Administration;
+import io.sparklog.admin.RerouteTime;
+import io.sparklog.kit.Drivers;
+import io.sparklog.log.State;
+import io.sparklog.segment.Segment;
+import io.sparklog.storage.FaultyStore;
+import io.sparklog.storage.FaultyStore.When;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.TopicWork;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Batches that wait together share a commit, are acknowledged when they are durable, and are added once. FORMAT.md sections 5.9 and 7.8. */
+@Timeout(120)
+final class TopicWriterTest extends Drivers {
+  private final List<TopicWriters> doors = new ArrayList<>();
+
+  @BeforeEach
+  void create() throws IOException {
+    new Driver().commit(Map.of("kafka.view", "none"), 0);
+  }
+
+  @AfterEach
+  void close() {
+    for (TopicWriters door : doors) {
+      door.close();
+    }
+  }
+
+  /** A door: a process that remembers what it has seen of the topic. */
+  private final class Door {
+    private final Driver driver;
+    private final TopicWriters writers;
+
+    Door() {
+      this(Stores.open(folder.toString()), Terms.USUAL);
+    }
+
+    Door(LogStore store, Terms terms) {
+      driver = new Driver(store);
+      writers = new TopicWriters(driver.root, terms, topic -> {}, clock(), random);
+      doors.add(writers);
+    }
+
+    CompletableFuture<Appended> send(int partition, ClientBatch batch) {
+      return writers.append("t", partition, batch.bytes().limit(), CompletableFuture.completedFuture(checked(partition, batch)));
+    }
+
+    Checked checked(int partition, ClientBatch batch) {
+      try {
+        Intake intake = new Intake(driver.root.state("t"), clock());
+        return Checked.of(intake, intake.accept(partition, batch.bytes()));
+      } catch (Refused e) {
+        throw new AssertionError(e);
+      }
+    }
+  }
+
+  private static Appended done(CompletableFuture<Appended> future) throws Exception {
+    return future.get(60, TimeUnit.SECONDS);
+  }
+
+  private static Refusal refusal(CompletableFuture<?> future) {
+    ExecutionException failed = assertThrows(ExecutionException.class, () -> future.get(60, TimeUnit.SECONDS));
+    return ((Refused) failed.getCause()).refusal();
+  }
+
+  private int files() throws IOException {
+    return (int) data().stream().filter(file -> file.matches(".*/t0-[0-9]+\\.log")).count();
+  }
+
+  @Test
+  void batchesThatWaitTogetherShareACommit() throws Exception {
+    Door door = new Door();
+    State before = state();
+    CompletableFuture<Checked> slow = new CompletableFuture<>();
+    List<CompletableFuture<Appended>> sent = new ArrayList<>();
+    sent.add(door.writers.append("t", 1, 100, slow));
+    for (int i = 0; i < 50; i++) {
+      sent.add(door.send(i % 4, ClientBatch.of(3, "v" + i)));
+    }
+    slow.complete(door.checked(1, ClientBatch.of(2, "first")));
+    long[] ends = before.ends();
+    for (int i = 0; i < sent.size(); i++) {
+      int partition = i == 0 ? 1 : (i - 1) % 4;
+      int records = i == 0 ? 2 : 3;
+      assertEquals(new Appended(ends[partition], ends[partition] + records, 0), done(sent.get(i)), "batch " + i);
+      ends[partition] += records;
+    }
+    assertTrue(state().version() <= before.version() + 2, "51 batches took " + (state().version() - before.version()) + " versions");
+    assertTrue(files() <= 2);
+  }
+
+  @Test
+  void aBatchThatIsSentAgainHasItsFirstOffset() throws Exception {
+    Door door = new Door();
+    Door other = new Door();
+    Appended first = done(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0)));
+    assertEquals(first, done(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
+    assertEquals(first, done(other.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
+    Appended second = done(other.send(0, ClientBatch.of(2, "b").by(7, 0, 3)));
+    assertEquals(first.end(), second.base());
+    assertEquals(Refusal.OUT_OF_ORDER, refusal(door.send(0, ClientBatch.of(2, "d").by(7, 0, 7))));
+    assertEquals(second.end(), done(door.send(0, ClientBatch.of(2, "c").by(7, 1, 0))).base());
+    assertEquals(Refusal.OLD_EPOCH, refusal(other.send(0, ClientBatch.of(2, "d").by(7, 0, 5))));
+    assertEquals(second.end() + 2, state().end(0));
+    assertEquals(3, files(), "a batch that is there already is not written");
+  }
+
+  /** The other door commits the same batch, and a batch before it, after this door has made its data file. */
+  @Test
+  void theStateThatTheVersionExtendsDecides() throws Exception {
+    Door other = new Door();
+    FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
+    Door door = new Door(store.store(), Terms.USUAL);
+    ClientBatch batch = ClientBatch.of(3, "a").by(7, 0, 0);
+    long end = state().end(0);
+    AtomicInteger times = new AtomicInteger();
+    List<Appended> others = new ArrayList<>();
+    store.at((call, name, when) -> {
+      if (call.equals("putIfAbsent") && when == When.BEFORE && times.getAndIncrement() == 0) {
+        done(other.send(0, ClientBatch.of(5, "x")));
+        others.add(done(other.send(0, batch)));
+      }
+    });
+    Appended own = done(door.send(0, batch));
+    assertEquals(others.get(0), own);
+    assertEquals(end + 5, own.base());
+    assertEquals(end + 8, state().end(0));
+  }
+
+  /** Another program is first: the same data file has other offsets. */
+  @Test
+  void aLostRaceWritesNothingAgain() throws Exception {
+    FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
+    Door door = new Door(store.store(), Terms.USUAL);
+    AtomicInteger times = new AtomicInteger();
+    store.at((call, name, when) -> {
+      if (call.equals("putIfAbsent") && when == When.BEFORE && times.getAndIncrement() < 3) {
+        new Driver().commit();
+      }
+    });
+    Appended own = done(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0)));
+    assertEquals(state().end(0), own.end());
+    assertEquals(1, files());
+    assertEquals(4, times.get());
+  }
+
+  @Test
+  void anAcknowledgementComesAfterTheVersionIsDurable() throws Exception {
+    FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
+    Door door = new Door(store.store(), Terms.USUAL);
+    List<CompletableFuture<Appended>> sent = new ArrayList<>();
+    List<Boolean> early = new ArrayList<>();
+    store.at((call, name, when) -> {
+      if (call.equals("putIfAbsent")) {
+        early.add(sent.get(0).isDone());
+      }
+    });
+    CompletableFuture<Checked> later = new CompletableFuture<>();
+    sent.add(door.writers.append("t", 0, 100, later));
+    later.complete(door.checked(0, ClientBatch.of(3, "a")));
+    done(sent.get(0));
+    assertEquals(List.of(false, false), early);
+  }
+
+  @Test
+  void aLostAnswerIsFoundOut() throws Exception {
+    FaultyStore store = FaultyStore.of(Stores.open(folder.toString())).fail("putIfAbsent", 1, When.AFTER, new IOException("no answer"));
+    Door door = new Door(store.store(), Terms.USUAL);
+    long end = state().end(0);
+    assertEquals(end, done(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0))).base());
+    assertEquals(end + 3, state().end(0));
+  }
+
+  /** The put may come late: the client is told that nobody knows, sends again, and the next state decides. */
+  @Test
+  void aPutThatComesLateAddsNothingTwice() throws Exception {
+    FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
+    Door door = new Door(store.store(), Terms.USUAL);
+    long end = state().end(0);
+    ClientBatch batch = ClientBatch.of(3, "a").by(7, 0, 0);
+    store.holdBack(5);
+    assertEquals(Refusal.UNKNOWN_OUTCOME, refusal(door.send(0, batch)));
+    assertTrue(files() > 0, "a version may name the file still");
+    store.land();
+    assertEquals(end, done(door.send(0, batch)).base());
+    assertEquals(end + 3, state().end(0));
+  }
+
+  @Test
+  void aFullDiskLeavesNothingAndLosesNothing() throws Exception {
+    FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
+    Door door = new Door(store.store(), Terms.USUAL);
+    long end = state().end(0);
+    AtomicInteger full = new AtomicInteger(3);
+    store.at((call, name, when) -> {
+      if (call.equals("flush") && name.contains("/data/") && when == When.BEFORE && full.getAndDecrement() > 0) {
+        throw new IOException("No space left on device");
+      }
+    });
+    for (int i = 0; i < 3; i++) {
+      assertEquals(Refusal.STORAGE, refusal(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
+      assertEquals(0, files());
+    }
+    assertEquals(end, done(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0))).base());
+  }
+
+  @Test
+  void batchesForAnotherTopicOfTheNameAreRefused() throws Exception {
+    Door door = new Door();
+    CompletableFuture<Checked> old = CompletableFuture.completedFuture(door.checked(0, ClientBatch.of(3, "a")));
+    Administration operator = new Administration(new TopicWork(new Driver().log(), clock(), random));
+    operator.delete(false);
+    assertEquals(Refusal.UNKNOWN_TOPIC, refusal(door.writers.append("t", 0, 100, old)));
+    new Driver().commit(Map.of(), 0);
+    assertEquals(Refusal.TOPIC_RECREATED, refusal(door.writers.append("t", 0, 100, old)));
+    done(door.send(0, ClientBatch.of(3, "b")));
+  }
+
+  @Test
+  void aRefusedBatchHoldsUpNoOther() throws Exception {
+    Door door = new Door();
+    CompletableFuture<Checked> bad = new CompletableFuture<>();
+    CompletableFuture<Appended> refused = door.writers.append("t", 0, 100, bad);
+    CompletableFuture<Appended> good = door.send(0, ClientBatch.of(3, "b"));
+    bad.completeExceptionally(new Refused(Refusal.CORRUPT, "it is damaged"));
+    assertEquals(Refusal.CORRUPT, refusal(refused));
+    done(good);
+  }
+
+  @Test
+  void aFenceIsOfTheEndThatTheVersionExtends() throws Exception {
+    Door door = new Door();
+    Door other = new Door();
+    long end = state().end(0);
+    Checked checked = door.checked(0, ClientBatch.of(2, "a")).at(end);
+    assertEquals(end + 2, done(door.writers.append("t", 0, 100, CompletableFuture.completedFuture(checked))).end());
+    done(other.send(0, ClientBatch.of(1, "x")));
+    Checked stale = door.checked(0, ClientBatch.of(2, "b")).at(end + 2);
+    assertEquals(Refusal.FENCED, refusal(door.writers.append("t", 0, 100, CompletableFuture.completedFuture(stale))));
+    assertEquals(end + 3, state().end(0));
+  }
+
+  @Test
+  void aTopicWithSlotsTakesNoKeys() throws Exception {
+    new Administration(new TopicWork(new Driver().log(), clock(), random)).addPartitions(5, RerouteTime.NEXT_WRITE, false);
+    Door door = new Door();
+    done(door.send(0, ClientBatch.of(2, "v")));
+    assertEquals(5, state().partitions(), "the re-route that waited is done before the write");
+    assertEquals(Refusal.POLICY, refusal(door.send(0, ClientBatch.of(2, "v").keyed("k"))));
+    Door lenient = new Door(Stores.open(folder.toString()), new Terms(0, 0, 1 << 20, 0, true));
+    done(lenient.send(0, ClientBatch.of(2, "v").keyed("k")));
+    List<Segment> segments = state().segments(0);
+    assertFalse(segments.get(segments.size() - 1).routed());
+  }
+
+  @Test
+  void theQueueIsBounded() throws Exception {
+    Door door = new Door(Stores.open(folder.toString()), new Terms(0, 0, 1000, 0, false));
+    CompletableFuture<Checked> slow = new CompletableFuture<>();
+    CompletableFuture<Appended> first = door.writers.append("t", 0, 900, slow);
+    assertEquals(Refusal.BUSY, refusal(door.writers.append("t", 0, 200, slow)));
+    slow.complete(door.checked(0, ClientBatch.of(1, "v")));
+    done(first);
+    done(door.writers.append("t", 0, 900, slow));
+  }
+
+  /** A small commit syncs its data file, the data folder, the version file and the topic's folder. */
+  @Test
+  void commitsShareADataFolder() throws Exception {
+    FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
+    Door door = new Door(store.store(), Terms.USUAL);
+    done(door.send(0, ClientBatch.of(1, "v")));
+    store.calls().clear();
+    for (int i = 0; i < 20; i++) {
+      done(door.send(0, ClientBatch.of(1, "v")));
+    }
+    TreeSet<String> folders = new TreeSet<>();
+    data().stream().filter(file -> file.contains("/t0-")).forEach(file -> folders.add(file.replaceAll("/[^/]*$", "")));
+    assertEquals(1, folders.size());
+    List<String> calls = List.copyOf(store.calls());
+    assertEquals(20, calls.stream().filter(call -> call.startsWith("create _partlog/t/data/")).count());
+    assertEquals(20, calls.stream().filter(call -> call.startsWith("putIfAbsent ")).count());
+    assertEquals(20, calls.stream().filter(call -> call.startsWith("flush ")).count(), "the data folder alone: " + calls);
+  }
+
+  @Test
+  void aFolderThatWasDeletedIsMadeAgain() throws Exception {
+    Door door = new Door();
+    done(door.send(0, ClientBatch.of(1, "v")));
+    new Driver().replace();
+    for (String file : data()) {
+      if (file.contains("/t0-")) {
+        Files.delete(folder.resolve(file));
+        Files.delete(folder.resolve(file).getParent());
+      }
+    }
+    long end = state().end(0);
+    assertEquals(end, done(door.send(0, ClientBatch.of(1, "v"))).base());
+  }
+}
