@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
+from sparklog.offsets.topic_groups import TOPIC, TopicGroups
 from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_of
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
@@ -31,7 +32,7 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 _SMALL_BYTES = 4 << 20
 """A merge after a commit joins segments below this size when eight are neighbours."""
 _DAY_S = 24 * 60 * 60
-_TOPIC, _PARTITION, _GROUP = ("topic",), ("topic", "partition"), ("group",)
+_TOPIC, _PARTITION, _GROUP = ("topic",), ("topic", "partition"), ("group", "home")
 _GAUGES = {
     "partlog_topic_partitions": (_TOPIC, "Number of partitions."),
     "partlog_topic_version": (_TOPIC, "Newest version. Its rate is the rate of commits."),
@@ -49,8 +50,8 @@ _GAUGES = {
     "partlog_partition_bytes": (_PARTITION, "Bytes of live segments, without the Kafka view."),
     "partlog_partition_segments": (_PARTITION, "Live segments."),
     "partlog_partition_small_segments": (_PARTITION, "Live segments below 4 MiB. Merges after commits keep them few."),
-    "partlog_group_partition_offset": (("group", *_PARTITION), "Committed position of a group."),
-    "partlog_group_partition_lag": (("group", *_PARTITION), "Records that a group has not read; without a position, all records."),
+    "partlog_group_partition_offset": ((*_GROUP, *_PARTITION), "Committed position of a group."),
+    "partlog_group_partition_lag": ((*_GROUP, *_PARTITION), "Records that a group has not read; without a position, all records."),
     "partlog_group_unknown_partitions": (_GROUP, "Positions whose topic was deleted, or created again."),
     "partlog_group_last_commit_timestamp_seconds": (
         _GROUP,
@@ -63,7 +64,10 @@ _GAUGES = {
 
 
 class Exporter:
-    """Reads the numbers of a root, and of the groups of an offset table. It only reads, and opens no data file."""
+    """Reads the numbers of a root and of its groups, in an offset table and in the root.
+
+    It only reads. It opens no data file but the files of `__consumer_offsets`, and of them only the parts that came since the last text.
+    """
 
     def __init__(
         self,
@@ -76,13 +80,14 @@ class Exporter:
 
         Args:
             root: The root, as for `Log`.
-            table: The path of an offset table; None for metrics without groups.
+            table: The path of an offset table; None for metrics without its groups.
             filesystem: As for `Log`.
 
         Raises:
             CallError: If the root does not exist.
         """
         self._logs = arguments.topic_logs(root, filesystem)
+        self._in_topic = TopicGroups(self._logs)
         self._table = table
         self._filesystem = filesystem
 
@@ -99,8 +104,10 @@ class Exporter:
         self._logs.keep(names)
         for samples in self._logs.root.store.at_once(self._of_folder, names):
             found.add(samples)
-        for group in self._groups():
+        for group in self._of_table():
             found.add(_of_group(group))
+        if TOPIC in names:
+            found.add(self._of_topic_groups())
         return generate_latest(found)
 
     def _of_folder(self, name: str) -> list[_Sample]:
@@ -114,7 +121,14 @@ class Exporter:
         except SparklogError as error:
             return [("partlog_unreadable", ("topic", name, error.condition), 1)]
 
-    def _groups(self) -> list[GroupSnapshot]:
+    def _of_topic_groups(self) -> list[_Sample]:
+        """The samples of the groups whose home is the root."""
+        try:
+            return [sample for group in self._in_topic.snapshots() for sample in _of_group(group)]
+        except SparklogError as error:
+            return [("partlog_unreadable", ("groups", TOPIC, error.condition), 1)]
+
+    def _of_table(self) -> list[GroupSnapshot]:
         if self._table is None:
             return []
         from sparklog.offsets import OffsetTable
@@ -202,6 +216,7 @@ def _unused(log: TopicLog, live: list[list[Segment]]) -> int:
 
 def _of_group(group: GroupSnapshot) -> list[_Sample]:
     name = group.name
+    of = (name, group.home)
     try:
         summary, unread = group.summary, group.unread()
         if summary.error is not None and summary.error.id == "GROUP_STATE":
@@ -209,13 +224,13 @@ def _of_group(group: GroupSnapshot) -> list[_Sample]:
     except SparklogError as error:
         return [("partlog_unreadable", ("group", name, error.condition), 1)]
     found: list[_Sample] = [
-        ("partlog_group_running", (name,), summary.running),
-        ("partlog_group_unknown_partitions", (name,), sum(each.records is None for each in unread)),
+        ("partlog_group_running", of, summary.running),
+        ("partlog_group_unknown_partitions", of, sum(each.records is None for each in unread)),
     ]
     if summary.committed_at is not None:
-        found.append(("partlog_group_last_commit_timestamp_seconds", (name,), summary.committed_at.timestamp()))
+        found.append(("partlog_group_last_commit_timestamp_seconds", of, summary.committed_at.timestamp()))
     for each in unread:
-        place = (name, each.topic, str(each.partition))
+        place = (*of, each.topic, str(each.partition))
         if each.records is not None:
             found.append(("partlog_group_partition_lag", place, each.records))
             if each.offset is not None:

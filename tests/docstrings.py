@@ -7,6 +7,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from coordinated import position, topic_of_groups
 from handmade import TIME, Record, Topic
 
 import sparklog
@@ -60,6 +61,8 @@ def world(name: str) -> dict[str, Any]:
     table.end("billing", table.begin("billing", {"orders": {0: 3, 1: 10}}))
     names: dict[str, Any] = {"sparklog": sparklog, "log": sparklog.Log("events"), "topic": sparklog.Topic("events", "orders")}
     names |= {"table": table, "TopicPartition": sparklog.TopicPartition}
+    if name.startswith("TopicGroups"):
+        names["shop"] = _shop()
     if name.startswith(("Consumer.", "DeltaOutput")):
         commits_by_itself = name.startswith("Consumer.")
         given = {"group_id": "billing", "table": "offsets", "enable_auto_commit": commits_by_itself, "consumer_timeout_ms": 200}
@@ -71,3 +74,12 @@ def world(name: str) -> dict[str, Any]:
     if name.startswith("Owner"):
         names["owner"] = offsets.Owner(table, "billing")
     return names
+
+
+def _shop() -> offsets.TopicGroups:
+    """The root `shop` has 20 records, and a server kept the group `mail` in it, which has read 11 of them."""
+    sales = Topic(Path("shop"), "sales", partitions=2)
+    for partition in range(2):
+        sales.append([Record(b"sale", None, TIME + n) for n in range(10)], partition)
+    topic_of_groups(Path("shop"), position("mail", "sales", 0, 8), position("mail", "sales", 1, 3))
+    return offsets.TopicGroups("shop")

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sparklog.cli import homes
 from sparklog.cli.members import consume, doctor, history, members, opened, plan
-from sparklog.cli.parameters import Group, Json, Root, Table, millis, numbers
-from sparklog.cli.show import answer, write, write_json
+from sparklog.cli.parameters import Group, Json, Root, SomeTable, Table, millis, numbers
+from sparklog.cli.show import answer, show, write, write_json
 from sparklog.errors import SparklogError
 from sparklog.show.display import Display, counted, readable
 
@@ -29,14 +30,19 @@ _NAMED = 5
 _DURATION = re.compile(r"P(?=[\dT])(?:(\d{1,5})D)?(?:T(?=\d)(?:(\d{1,6})H)?(?:(\d{1,7})M)?(?:(\d{1,9})S)?)?")
 
 
-def groups(root: Root, at_table: Table, as_json: Json = False) -> None:
-    """List the groups of a table, with their lag.
+def groups(root: Root, at_table: SomeTable = None, as_json: Json = False) -> None:
+    """List groups of a table and of the root.
 
-    Example:
+    Each group has its lag. The home of a group is `table` if its positions are rows of the table, and `topic` if a server for Kafka's
+    clients keeps them in the root.
+
+    Examples:
       sparklog groups list my-log --table my-offsets
+      sparklog groups list my-log
     """
-    found = opened(at_table, root).summaries()
-    answer(as_json, lambda: [_as_json(each) for each in found], lambda: found.display(None))
+    found = homes.summaries(root, at_table)
+    after = homes.twice([each.group for each in found])
+    answer(as_json, lambda: [_as_json(each) for each in found], lambda: found.display(None), after=after)
 
 
 def _as_json(group: GroupSummary) -> dict[str, Any]:
@@ -47,7 +53,7 @@ def _as_json(group: GroupSummary) -> dict[str, Any]:
 def lag(
     root: Root,
     group: Group,
-    at_table: Table,
+    at_table: SomeTable = None,
     most: Annotated[
         int | None,
         typer.Option(
@@ -66,9 +72,9 @@ def lag(
       sparklog lag my-log billing -t my-offsets
       sparklog lag my-log billing -t my-offsets --fail-above 10000
     """
-    of = opened(at_table, root).group(group)
-    _lag(of, as_json, gone=most is not None)
-    behind = [] if most is None else [each for each in of.unread() if each.records is None or each.records > most]
+    found = homes.snapshots(root, group, at_table)
+    _lag(found, as_json, gone=most is not None)
+    behind = [] if most is None else [each for of in found for each in of.unread() if each.records is None or each.records > most]
     if behind:
         sys.stdout.flush()
         print(_behind(group, behind), file=sys.stderr)
@@ -86,21 +92,35 @@ def _behind(group: str, partitions: list[Unread]) -> str:
     return f"Group {readable(group, 100)} is behind: {', '.join(named)}{more}"
 
 
-def _lag(group: GroupSnapshot, as_json: bool, gone: bool = False) -> None:
-    found = group.lag(gone=gone).to_pylist()
-
-    def display() -> Display:
-        columns = ["topic", "partition", "offset", "start", "end", "records", "bytes", "seconds"]
-        rows = [["" if each[name] is None else each[name] for name in columns] for each in found]
-        records, size = (sum(each[name] or 0 for each in found) for name in ("records", "bytes"))
-        columns[2], columns[5] = "current offset", "lag"
-        about = f"behind by {counted(records, 'record')}, {size:,} bytes"
-        return Display(f"Group {readable(group.name, 100)}", [about], columns, rows)
-
-    answer(as_json, lambda: found, display, ["start", "bytes"])
+def _lag(groups: list[GroupSnapshot], as_json: bool, gone: bool = False) -> None:
+    lags = [(group, [{**row, "home": group.home} for row in group.lag(gone=gone).to_pylist()]) for group in groups]
+    if as_json:
+        write_json([row for _, found in lags for row in found])
+        return
+    for group, found in lags:
+        show(_lag_shown(group, found), ["start", "bytes"])
+    _say_if_twice(groups)
 
 
-def describe(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
+def _lag_shown(group: GroupSnapshot, found: list[dict[str, Any]]) -> Display:
+    columns = ["topic", "partition", "offset", "start", "end", "records", "bytes", "seconds"]
+    rows = [["" if each[name] is None else each[name] for name in columns] for each in found]
+    records, size = (sum(each[name] or 0 for each in found) for name in ("records", "bytes"))
+    columns[2], columns[5] = "current offset", "lag"
+    about = f"behind by {counted(records, 'record')}, {size:,} bytes"
+    return Display(_title(group), [about], columns, rows)
+
+
+def _title(group: GroupSnapshot) -> str:
+    return f"Group {readable(group.name, 100)}" + (" in the root's topic of groups" if group.home == "topic" else "")
+
+
+def _say_if_twice(groups: list[GroupSnapshot]) -> None:
+    if (said := homes.twice([each.name for each in groups])) is not None:
+        write(said)
+
+
+def describe(root: Root, group: Group, at_table: SomeTable = None, as_json: Json = False) -> None:
     """Show the offsets, lag and owner of each partition.
 
     Owners are shown if members share the group, and the member that a partition waits for.
@@ -108,26 +128,40 @@ def describe(root: Root, group: Group, at_table: Table, as_json: Json = False) -
     Example:
       sparklog groups describe my-log billing -t my-offsets
     """
-    of = opened(at_table, root).group(group)
-    shares = {(each.topic, each.partition): each for each in of.assignments()}
-    if not shares:
-        _lag(of, as_json)
+    groups = homes.snapshots(root, group, at_table)
+    shared = [each for each in groups if each.assignments()]
+    if not shared:
+        _lag(groups, as_json)
         return
-    lags = {(row["topic"], row["partition"]): row for row in of.lag().to_pylist()}
-    found = [
-        {**{"offset": None, "end": None, "records": None}, **lags.get(place, {}), **vars(share)} for place, share in sorted(shares.items())
+    described = [(of, _owned(of)) for of in groups]
+    if as_json:
+        write_json([row for _, found in described for row in found])
+        return
+    for of, found in described:
+        show(_owned_shown(of, found), ["epoch", "log end offset"])
+    _say_if_twice(groups)
+
+
+def _owned(group: GroupSnapshot) -> list[dict[str, Any]]:
+    """The partitions of a group, each with its lag, and the member that owns it if members share the group."""
+    shares = {(each.topic, each.partition): each for each in group.assignments()}
+    lags = {(row["topic"], row["partition"]): row for row in group.lag().to_pylist()}
+    places = sorted(shares or lags)
+    unknown = {"offset": None, "end": None, "records": None}
+    nobody = dict.fromkeys(("consumer_id", "wanted_by", "epoch", "waits_for", "weight"))
+    return [
+        {**unknown, **lags.get(place, {}), **(vars(shares[place]) if place in shares else nobody), "home": group.home} for place in places
     ]
 
-    def display() -> Display:
-        names = ["topic", "partition", "offset", "end", "records", "epoch", "consumer_id", "waits_for"]
-        columns = ["topic", "partition", "current offset", "log end offset", "lag", "epoch", "consumer-id", "waits for"]
-        cells = [["" if each[name] is None else each[name] for name in names] for each in found]
-        waiting = sum(each["waits_for"] is not None for each in found)
-        about = [f"{counted(len({each.consumer_id for each in shares.values() if each.consumer_id}), 'owner')}"]
-        about[0] += f", {counted(sum(each['records'] or 0 for each in found), 'record')} behind, {counted(waiting, 'partition')} on the way"
-        return Display(f"Group {readable(group, 100)}", about, columns, cells)
 
-    answer(as_json, lambda: found, display, ["epoch", "log end offset"])
+def _owned_shown(group: GroupSnapshot, found: list[dict[str, Any]]) -> Display:
+    names = ["topic", "partition", "offset", "end", "records", "epoch", "consumer_id", "waits_for"]
+    columns = ["topic", "partition", "current offset", "log end offset", "lag", "epoch", "consumer-id", "waits for"]
+    cells = [["" if each[name] is None else each[name] for name in names] for each in found]
+    waiting = sum(each["waits_for"] is not None for each in found)
+    about = f"{counted(len({each['consumer_id'] for each in found if each['consumer_id']}), 'owner')}"
+    about += f", {counted(sum(each['records'] or 0 for each in found), 'record')} behind, {counted(waiting, 'partition')} on the way"
+    return Display(_title(group), [about], columns, cells)
 
 
 def delete(

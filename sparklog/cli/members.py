@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sparklog.cli import homes
 from sparklog.cli.parameters import Group, Json, Root, SomeTable, Table, millis
-from sparklog.cli.show import answer
+from sparklog.cli.show import answer, show, write, write_json
 
 if TYPE_CHECKING:
     from sparklog.offsets import OffsetTable
     from sparklog.offsets.plans import GroupPlan
+    from sparklog.offsets.views import GroupMember
 
 
 def opened(path: str, root: str) -> OffsetTable:
@@ -87,7 +89,7 @@ def consume(
     raise SystemExit(128 + ended[0])
 
 
-def members(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
+def members(root: Root, group: Group, at_table: SomeTable = None, as_json: Json = False) -> None:
     """Show the members of a group, and their partitions.
 
     A partition is owned, or waited for, or given up.
@@ -95,12 +97,19 @@ def members(root: Root, group: Group, at_table: Table, as_json: Json = False) ->
     Example:
       sparklog groups members my-log billing -t my-offsets
     """
-    found = opened(at_table, root).members(group)
+    groups = homes.snapshots(root, group, at_table)
+    found = [(of.home, of.members()) for of in groups]
+    if as_json:
+        write_json([_as_json(each, home) for home, of in found for each in of])
+        return
+    for _, of in found:
+        show(of.display(None), ["heartbeat (UTC)", "host"])
+    if (said := homes.twice([each.name for each in groups])) is not None:
+        write(said)
 
-    def document() -> list[dict[str, Any]]:
-        return [{**vars(each), "heartbeat": None if each.heartbeat is None else millis(each.heartbeat)} for each in found]
 
-    answer(as_json, document, lambda: found.display(None), ["heartbeat (UTC)", "host"])
+def _as_json(member: GroupMember, home: str) -> dict[str, Any]:
+    return {**vars(member), "heartbeat": None if member.heartbeat is None else millis(member.heartbeat), "home": home}
 
 
 def history(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:

@@ -7,13 +7,26 @@ from sparklog.offsets.owner import Owner
 from sparklog.offsets.plans import GroupPlan, plan
 from sparklog.offsets.rows import Position
 from sparklog.offsets.table import OffsetTable
+from sparklog.offsets.topic_groups import TopicGroups
 
 if TYPE_CHECKING:
     from sparklog.membership import Membership
     from sparklog.queries.tracker import Tracker, track
     from sparklog.queries.write_delta import write_delta
 
-__all__ = ["GroupPlan", "MemberSettings", "Membership", "OffsetTable", "Owner", "Position", "Tracker", "plan", "track", "write_delta"]
+__all__ = [
+    "GroupPlan",
+    "MemberSettings",
+    "Membership",
+    "OffsetTable",
+    "Owner",
+    "Position",
+    "TopicGroups",
+    "Tracker",
+    "plan",
+    "track",
+    "write_delta",
+]
 
 
 if not TYPE_CHECKING:  # type checkers then refuse a name that does not exist

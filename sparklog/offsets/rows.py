@@ -6,7 +6,7 @@ import datetime
 import functools
 import json
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
+from sparklog.offsets.group_records import Client
 from sparklog.offsets.members import GroupState
 from sparklog.show.display import SHOWN, Display, Displayed, readable, when
 
@@ -102,6 +103,11 @@ class Positions(Displayed, list[Position]):
 
 class Group:
     """One group as the table has it: its newest generation, the positions of that, and whether something runs it."""
+
+    home = "table"
+    """The kind of place that has its positions: `table` or `topic`."""
+    clients: Sequence[Client] = ()
+    """The members of a group in a topic; a group in a table has its `state`."""
 
     def __init__(self, name: str, found: Iterable[Position]) -> None:
         """`found`: its current rows, one of each topic and partition and one note. Rows of older generations do not count."""

@@ -40,8 +40,12 @@ class GroupSnapshot(Displayed):
     name: str
     """The name of the group."""
 
-    def __init__(self, found: Group, topics: Topics, table: str) -> None:
+    home: str
+    """`table` if its positions are rows of an offset table, and `topic` if they are records of `__consumer_offsets`."""
+
+    def __init__(self, found: Group, topics: Topics, table: str | None) -> None:
         self.name = found.name
+        self.home = found.home
         self._found = found
         self._topics = topics
         self._table = table
@@ -60,6 +64,8 @@ class GroupSnapshot(Displayed):
 
     def members(self) -> GroupMembers:
         """As `OffsetTable.members`. The heartbeats are read at the call."""
+        if self._table is None:
+            return GroupMembers(self.name, views.clients(self._found.clients, self._topics.unread(self._found.positions)))
         if self._found.state is None:
             return GroupMembers(self.name, [])
         marks: dict[str, Mark] = {}
@@ -69,6 +75,8 @@ class GroupSnapshot(Displayed):
 
     def assignments(self) -> list[GroupShare]:
         """As `OffsetTable.assignments`."""
+        if self._found.clients:
+            return views.shares_of_clients(self._found.clients, self._found.generation)
         return [] if self._found.state is None else views.shares(self._found.state)
 
     def lag(self, topic: str | None = None, *, gone: bool = False) -> pa.Table:

@@ -19,6 +19,7 @@ _SHOWN_OF_ERRORS = 200
 class GroupSummary:
     """A group in short.
 
+    * home: `table` if its positions are rows of an offset table, and `topic` if they are records of `__consumer_offsets`.
     * partitions: in how many it has a position. committed_at: when it last wrote one; None without positions.
     * running: whether a tracker or a consumer runs it. It counts as running until it says that it ended, or for three minutes. False if
       the state of its members is damaged, as `error` says.
@@ -34,6 +35,7 @@ class GroupSummary:
     committed_at: datetime.datetime | None
     running: bool
     error: SparklogError | None = None
+    home: str = "table"
 
     @classmethod
     def of(cls, group: Group, topics: Topics) -> GroupSummary:
@@ -48,7 +50,7 @@ class GroupSummary:
             error = failed
         names = sorted({each.topic for each in positions})
         last = max((each.committed_at for each in positions), default=None)
-        return cls(group.name, group.generation, names, len(positions), lag, last, running, error)
+        return cls(group.name, group.generation, names, len(positions), lag, last, running, error, group.home)
 
 
 def _unread(position: Position, topics: Topics) -> int:
@@ -58,21 +60,25 @@ def _unread(position: Position, topics: Topics) -> int:
 
 
 class GroupSummaries(Displayed, list[GroupSummary]):
-    """Groups, sorted by name. In a terminal and in a notebook the list shows itself as a table."""
+    """Groups, sorted by name. In a terminal and in a notebook the list shows itself as a table.
+
+    The table has the home of each group if one is in a topic.
+    """
 
     def __init__(self, groups: list[GroupSummary], path: str) -> None:
         super().__init__(groups)
-        self._path = path
+        self.path = path
 
     def _display(self) -> Display:
         return self.display()
 
     def display(self, most: int | None = SHOWN) -> Display:
         """The table of the first ones, at most that many."""
-        columns = ["group", "topics", "partitions", "lag", "state", "last commit (UTC)", "error"]
+        columns = ["group", "home", "topics", "partitions", "lag", "state", "last commit (UTC)", "error"]
         cells: list[list[object]] = [
             [
                 readable(each.group, _SHOWN_OF_TEXTS),
+                each.home,
                 readable(", ".join(each.topics), _SHOWN_OF_TEXTS),
                 each.partitions,
                 "" if each.lag is None else each.lag,
@@ -84,5 +90,7 @@ class GroupSummaries(Displayed, list[GroupSummary]):
         ]
         if not any(each.error for each in self):
             columns, cells = columns[:-1], [row[:-1] for row in cells]
-        title = f"{counted(len(self), 'group')} in {self._path}"
+        if not any(each.home == "topic" for each in self):
+            columns, cells = columns[:1] + columns[2:], [row[:1] + row[2:] for row in cells]
+        title = f"{counted(len(self), 'group')} in {self.path}"
         return Display(title, [], columns, cells, more=len(self) - len(cells))

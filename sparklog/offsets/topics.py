@@ -28,12 +28,18 @@ Ids = Mapping[str, str]
 
 
 class Topics:
-    """The topics of a root, or of none: then every look at one is a CallError that names the table."""
+    """The topics of a root, or of none: then every look at one is a CallError that names the table.
 
-    def __init__(self, root: str | os.PathLike[str] | Root | TopicLogs | None, table: str, filesystem: FileSystem | None = None) -> None:
+    Without a table, there is a root.
+    """
+
+    def __init__(
+        self, root: str | os.PathLike[str] | Root | TopicLogs | None, table: str | None, filesystem: FileSystem | None = None
+    ) -> None:
         self._logs = None if root is None else arguments.topic_logs(root, filesystem)
         self.root = None if self._logs is None else self._logs.root
-        places.require_apart(table, self.root, "offsets")
+        if table is not None:
+            places.require_apart(table, self.root, "offsets")
         self._table = table
         self._pinned: dict[str, State | None] | None = None
 
@@ -51,7 +57,7 @@ class Topics:
     @property
     def storage_options(self) -> Mapping[str, str]:
         """How deltalake reaches the table, as far as it is in a store of the root's kind."""
-        return {} if self.root is None else self.root.store.storage_options(self._table)
+        return {} if self.root is None or self._table is None else self.root.store.storage_options(self._table)
 
     @property
     def logs(self) -> TopicLogs:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sparklog.offsets import rows
+from sparklog.offsets.group_records import Client
 from sparklog.offsets.heartbeats import Mark
 from sparklog.offsets.members import GroupState, Share
 from sparklog.offsets.plans import named
@@ -156,6 +157,39 @@ def members(state: GroupState, marks: Mapping[str, Mark], lags: Mapping[tuple[st
             )
         )
     return found
+
+
+def clients(found: Iterable[Client], lags: Mapping[tuple[str, int], int]) -> list[GroupMember]:
+    """The members of a group in a topic. The server has their heartbeats, and writes none."""
+    return [
+        GroupMember(
+            each.id,
+            each.host,
+            each.instance,
+            1,
+            list(each.topics),
+            each.pattern,
+            {topic: sorted(numbers) for topic, numbers in sorted(each.assignment.items())},
+            0,
+            0,
+            sum(lags.get((topic, number), 0) for topic, numbers in each.assignment.items() for number in numbers),
+            None,
+        )
+        for each in found
+    ]
+
+
+def shares_of_clients(found: Iterable[Client], generation: int) -> list[GroupShare]:
+    """The partitions of the members of a group in a topic, sorted by topic and partition."""
+    return sorted(
+        (
+            GroupShare(topic, number, each.id, each.id, generation, None)
+            for each in found
+            for topic, numbers in each.assignment.items()
+            for number in numbers
+        ),
+        key=lambda share: (share.topic, share.partition, share.consumer_id or ""),
+    )
 
 
 def shares(state: GroupState) -> list[GroupShare]:

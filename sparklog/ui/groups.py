@@ -12,6 +12,7 @@ from sparklog.errors import SparklogError
 from sparklog.offsets import lags
 from sparklog.offsets.snapshots import GroupSnapshot
 from sparklog.offsets.table import OffsetTable
+from sparklog.offsets.topic_groups import TopicGroups
 from sparklog.offsets.views import GroupMember
 from sparklog.ondisk.topic_logs import TopicLogs
 from sparklog.ui.responses import Refused, text_of
@@ -23,39 +24,45 @@ _POINTS_MAX = 400
 _TEXT_MAX = 500
 
 
-def table_of(logs: TopicLogs, path: str | None) -> OffsetTable:
-    """The offset table of the page."""
-    if path is None:
-        raise Refused(404, "TABLE_NOT_GIVEN", "Groups are rows of an offset table: start the page with --table PATH.")
-    return OffsetTable(path, logs)
+class GroupPages:
+    """The answers about groups of both homes: the offset table of the page, if there is one, and the root."""
+
+    def __init__(self, logs: TopicLogs, path: str | None) -> None:
+        self._logs = logs
+        self._path = path
+        self._topic = TopicGroups(logs)
+
+    def groups(self, request: Request) -> dict[str, Any]:
+        """All groups, each with its lag. Groups that it does not reach in time have only the name."""
+        table = None if self._path is None else OffsetTable(self._path, self._logs)
+        exists = table is not None and table.exists()
+        there = table.snapshots() if table is not None and exists else []
+        there = sorted([*there, *self._topic.snapshots()], key=lambda each: (each.name, each.home))
+        deadline = time.monotonic() + _LIST_S
+        found = [_about(each) if time.monotonic() < deadline else _unknown(each) for each in there[:_GROUPS_MAX]]
+        return {"table": None if table is None else table.path, "exists": exists, "groups": found, "more": max(0, len(there) - _GROUPS_MAX)}
+
+    def group(self, request: Request) -> dict[str, Any]:
+        """A group: its positions, its lag, its lag over time, and the members that share it."""
+        name = request.query_params.get("group", "")
+        if request.query_params.get("home") == "topic":
+            return {"table": None, **_whole(self._topic.group(name), [])}
+        if self._path is None:
+            raise Refused(404, "TABLE_NOT_GIVEN", "Such groups are rows of an offset table: start the page with --table PATH.")
+        table = OffsetTable(self._path, self._logs)
+        found = table.group(name)
+        return {"table": table.path, **_whole(found, table.lag_history(name).to_pylist())}
 
 
-def groups(logs: TopicLogs, path: str | None, request: Request) -> dict[str, Any]:
-    """All groups, each with its lag. Groups that it does not reach in time have only the name."""
-    if path is None:
-        return {"table": None, "exists": False, "groups": [], "more": 0}
-    table = table_of(logs, path)
-    exists = table.exists()
-    there = table.snapshots() if exists else []
-    deadline = time.monotonic() + _LIST_S
-    found = [_about(each) if time.monotonic() < deadline else _unknown(each.name) for each in there[:_GROUPS_MAX]]
-    return {"table": table.path, "exists": exists, "groups": found, "more": max(0, len(there) - _GROUPS_MAX)}
-
-
-def group(logs: TopicLogs, path: str | None, request: Request) -> dict[str, Any]:
-    """A group: its positions, its lag, its lag over time, and the members that share it."""
-    table = table_of(logs, path)
-    name = request.query_params.get("group", "")
-    found = table.group(name)
+def _whole(found: GroupSnapshot, history: list[dict[str, Any]]) -> dict[str, Any]:
     about = _about(found)
-    history = table.lag_history(name).to_pylist()
     shares = {(each.topic, each.partition): each for each in found.assignments()}
     for row in about["rows"]:
         share = shares.get((row["topic"], row["partition"]))
         row["owner"] = _text(share.consumer_id if share else None)
         row["waits_for"] = _text(share.waits_for if share else None)
     members = [_member(each) for each in found.members()[:_ROWS_MAX]]
-    return {"table": table.path, **about, "history": _over_time(history), "commits": len(history), "members": members}
+    return {**about, "history": _over_time(history), "commits": len(history), "members": members}
 
 
 def _member(member: GroupMember) -> dict[str, Any]:
@@ -75,16 +82,16 @@ def _text(text: str | None) -> str:
     return (text or "")[:_TEXT_MAX]
 
 
-def _unknown(name: str) -> dict[str, Any]:
-    """A group about which only its name is known."""
+def _unknown(group: GroupSnapshot) -> dict[str, Any]:
+    """A group whose lag is not known: its name and its home."""
     numbers = dict.fromkeys(("generation", "committed_at", "running", "records", "bytes", "seconds"))
-    return {"group": name, "topics": [], "rows": [], "errors": [], **numbers}
+    return {"group": group.name, "home": group.home, "topics": [], "rows": [], "errors": [], **numbers}
 
 
 def _about(group: GroupSnapshot) -> dict[str, Any]:
     short = group.summary
     found: dict[str, Any] = {
-        **_unknown(group.name),
+        **_unknown(group),
         "generation": short.generation,
         "committed_at": _millis(short.committed_at),
         "running": short.running,

@@ -54,6 +54,7 @@ def application(
     logs = arguments.topic_logs(root, filesystem, KEPT)
     offsets = None if table is None else arguments.path("table", table)
     tails = Tails()
+    of_groups = groups.GroupPages(logs, offsets)
 
     def about(request: Request) -> object:
         return {"root": str(logs.root), "table": offsets, "version": sparklog.__version__}
@@ -96,8 +97,8 @@ def application(
         Route(f"{one}/commits", api(topics.commits)),
         Route(f"{one}/slots", api(topics.slots)),
         Route(f"{one}/tail", api(tail)),
-        Route("/api/groups", api(lambda logs, request: groups.groups(logs, offsets, request))),
-        Route("/api/group", api(lambda logs, request: groups.group(logs, offsets, request))),
+        Route("/api/groups", api(lambda _, request: of_groups.groups(request))),
+        Route("/api/group", api(lambda _, request: of_groups.group(request))),
         *_files(),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, hosts=hosts)])

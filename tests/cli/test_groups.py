@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from coordinated import classic, position, topic_of_groups
 from handmade import Topic, records
 
 from sparklog import CallError, Consumer
@@ -371,3 +372,68 @@ def test_a_file_with_offsets_of_expired_records_is_imported_and_each_move_says_s
     assert [(each["now"], each["note"]) for each in answer["moves"]] == [(7, "5 is before the log start offset"), (2, None)]
     assert ("new" in table.groups()) == bool(words)
     assert "5 is before the log start offset" in run(*given, *words, "--force")
+
+
+@pytest.fixture
+def served(topic, table):
+    """The same, and groups of Kafka's clients: `g` once more, and `mail` with two members."""
+    log = topic_of_groups(topic.root, position("g", "t", 0, 3), position("mail", "t", 0, 24), position("mail", "t", 1, 1))
+    log.append([classic("mail", 4, {"m1": {"t": [0]}, "m2": {"t": [1]}})], 0)
+    return table
+
+
+def test_groups_of_both_homes_are_listed(run, topic, served, monkeypatch):
+    lines = run("groups", topic.root).splitlines()
+    assert lines[0] == f"3 groups in {served.path} and topic __consumer_offsets of {topic.root}"
+    assert [line.split()[:5] for line in lines[2:6]] == [
+        ["group", "home", "topics", "partitions", "lag"],
+        ["g", "table", "t", "2", "5"],
+        ["g", "topic", "t", "1", "22"],
+        ["mail", "topic", "t", "2", "10"],
+    ]
+    assert lines[-1] == "In the table and in the topic: g. These are two groups, each with positions of its own."
+    listed = json.loads(run("groups", topic.root, "--json"))
+    assert [(each["group"], each["home"], each["running"]) for each in listed] == [
+        ("g", "table", False),
+        ("g", "topic", False),
+        ("mail", "topic", True),
+    ]
+    monkeypatch.delenv("SPARKLOG_OFFSETS")
+    assert [each["group"] for each in json.loads(run("groups", topic.root, "--json"))] == ["g", "mail"]
+    assert "two groups" not in run("groups", topic.root)
+
+
+def test_a_name_in_both_homes_is_shown_twice(run, topic, served):
+    lines = run("lag", topic.root, "g").splitlines()
+    titles = [line for line in lines if line.startswith("Group")]
+    assert titles == ["Group g", "Group g in the root's topic of groups"]
+    assert lines[-1].startswith("In the table and in the topic: g.")
+    rows = json.loads(run("lag", topic.root, "g", "--json"))
+    assert [(each["home"], each["partition"], each["records"]) for each in rows] == [
+        ("table", 0, 5),
+        ("table", 1, 0),
+        ("topic", 0, 22),
+        ("topic", 1, None),
+    ]
+    assert "partition 0 of t (22)" in run("lag", topic.root, "g", "--fail-above", 21, status=1)
+    run("lag", topic.root, "g", "--fail-above", 22)
+
+
+def test_members_and_owners_of_a_group_of_kafkas_clients(run, topic, served, monkeypatch):
+    monkeypatch.delenv("SPARKLOG_OFFSETS")
+    described = json.loads(run("groups", "describe", topic.root, "mail", "--json"))
+    assert [(each["partition"], each["offset"], each["consumer_id"], each["home"]) for each in described] == [
+        (0, 24, "m1", "topic"),
+        (1, 1, "m2", "topic"),
+    ]
+    assert "2 owners, 10 records behind" in run("groups", "describe", topic.root, "mail")
+    members = json.loads(run("groups", "members", topic.root, "mail", "--json"))
+    assert [(each["consumer_id"], each["assignment"], each["lag"]) for each in members] == [("m1", {"t": [0]}, 1), ("m2", {"t": [1]}, 9)]
+    said = run("lag", topic.root, "typo", status=2)
+    assert "PARTLOG_TOPIC_GROUP_NOT_FOUND" in said and "Existing groups: g, mail" in said and "--table" in said
+
+
+def test_without_a_table_and_a_topic_the_table_is_asked_for(run, topic, monkeypatch):
+    monkeypatch.delenv("SPARKLOG_OFFSETS", raising=False)
+    for words in (("groups", topic.root), ("lag", topic.root, "g"), ("groups", "members", topic.root, "g")):
+        assert "Missing option '--table'" in " ".join(run(*words, status=2).replace("│", " ").split())

@@ -5,6 +5,7 @@ import shlex
 
 import pytest
 import typer.main
+from coordinated import position, topic_of_groups
 from handmade import TIME, Record, Topic
 
 from sparklog import partition_for
@@ -90,6 +91,7 @@ def world(tmp_path, monkeypatch):
         topic.append([each for each in records if partition_for(each.key, 2) == partition], partition)
     table = OffsetTable("my-offsets", topic.root)
     table.append("billing", table.begin("billing"), {"orders": {0: 15, 1: 7}})
+    topic_of_groups(topic.root, position("mail", "orders", 0, 12))
     (tmp_path / "billing.csv").write_text("orders,0,15\norders,1,7\n")
 
 

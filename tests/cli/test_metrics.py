@@ -8,6 +8,7 @@ import time
 
 import httpx
 import pytest
+from coordinated import position, topic_of_groups
 from handmade import Topic, batches, records
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -140,6 +141,15 @@ def test_an_endpoint_forgets_topics_that_were_deleted(topic):
         brief.delete()
     metrics.text()
     assert list(metrics._logs._logs) == ["t"]
+
+
+def test_groups_of_both_homes_are_told_apart(run, topic, table):
+    topic_of_groups(topic.root, position("g", "t", 0, 3), position("g", "gone", 0, 3))
+    found = run("metrics", topic.root, "--table", table.path)
+    assert 'partlog_group_partition_lag{group="g",home="table",partition="0",topic="t"} 5.0' in found
+    assert 'partlog_group_partition_lag{group="g",home="topic",partition="0",topic="t"} 22.0' in found
+    assert 'partlog_group_unknown_partitions{group="g",home="topic"} 1.0' in found
+    assert 'home="topic"' in run("metrics", topic.root)
 
 
 def test_names_of_groups_are_escaped(run, topic, table):

@@ -3,6 +3,7 @@
 import datetime
 import itertools
 
+from coordinated import position, topic_of_groups
 from starlette.testclient import TestClient
 from ui.asking import got
 from ui.hostile_root import HOSTILE
@@ -108,3 +109,19 @@ def test_a_page_without_a_table_says_so(root):
     client = TestClient(application(root), base_url="http://127.0.0.1")
     assert got(client, "groups") == {"table": None, "exists": False, "groups": [], "more": 0}
     assert got(client, "group", 404, group="x")["error"]["condition"] == "TABLE_NOT_GIVEN"
+
+
+def test_groups_of_both_homes(client_with_groups, root, table):
+    """A name in both homes is two groups."""
+    topic_of_groups(root, position("billing", "t", 0, 3), position("shop", "t", 0, 2))
+    found = got(client_with_groups, "groups")["groups"]
+    assert [(each["group"], each["home"]) for each in found if each["group"] in ("billing", "shop")] == [
+        ("billing", "table"),
+        ("billing", "topic"),
+        ("shop", "topic"),
+    ]
+    one = got(client_with_groups, "group", group="billing", home="topic")
+    assert (one["rows"][0]["partition"], one["rows"][0]["offset"]) == (0, 3)
+    assert got(client_with_groups, "group", group="billing")["rows"] != one["rows"]
+    client = TestClient(application(root), base_url="http://127.0.0.1")
+    assert [each["group"] for each in got(client, "groups")["groups"]] == ["billing", "shop"]

@@ -3,7 +3,7 @@
 import { ask } from "./ask.js";
 import { fact, facts, h, lasting, notice, number, passed, plural, s, shown, sized, size, table, when } from "./dom.js";
 
-const address = (group) => `/group?${new URLSearchParams({ group })}`;
+const address = ({ group, home }) => `/group?${new URLSearchParams({ group, home })}`;
 
 function state(each) {
   return h("span", { class: "state", title: "whether a consumer or a tracker runs it: one that ended said so, or wrote nothing for three minutes" }, h("span", { class: "light", "data-state": each.running ? "live" : "paused", "aria-hidden": "true" }), each.running ? "running" : "not running");
@@ -12,12 +12,13 @@ function state(each) {
 export async function groups({ signal }) {
   const head = h("div", { class: "title" }, h("h1", { tabindex: -1 }, "Groups"));
   const found = await ask("/api/groups", {}, signal);
-  if (found.table === null) {
+  if (found.table === null && !found.groups.length) {
     return h("div", null, head, notice("Positions of groups are in an offset table, outside of the root. Start the page with it: ", h("code", null, "sparklog ui ROOT --table PATH")));
   }
-  head.append(h("p", { class: "sums" }, `${plural(found.groups.length + found.more, "group")} in `, h("code", null, found.table)));
+  head.append(h("p", { class: "sums" }, `${plural(found.groups.length + found.more, "group")} in `, found.table === null ? "the root" : h("code", null, found.table)));
   const rows = found.groups.map((each) => [
-    h("a", { href: address(each.group) }, h("bdi", null, shown(each.group))),
+    h("a", { href: address(each) }, h("bdi", null, shown(each.group))),
+    each.home,
     each.running === null ? "" : state(each),
     each.errors.length ? h("span", { class: "bad", title: each.errors.map((error) => error.text).join("\n") }, each.errors[0].condition) : number(each.records),
     each.errors.length ? "" : sized(each.bytes),
@@ -31,7 +32,7 @@ export async function groups({ signal }) {
     "div",
     null,
     head,
-    table("Groups", [["Group", ""], ["State", ""], ["Lag, records", "n"], ["Bytes", "n"], ["Time", "n", "from the first unread record to the newest one"], ["Topics", "wide"], ["Generation", "n wide"], ["Committed", "t"]], rows),
+    table("Groups", [["Group", ""], ["Home", "wide", "table: rows of the offset table; topic: records in the root, which sparklog serve keeps for Kafka's clients"], ["State", ""], ["Lag, records", "n"], ["Bytes", "n"], ["Time", "n", "from the first unread record to the newest one"], ["Topics", "wide"], ["Generation", "n wide"], ["Committed", "t"]], rows),
     rows.length ? null : notice(found.exists ? "The table has no groups." : "There is no Delta table at this path yet: the first commit of a consumer or a tracker creates it."),
     unknown ? notice(`${plural(unknown, "group")} could not be looked at in time: choose one to see it.`) : null,
   );
@@ -39,7 +40,7 @@ export async function groups({ signal }) {
 
 export async function group({ query, signal }) {
   const name = query.get("group") || "";
-  const found = await ask("/api/group", { group: name }, signal);
+  const found = await ask("/api/group", { group: name, home: query.get("home") || "table" }, signal);
   const rows = found.rows.map((each) => {
     const records = `/topics/${encodeURIComponent(each.topic)}/records?partition=${each.partition}`;
     return [
