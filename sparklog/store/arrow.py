@@ -76,6 +76,7 @@ class ArrowStore(RemoteStore):
         """The FileSystem through which objects are read. OSError if it cannot be made; CallError OPTION_VALUE for settings of no use."""
         # Two threads may both make one.
         if self._made is None:
+            _allow_at_once(self.max_requests)
             self._made = self._given or self._by_settings()
         return self._made
 
@@ -252,6 +253,12 @@ class _Object(RemoteFile):
     def close(self) -> None:
         """Asks nothing of the server."""
         self._file.close()
+
+
+def _allow_at_once(requests: int) -> None:
+    """Pyarrow lists folders with threads of its own: eight, if neither the program nor ARROW_IO_THREADS has set another number."""
+    if "ARROW_IO_THREADS" not in os.environ and pa.io_thread_count() < requests:
+        pa.set_io_thread_count(requests)
 
 
 def _filesystem(bucket: str, settings: str) -> fs.FileSystem:
