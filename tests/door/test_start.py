@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from door.serving import Door
+from kafka.admin import KafkaAdminClient
 from logtool import small_jvm
 
 
@@ -12,7 +13,7 @@ from logtool import small_jvm
     ("arguments", "error"),
     [
         ((), "ROOT_REQUIRED"),
-        (("absent",), "ROOT_NOT_FOUND"),
+        (("absent", "--read-only"), "ROOT_NOT_FOUND"),
         (("{root}", "--listen", "9092"), "OPTION_VALUE"),
         (("{root}", "num.io.thread=3"), "OPTION_UNKNOWN"),
         (("{root}", "--listen", "{address}"), "SERVE_ADDRESS"),
@@ -27,3 +28,13 @@ def test_a_door_that_cannot_begin_says_why(
     assert done.returncode == 1
     assert done.stderr.startswith(f"PARTLOG_{error}: "), done.stderr
     assert "\tat " not in done.stderr
+
+
+def test_a_root_begins_with_the_door_that_serves_it(serve_classpath: str, tmp_path: Path) -> None:
+    with Door(serve_classpath, tmp_path / "root") as door:
+        admin = KafkaAdminClient(bootstrap_servers=door.address)
+        try:
+            assert admin.list_topics() == []
+        finally:
+            admin.close()
+    assert (tmp_path / "root" / "_partlog").is_dir()

@@ -1,13 +1,20 @@
 package io.sparklog.door;
 
 import io.sparklog.door.produce.Terms;
+import io.sparklog.door.cluster.Address;
+import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import java.util.Map;
+import java.util.SortedMap;
 import java.util.TreeMap;
 
 /** The arguments of {@link Serve}. Where Kafka has a setting, its key is the same here. */
 record ServeConfig(String root, String host, int port, boolean readOnly, Map<String, String> entries) {
   private static final String LISTEN = "--listen";
+
+  /** Defaults of topics, by the names that brokers have for them. */
+  private static final Map<String, String> KAFKAS = Map.of("partitions", "num.partitions", "max.message.bytes", "message.max.bytes",
+      "message.timestamp.type", "log.message.timestamp.type", "retention.ms", "log.retention.ms", "retention.bytes", "log.retention.bytes");
 
   /** Keys with their defaults. */
   private static final Map<String, String> DEFAULTS = Map.of("num.network.threads", "2", "num.io.threads", "16", "socket.request.max.bytes",
@@ -71,6 +78,16 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
   Terms terms() {
     return new Terms(number("append.linger.ms"), number("commit.interval.ms"), number("queued.max.request.bytes"),
         number("merge.budget.bytes"), Boolean.parseBoolean(entries.get("keys.in.any.partition")));
+  }
+
+  /** The settings as clients are told them: the settings of this server, and the settings of a broker that it cannot have otherwise. */
+  SortedMap<String, String> told(Address address) {
+    TreeMap<String, String> told = new TreeMap<>(entries);
+    told.putAll(Map.of("auto.create.topics.enable", "false", "default.replication.factor", "1", "offsets.topic.replication.factor", "1",
+        "transaction.state.log.replication.factor", "1", "min.insync.replicas", "1", "delete.topic.enable", "true", "listeners",
+        "PLAINTEXT://" + address, "advertised.listeners", "PLAINTEXT://" + address));
+    KAFKAS.forEach((ours, kafkas) -> told.put(kafkas, Option.ofTopic(ours).defaultValue()));
+    return told;
   }
 
   /** The whole number of a key. */

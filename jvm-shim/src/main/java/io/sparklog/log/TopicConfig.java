@@ -105,6 +105,18 @@ public final class TopicConfig implements Serializable {
     return Collections.unmodifiableSortedMap(entries);
   }
 
+  /** As {@link #entries}, and the defaults of the other known keys. */
+  public SortedMap<String, String> settings() {
+    TreeMap<String, String> settings = new TreeMap<>(entries);
+    KNOWN.keySet().forEach(key -> settings.put(key, get(key)));
+    return settings;
+  }
+
+  /** Whether this version of the program knows the key. */
+  public boolean isKnown(String key) {
+    return KNOWN.containsKey(key);
+  }
+
   /** The value of a known key: its entry, or the default of an optional key. Null if it is missing. */
   public String get(String key) {
     Option known = KNOWN.get(key);

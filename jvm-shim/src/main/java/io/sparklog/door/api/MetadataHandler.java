@@ -1,6 +1,5 @@
 package io.sparklog.door.api;
 
-import io.sparklog.door.cluster.Address;
 import io.sparklog.door.cluster.ServedTopics;
 import io.sparklog.door.cluster.Servers;
 import io.sparklog.door.security.Rights;
@@ -23,13 +22,12 @@ public record MetadataHandler(ServedTopics topics, Servers servers, Work work) i
   @Override
   public CompletableFuture<MetadataResponseData> answer(Asked asked, MetadataRequest request) {
     return work.run(() -> {
-      String listener = asked.listener().name();
       MetadataResponseData data = new MetadataResponseData().setClusterId(servers.clusterId()).setControllerId(servers.self().node());
-      for (Servers.Server server : servers.alive()) {
-        Address address = server.addresses().get(listener);
-        if (address != null) {
-          data.brokers().add(new MetadataResponseBroker().setNodeId(server.node()).setHost(address.host()).setPort(address.port()));
-        }
+      servers.at(asked.listener().name())
+          .forEach((node, address) -> data.brokers()
+              .add(new MetadataResponseBroker().setNodeId(node).setHost(address.host()).setPort(address.port())));
+      if (asked.version() >= 8 && asked.version() <= 10 && request.data().includeClusterAuthorizedOperations()) {
+        data.setClusterAuthorizedOperations(Operations.ofCluster(asked.rights()));
       }
       if (request.isAllTopics()) {
         topics.all()
@@ -39,6 +37,11 @@ public record MetadataHandler(ServedTopics topics, Servers servers, Work work) i
             .forEach(state -> data.topics().add(told(state)));
       } else {
         request.data().topics().forEach(topic -> data.topics().add(topic(asked.rights(), topic)));
+      }
+      if (request.data().includeTopicAuthorizedOperations()) {
+        data.topics()
+            .forEach(
+                topic -> topic.setTopicAuthorizedOperations(topic.name() == null ? 0 : Operations.ofTopic(asked.rights(), topic.name())));
       }
       return data;
     });

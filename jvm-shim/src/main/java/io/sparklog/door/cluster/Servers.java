@@ -3,6 +3,8 @@ package io.sparklog.door.cluster;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.UUID;
 
 /** The servers of a root, as this one knows them. */
@@ -42,6 +44,18 @@ public final class Servers {
   /** All that are alive, this one among them. */
   public List<Server> alive() {
     return List.of(self);
+  }
+
+  /** The addresses of servers that are alive, by node, for the clients of a listener. */
+  public SortedMap<Integer, Address> at(String listener) {
+    TreeMap<Integer, Address> addresses = new TreeMap<>();
+    for (Server server : alive()) {
+      Address address = server.addresses().get(listener);
+      if (address != null) {
+        addresses.put(server.node(), address);
+      }
+    }
+    return addresses;
   }
 
   /** The server that clients should ask first for a topic: any server may be asked for any topic, but one is faster than several. */

@@ -1,0 +1,33 @@
+package io.sparklog.door.api;
+
+import io.sparklog.door.cluster.Address;
+import io.sparklog.door.cluster.Servers;
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.message.DescribeClusterResponseData;
+import org.apache.kafka.common.message.DescribeClusterResponseData.DescribeClusterBroker;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.DescribeClusterRequest;
+
+/** Tells the servers of the root. There are no controllers. */
+public record DescribeClusterHandler(Servers servers) implements Handler<DescribeClusterRequest> {
+  private static final byte BROKERS = 1;
+
+  @Override
+  public CompletableFuture<DescribeClusterResponseData> answer(Asked asked, DescribeClusterRequest request) {
+    if (request.data().endpointType() != BROKERS) {
+      throw Errors.MISMATCHED_ENDPOINT_TYPE.exception();
+    }
+    DescribeClusterResponseData data = new DescribeClusterResponseData().setClusterId(servers.clusterId())
+        .setControllerId(servers.self().node())
+        .setEndpointType(BROKERS);
+    servers.at(asked.listener().name()).forEach((node, address) -> data.brokers().add(broker(node, address)));
+    if (request.data().includeClusterAuthorizedOperations()) {
+      data.setClusterAuthorizedOperations(Operations.ofCluster(asked.rights()));
+    }
+    return CompletableFuture.completedFuture(data);
+  }
+
+  private static DescribeClusterBroker broker(int node, Address address) {
+    return new DescribeClusterBroker().setBrokerId(node).setHost(address.host()).setPort(address.port());
+  }
+}

@@ -1,0 +1,54 @@
+package io.sparklog.door.api;
+
+import io.sparklog.door.cluster.ServedTopics;
+import io.sparklog.door.security.Rights;
+import io.sparklog.log.State;
+import io.sparklog.segment.Segment;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
+import org.apache.kafka.common.message.DescribeLogDirsRequestData.DescribableLogDirTopic;
+import org.apache.kafka.common.message.DescribeLogDirsResponseData;
+import org.apache.kafka.common.message.DescribeLogDirsResponseData.DescribeLogDirsPartition;
+import org.apache.kafka.common.message.DescribeLogDirsResponseData.DescribeLogDirsResult;
+import org.apache.kafka.common.message.DescribeLogDirsResponseData.DescribeLogDirsTopic;
+import org.apache.kafka.common.requests.DescribeLogDirsRequest;
+
+/** Tells the bytes of partitions. The root is the one directory. */
+public record DescribeLogDirsHandler(ServedTopics topics, Work work) implements Handler<DescribeLogDirsRequest> {
+  @Override
+  public CompletableFuture<DescribeLogDirsResponseData> answer(Asked asked, DescribeLogDirsRequest request) {
+    return work.run(() -> {
+      List<DescribeLogDirsTopic> told = new ArrayList<>();
+      if (request.isAllTopicPartitions()) {
+        topics.all().values().stream().filter(state -> asked.rights().mayRead(state.topic())).forEach(state -> told.add(all(state)));
+      } else {
+        request.data().topics().forEach(topic -> told.addAll(some(asked.rights(), topic)));
+      }
+      DescribeLogDirsResult root = new DescribeLogDirsResult().setLogDir(topics.root().location()).setTopics(told);
+      return new DescribeLogDirsResponseData().setResults(List.of(root));
+    });
+  }
+
+  private static DescribeLogDirsTopic all(State state) {
+    return topic(state, IntStream.range(0, state.partitions()).boxed().toList());
+  }
+
+  private List<DescribeLogDirsTopic> some(Rights rights, DescribableLogDirTopic asked) {
+    return topics.newest(asked.topic())
+        .filter(state -> rights.mayRead(state.topic()))
+        .map(state -> topic(state, asked.partitions().stream().filter(each -> each >= 0 && each < state.partitions()).toList()))
+        .stream()
+        .toList();
+  }
+
+  private static DescribeLogDirsTopic topic(State state, Collection<Integer> partitions) {
+    return new DescribeLogDirsTopic().setName(state.topic())
+        .setPartitions(partitions.stream()
+            .map(each -> new DescribeLogDirsPartition().setPartitionIndex(each)
+                .setPartitionSize(state.segments(each).stream().mapToLong(Segment::bytes).sum()))
+            .toList());
+  }
+}

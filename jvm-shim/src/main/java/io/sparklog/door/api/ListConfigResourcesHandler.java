@@ -1,0 +1,40 @@
+package io.sparklog.door.api;
+
+import io.sparklog.door.cluster.ServedTopics;
+import io.sparklog.door.cluster.Servers;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.message.ListConfigResourcesResponseData;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.ListConfigResourcesRequest;
+
+/** Tells the names of topics and servers, whose settings DescribeConfigs tells. */
+public record ListConfigResourcesHandler(ServedTopics topics, Servers servers, Work work) implements Handler<ListConfigResourcesRequest> {
+  @Override
+  public CompletableFuture<ListConfigResourcesResponseData> answer(Asked asked, ListConfigResourcesRequest request) {
+    return work.run(() -> {
+      Set<Byte> types = Set.copyOf(request.data().resourceTypes());
+      if (!request.supportedResourceTypes().containsAll(types)) {
+        throw Errors.UNSUPPORTED_VERSION.exception();
+      }
+      ListConfigResourcesResponseData data = new ListConfigResourcesResponseData();
+      if (isAsked(request, types, ConfigResource.Type.TOPIC)) {
+        topics.all().keySet().stream().filter(asked.rights()::mayRead).forEach(name -> add(data, name, ConfigResource.Type.TOPIC));
+      }
+      if (isAsked(request, types, ConfigResource.Type.BROKER)) {
+        servers.alive().forEach(server -> add(data, Integer.toString(server.node()), ConfigResource.Type.BROKER));
+      }
+      return data;
+    });
+  }
+
+  /** Version 0 asks for the metrics of clients alone, and no type stands for all types. */
+  private static boolean isAsked(ListConfigResourcesRequest request, Set<Byte> types, ConfigResource.Type type) {
+    return request.version() > 0 && (types.isEmpty() || types.contains(type.id()));
+  }
+
+  private static void add(ListConfigResourcesResponseData data, String name, ConfigResource.Type type) {
+    data.configResources().add(new ListConfigResourcesResponseData.ConfigResource().setResourceName(name).setResourceType(type.id()));
+  }
+}
