@@ -2,6 +2,7 @@ package io.sparklog.log;
 
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.Requests;
 import java.io.IOException;
 import java.time.Clock;
 import java.util.Optional;
@@ -57,13 +58,11 @@ public final class Committer {
     attempt.putOffInterrupt();
     try {
       attempt.store.probe(Names.PROBE);
-      change.prepare();
+      Optional<State> newest = prepare(change);
       Version unseen = null;
       long lost = -1;
       int standstills = 0;
       while (true) {
-        Step.COMMIT_READ.reached();
-        Optional<State> newest = newest(unseen, lost < 0 && !(change instanceof Change.Administrative));
         if (newest.isPresent() && isDone(change, newest.get())) {
           return Optional.empty();
         }
@@ -87,6 +86,7 @@ public final class Committer {
           if (seen.isEmpty()) {
             // If the version has a query, the newest state shows whether the version was there before its file was deleted.
             unseen = version;
+            newest = newest(unseen);
             continue;
           }
           if (seen.get() == VersionPut.Outcome.THERE) {
@@ -102,6 +102,7 @@ public final class Committer {
           throw attempt.failed(null, "version " + lost + " already exists, but reading the topic does not find it");
         }
         attempt.backOff();
+        newest = newest(unseen);
       }
     } catch (IOException e) {
       throw attempt.failed(e, e.toString());
@@ -119,14 +120,29 @@ public final class Committer {
   }
 
   /**
-   * The newest state.
+   * Prepares the change. Where several requests can be made at once, the newest state is asked for at the same time: a later version would
+   * refuse the put.
+   *
+   * @return the newest state
+   */
+  private Optional<State> prepare(Change change) throws IOException {
+    boolean isPlanned = !(change instanceof Change.Administrative);
+    try (Requests.Pending<Optional<State>> newest = attempt.store.requests().begin(isPlanned ? log::toExtend : log::latest)) {
+      change.prepare();
+      Step.COMMIT_READ.reached();
+      return newest.answer().map(State::forWriters);
+    }
+  }
+
+  /**
+   * The newest state, after a put that was not the last one.
    *
    * @param unseen a version whose put only that state can tell the end of, or null
-   * @param planned whether the plan of the change has asked for it; not if a put was lost to another version, which is to be found
    */
-  private Optional<State> newest(Version unseen, boolean planned) {
+  private Optional<State> newest(Version unseen) {
+    Step.COMMIT_READ.reached();
     try {
-      return (unseen == null && planned ? log.toExtend() : log.latest()).map(State::forWriters);
+      return log.latest().map(State::forWriters);
     } catch (PartlogException e) {
       throw unseen == null ? e : attempt.unknown(unseen.version(), e);
     }

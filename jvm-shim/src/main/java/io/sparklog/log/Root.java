@@ -329,15 +329,25 @@ public final class Root implements ReadableTopics {
     if (isRootWithoutFolders()) {
       return;
     }
-    requireDirectory();
-    requireNotOfABroker("partlog never writes to it");
-    if (!exists(Names.FOLDER)) {
-      requireNotOfARoot();
-      store.above(Names.FOLDER).ifPresent(above -> {
-        String example = above + "-" + store.root().substring(store.root().lastIndexOf('/') + 1);
-        throw PartlogException.of("ROOT_IN_ROOT", "root", store.root(), "above", above, "example", example);
-      });
+    // In a store without folders, the root was just seen to be new: the looks at it and above it are made at once.
+    Requests looks = store.hasFolders() ? Requests.IN_TURN : requests;
+    try (Requests.Pending<Optional<String>> above = looks.begin(() -> store.above(Names.FOLDER))) {
+      requireDirectory();
+      requireNotOfABroker("partlog never writes to it");
+      if (!store.hasFolders() || !exists(Names.FOLDER)) {
+        requireNotOfARoot();
+        requireNotBelow(above.answer());
+      }
+    } catch (IOException e) {
+      throw PartlogException.io(e, store.root());
     }
+  }
+
+  private void requireNotBelow(Optional<String> root) {
+    root.ifPresent(above -> {
+      String example = above + "-" + store.root().substring(store.root().lastIndexOf('/') + 1);
+      throw PartlogException.of("ROOT_IN_ROOT", "root", store.root(), "above", above, "example", example);
+    });
   }
 
   /**
@@ -352,9 +362,17 @@ public final class Root implements ReadableTopics {
     if (now >= seenMs && now - RECENT_MS < seenMs) {
       return true;
     }
-    boolean exists = exists(Names.FOLDER);
+    boolean exists = holdsFiles();
     seenMs = exists ? now : Long.MIN_VALUE;
     return exists;
+  }
+
+  private boolean holdsFiles() {
+    try {
+      return store.holdsFiles(Names.FOLDER);
+    } catch (IOException e) {
+      throw PartlogException.io(e, store.location(Names.FOLDER));
+    }
   }
 
   private void requireNotOfABroker(String limit) {

@@ -67,7 +67,7 @@ final class TopicLoad {
         return null;
       }
       try {
-        State found = files.isSparing() ? trusting(names, listed, last) : null;
+        State found = !files.isSparing() ? null : checkpoints(names).isEmpty() ? fromZero(listed, last) : trusting(names, listed, last);
         return found == null ? attempt(names, listed, last) : found;
       } catch (Moved now) {
         // If versions were committed during the attempt, files were deleted too, and a slow listing may miss what took their place.
@@ -88,7 +88,7 @@ final class TopicLoad {
    */
   private State trusting(List<String> names, Map<String, ReadStore.Listed> listed, long last) throws IOException {
     List<String> checkpoints = checkpoints(names);
-    Replay builder = checkpoints.isEmpty() ? null : readable(checkpoints.get(0), listed.get(checkpoints.get(0)), new ArrayList<>());
+    Replay builder = readable(checkpoints.get(0), listed.get(checkpoints.get(0)), new ArrayList<>());
     long version = builder == null ? -1 : builder.nextVersion() - 1;
     String tag = builder == null ? null : files.tag(version, listed);
     if (tag == null) {
@@ -106,6 +106,53 @@ final class TopicLoad {
     } catch (PartlogException wrong) {
       return null;
     }
+  }
+
+  /**
+   * As {@link #attempt}, of a topic without a checkpoint: the last listing takes the place of all looks. FORMAT.md section 9.2.
+   *
+   * @return null if all is not as it should be: another attempt tells why
+   */
+  private State fromZero(Map<String, ReadStore.Listed> first, long last) throws IOException {
+    Map<String, ReadStore.Listed> listed = first;
+    String tag = files.tag(0, listed);
+    if (tag == null || !store.listsInOrder()) {
+      return null;
+    }
+    Replay builder = new Replay();
+    builder.tag(tag, 0);
+    try {
+      for (long until = last; until >= builder.nextVersion(); until = Names.newest(listed.keySet())) {
+        if (!files.replayListed(builder, until, listed)) {
+          return null;
+        }
+        listed = new TreeMap<>();
+        if (!checkpoints(files.list(listed)).isEmpty() || !tag.equals(files.tag(0, listed))) {
+          return null;
+        }
+      }
+      return builder.build();
+    } catch (PartlogException wrong) {
+      return null;
+    }
+  }
+
+  /**
+   * The state of {@code next}, a version 0 that this process has put when no version was there. Null if the listing has more than that
+   * version. FORMAT.md section 9.2.
+   */
+  State begunBy(Replay next) throws IOException {
+    if (!store.listsInOrder()) {
+      return null;
+    }
+    Map<String, ReadStore.Listed> listed = new TreeMap<>();
+    List<String> names = files.list(listed);
+    String tag = files.tag(0, listed);
+    if (tag == null || Names.newest(names) > 0 || !checkpoints(names).isEmpty()) {
+      return null;
+    }
+    next.tag(tag, 0);
+    return next.build();
   }
 
   /**

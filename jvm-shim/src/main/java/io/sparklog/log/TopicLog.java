@@ -20,7 +20,7 @@ public final class TopicLog {
   private final VersionFiles files;
   private final TopicLoad load;
   private final Pace pace;
-  private State known;
+  private volatile State known;
   /** When {@link #known} was last seen to be there, in ms. */
   private long seenMs;
   private volatile Durable durable = new Durable(null, -1);
@@ -83,14 +83,15 @@ public final class TopicLog {
     return PartlogException.of("TOPIC_EXISTS", "topic", topic, "root", store.root());
   }
 
-  /** Whether the last look found a topic, also a deleted one. Looks at nothing. */
-  synchronized boolean wasFound() {
+  /** Whether the last look found a topic, also a deleted one. Looks at nothing, and does not wait for a look that is under way. */
+  boolean wasFound() {
     return known != null;
   }
 
-  /** Whether the last look found a deleted topic. Looks at nothing. */
-  synchronized boolean wasDeleted() {
-    return known != null && known.isDeleted();
+  /** Whether the last look found a deleted topic. Like {@link #wasFound}. */
+  boolean wasDeleted() {
+    State found = known;
+    return found != null && found.isDeleted();
   }
 
   /** Like {@link #newest}, but a deleted topic has a state too: the state that the next version must follow. */
@@ -160,6 +161,20 @@ public final class TopicLog {
       known = next.build();
       seenMs = pace.clock().millis();
     }
+  }
+
+  /**
+   * Whether the topic has the version of {@code next} alone, which this process has put. Only where looks are spared: there one listing
+   * tells.
+   */
+  synchronized boolean isBegunBy(Replay next) throws IOException {
+    State begun = files.isSparing() ? load.begunBy(next) : null;
+    if (begun == null) {
+      return false;
+    }
+    known = begun;
+    seenMs = pace.clock().millis();
+    return true;
   }
 
   /**

@@ -54,8 +54,10 @@ final class VersionFiles {
     if (!sparing) {
       return list();
     }
-    for (int lists = 0; lists < 2 && Names.newest(listed.keySet()) < 0; lists++) {
+    boolean isWhole = false;
+    for (int lists = 0; lists < 2 && !isWhole; lists++) {
       listed.putAll(store.listed(Names.topicFolder(topic)));
+      isWhole = Names.newest(listed.keySet()) >= 0 || listed.isEmpty() && store.listsInOrder();
     }
     return List.copyOf(listed.keySet());
   }
@@ -71,7 +73,7 @@ final class VersionFiles {
 
   /** The bytes of a version file. @throws NoSuchFileException if it does not exist */
   byte[] read(long version) throws IOException {
-    return store.read(Names.topicFile(topic, Names.versionFile(version)), Version.BYTES_MAX);
+    return store.read(name(version), Version.BYTES_MAX);
   }
 
   /** The version in the bytes that {@link #read} gave. @throws PartlogException VERSION_CORRUPT or FORMAT_TOO_NEW */
@@ -88,7 +90,7 @@ final class VersionFiles {
   private void requireWhole(byte[] bytes, long version) {
     long there;
     try {
-      there = store.bytes(Names.topicFile(topic, Names.versionFile(version)));
+      there = store.bytes(name(version));
     } catch (NoSuchFileException gone) {
       return;
     } catch (IOException e) {
@@ -101,16 +103,29 @@ final class VersionFiles {
 
   /** The tag of a version file; null if it is absent. */
   String tag(long version) throws IOException {
-    return store.tag(Names.topicFile(topic, Names.versionFile(version))).orElse(null);
+    return store.tag(name(version)).orElse(null);
   }
 
-  /** A version file, and its tag from before it was read; no bytes if it is absent, and no tag where looks are spared. */
-  private record Found(String tag, byte[] bytes) {}
+  /**
+   * A version file, and its tag from before it was read; no bytes if it is absent, and no tag where looks are spared.
+   *
+   * @param isLarge whether it has more bytes than were expected: then it is not read yet
+   */
+  private record Found(String tag, byte[] bytes, boolean isLarge) {}
 
-  private Found find(long version) throws IOException {
+  private Found find(long version, long expectedBytes) throws IOException {
     // Before it is read: if another file takes its place in between, the tag is not that file's.
     String tag = sparing ? null : tag(version);
-    return new Found(tag, tag == null && !sparing ? null : readIfPresent(version));
+    if (tag == null && !sparing) {
+      return new Found(null, null, false);
+    }
+    try {
+      return new Found(tag, store.read(name(version), (int) Math.min(expectedBytes, Version.BYTES_MAX)), false);
+    } catch (NoSuchFileException absent) {
+      return new Found(tag, null, false);
+    } catch (UnfitFileException e) {
+      return new Found(tag, null, true); // The name may also have a folder: a read without a limit finds out.
+    }
   }
 
   /** Like {@link #replay(Replay, long, Map)}, if no later version is known to be there. */
@@ -137,13 +152,26 @@ final class VersionFiles {
       long next = builder.nextVersion();
       long guessed = next - begun < GUESSES_MIN ? next : Math.min(2 * next - begun, next + requests.most() - 1);
       Iterable<Long> numbers = () -> LongStream.rangeClosed(next, Math.max(last + 1, guessed)).iterator();
-      requests.each(numbers, follower::bytes, Version.BYTES_MAX, this::find, follower);
+      follower.follow(numbers);
     }
     if (follower.course == Course.BREAKS) {
       return false;
     }
     tagAgain(builder, listed);
     return true;
+  }
+
+  /**
+   * As {@link #replay(Replay, long, Map)}, of the versions up to {@code last} alone.
+   *
+   * @return whether all of them follow
+   */
+  boolean replayListed(Replay builder, long last, Map<String, ReadStore.Listed> listed) throws IOException {
+    Follower follower = new Follower(builder, listed);
+    Iterable<Long> numbers = () -> LongStream.rangeClosed(builder.nextVersion(), last).iterator();
+    follower.follow(numbers);
+    tagAgain(builder, listed);
+    return builder.nextVersion() > last;
   }
 
   /** GOES_ON if another version may follow, ENDED after the last version, BREAKS if a version does not follow the version before. */
@@ -157,41 +185,42 @@ final class VersionFiles {
     private final Map<String, ReadStore.Listed> listed;
     private Course course = Course.GOES_ON;
 
-    /** A file that is not listed counts as many bytes as the last file that came. */
-    private long unlistedBytes = Version.BYTES_MAX;
-
     private Follower(Replay builder, Map<String, ReadStore.Listed> listed) {
       this.builder = builder;
       this.listed = listed;
     }
 
+    private void follow(Iterable<Long> numbers) throws IOException {
+      requests.each(numbers, this::bytes, Version.BYTES_MAX, number -> find(number, bytes(number)), this);
+    }
+
+    /** The most bytes that a file is read with, beside others. A larger file is read alone. */
     private long bytes(long version) {
       ReadStore.Listed file = listed.get(Names.versionFile(version));
-      return file == null ? unlistedBytes : file.bytes();
+      return file == null ? Version.BYTES_MAX / requests.most() : file.bytes();
     }
 
     @Override
-    public boolean take(Long number, Found found) {
-      course = apply(number, found);
-      unlistedBytes = found.bytes == null ? unlistedBytes : found.bytes.length;
+    public boolean take(Long number, Found found) throws IOException {
+      course = apply(number, found.tag, found.isLarge ? readIfPresent(number) : found.bytes);
       return course == Course.GOES_ON;
     }
 
-    private Course apply(long number, Found found) {
-      if (found.bytes == null) {
+    private Course apply(long number, String tag, byte[] bytes) {
+      if (bytes == null) {
         return Course.ENDED;
       }
-      Version version = parse(found.bytes, number);
+      Version version = parse(bytes, number);
       if (!builder.precedes(version)) {
         return Course.BREAKS;
       }
       try {
-        builder.apply(version, found.bytes);
+        builder.apply(version, bytes);
       } catch (Damaged e) {
         throw corrupt(e, number, e.getMessage());
       }
-      if (found.tag != null) {
-        builder.tag(found.tag, number);
+      if (tag != null) {
+        builder.tag(tag, number);
       }
       return Course.GOES_ON;
     }
@@ -224,7 +253,11 @@ final class VersionFiles {
     return PartlogException.caused(cause, "VERSION_CORRUPT", "file", location(version), "reason", reason);
   }
 
+  private String name(long version) {
+    return Names.topicFile(topic, Names.versionFile(version));
+  }
+
   private String location(long version) {
-    return store.location(Names.topicFile(topic, Names.versionFile(version)));
+    return store.location(name(version));
   }
 }

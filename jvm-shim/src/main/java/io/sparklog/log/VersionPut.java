@@ -101,6 +101,9 @@ final class VersionPut {
         if (extended.isPresent()) {
           return log.isUnchanged(extended.get()) ? Optional.of(put) : Optional.empty();
         }
+        if (put == Outcome.THERE && log.isBegunBy(next)) {
+          return Optional.of(put);
+        }
         Optional<State> newest = log.latest();
         if (newest.isEmpty() && put != Outcome.THERE) {
           return Optional.of(put);

@@ -5,6 +5,7 @@ import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.log.TopicLog;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
@@ -57,15 +58,13 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
         options.integer("batch.size"), options.number("write.buffer.bytes"), byBytes, known, new TreeMap<>(), config, given,
         given.keySet().stream().filter(options::isOfTable).collect(Collectors.toCollection(TreeSet::new)));
     if (topic == null) {
-      for (String name : names.get()) {
-        try {
-          root.topic(name)
-              .toPlan()
-              .ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config, byBytes, clock.millis())));
-        } catch (PartlogException e) {
-          plan.unreadable.put(name, e);
+      root.store().requests().each(names.get(), name -> Found.of(root.topic(name)), (name, found) -> {
+        found.state.ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config, byBytes, clock.millis())));
+        if (found.unreadable != null) {
+          plan.unreadable.put(name, found.unreadable);
         }
-      }
+        return true;
+      });
       plan.require(root, asked);
     } else {
       Optional<State> latest = root.topic(topic).toPlan();
@@ -77,6 +76,17 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       }
     }
     return plan;
+  }
+
+  /** The newest state of a topic, or the reason why it cannot be read. */
+  private record Found(Optional<State> state, PartlogException unreadable) {
+    static Found of(TopicLog log) {
+      try {
+        return new Found(log.toPlan(), null);
+      } catch (PartlogException e) {
+        return new Found(Optional.empty(), e);
+      }
+    }
   }
 
   /**

@@ -50,6 +50,14 @@ public interface ReadStore {
     return false;
   }
 
+  /**
+   * Whether a listing has the names in their order. A listing that has passed the place of a name has the name if it was there all the
+   * time, also if the listing is slow.
+   */
+  default boolean listsInOrder() {
+    return false;
+  }
+
   /** Makes requests to the place at once. On a disk the caller makes each, when it needs the answer. */
   default Requests requests() {
     return Requests.IN_TURN;
@@ -76,6 +84,11 @@ public interface ReadStore {
       up += "../";
     }
     return Optional.empty();
+  }
+
+  /** Whether the folder {@code name} has a file, also in a folder below it. Only in a store without folders, which lists the folder. */
+  default boolean holdsFiles(String name) throws IOException {
+    return !list(name).isEmpty();
   }
 
   /** The names (last parts only) in the folder {@code name}, in any order; empty if the folder does not exist. */

@@ -107,6 +107,12 @@ class S3Store extends HadoopStore {
     return true;
   }
 
+  /** Directory buckets of S3 have another order. */
+  @Override
+  public boolean listsInOrder() {
+    return !bucket.endsWith("--x-s3") && !bucket.endsWith("--xa-s3");
+  }
+
   /** By one request for a thousand names. */
   @Override
   public Map<String, Listed> listed(String name) throws IOException {
@@ -117,6 +123,17 @@ class S3Store extends HadoopStore {
       }
     }
     return listed;
+  }
+
+  /** By one request if it has. */
+  @Override
+  public boolean holdsFiles(String name) throws IOException {
+    Path folder = path(name);
+    try {
+      return ask(name, files -> files.listStatusIterator(folder).hasNext());
+    } catch (NoSuchFileException absent) {
+      return false;
+    }
   }
 
   @Override

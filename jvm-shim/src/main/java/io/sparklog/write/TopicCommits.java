@@ -14,7 +14,6 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.function.Function;
@@ -78,11 +77,15 @@ public final class TopicCommits {
   public List<Committed> commit(SortedMap<String, TopicPlan> plans, Set<String> existing, List<Map<String, TopicReport>> reports) {
     // The commit of a lone topic finds this out itself, and asks for the newest state once.
     if (plans.size() != 1 || !plans.keySet().containsAll(existing)) {
-      existing.forEach(topic -> {
-        // The n-th write of an epoch counts its own topics only.
-        if (plans.containsKey(topic) || once.apply(topic).rule() == Once.Rule.EPOCH) {
-          requireSame(topic, reports.stream().mapToLong(report -> report.getOrDefault(topic, TopicReport.NONE).records()).sum());
-        }
+      // The n-th write of an epoch counts its own topics only.
+      List<String> asked = existing.stream()
+          .filter(topic -> plans.containsKey(topic) || once.apply(topic).rule() == Once.Rule.EPOCH)
+          .sorted()
+          .toList();
+      Map<String, State> newest = root.newest(asked);
+      asked.stream().filter(newest::containsKey).forEach(topic -> {
+        long records = reports.stream().mapToLong(report -> report.getOrDefault(topic, TopicReport.NONE).records()).sum();
+        requireSame(newest.get(topic), records);
       });
     }
     List<TopicWork.Begun> owed = new ArrayList<>();
@@ -97,15 +100,12 @@ public final class TopicCommits {
   }
 
   /** EPOCH_DIFFERS if a topic holds another write under the name of this one. */
-  private void requireSame(String topic, long records) {
-    TopicLog log = root.topic(topic);
+  private void requireSame(State newest, long records) {
+    TopicLog log = root.topic(newest.topic());
     try {
-      Optional<State> newest = log.newest();
-      if (newest.isPresent()) {
-        once.apply(topic).isIn(log, newest.get(), records);
-      }
+      once.apply(newest.topic()).isIn(log, newest, records);
     } catch (IOException e) {
-      throw PartlogException.io(e, log.store().location(Names.topicFolder(topic)));
+      throw PartlogException.io(e, log.store().location(Names.topicFolder(newest.topic())));
     }
   }
 

@@ -30,6 +30,7 @@ import java.util.Optional;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -106,6 +107,14 @@ final class GoneTopicsTest extends CommitsOverFaults {
     if (way == Deletion.BY_HAND_AND_ANEW || way == Deletion.DROPPED_AND_ANEW) {
       commit(near, 1, null);
     }
+  }
+
+  @Test
+  @Timeout(300)
+  void aWriteLooksAtItsTopicWhileItsRecordsArePut() throws IOException {
+    Write write = new Write();
+    far.awaitAtOnce(2, "^(sync .*/pool.log|tag )");
+    assertEquals(2, write.commit().version());
   }
 
   /** The look for the next version, when a write is planned. Then looks before the put and after it at a version that is there. */

@@ -231,6 +231,7 @@ class RootTest {
     root.requireWritable();
     assertEquals("ROOT_NOT_FOUND", assertThrows(PartlogException.class, root::requireReadable).id());
     root.prepare();
+    Files.createDirectories(folder.resolve("_partlog/t"));
     root.requireReadable();
   }
 }

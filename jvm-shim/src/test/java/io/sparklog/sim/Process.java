@@ -184,12 +184,17 @@ final class Process implements MemoryStore.Acts {
 
   @Override
   public boolean sparesLooks() {
-    return world.remote;
+    return world.place.isFar();
+  }
+
+  @Override
+  public boolean listsInOrder() {
+    return world.place == Place.FAR_IN_ORDER;
   }
 
   @Override
   public Duration lateLimit() {
-    return world.remote ? LATE_LIMIT : Duration.ZERO;
+    return world.place.isFar() ? LATE_LIMIT : Duration.ZERO;
   }
 
   @Override

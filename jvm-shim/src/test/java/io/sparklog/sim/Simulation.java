@@ -22,8 +22,8 @@ final class Simulation {
   private final World world;
   private final List<String> spares = new ArrayList<>(List.of("p1", "p2", "q1", "q2"));
 
-  private Simulation(long seed, Lie lie, boolean remote, PrintStream trace) {
-    world = new World(seed, lie, remote, trace);
+  private Simulation(long seed, Lie lie, Place place, PrintStream trace) {
+    world = new World(seed, lie, place, trace);
   }
 
   static Outcome run(long seed) {
@@ -35,18 +35,21 @@ final class Simulation {
     return run(seed).failure();
   }
 
-  /** In a store behind a network: {@link io.sparklog.storage.ReadStore#sparesLooks}. */
-  static Outcome runRemote(long seed) {
-    return run(seed, Lie.NONE, true, null);
+  static Outcome runFar(long seed) {
+    return run(seed, Lie.NONE, Place.FAR, null);
+  }
+
+  static Outcome runFarInOrder(long seed) {
+    return run(seed, Lie.NONE, Place.FAR_IN_ORDER, null);
   }
 
   /** @param trace where each act is printed; may be null */
   static Outcome run(long seed, Lie lie, PrintStream trace) {
-    return run(seed, lie, false, trace);
+    return run(seed, lie, Place.DISK, trace);
   }
 
-  static Outcome run(long seed, Lie lie, boolean remote, PrintStream trace) {
-    Simulation simulation = new Simulation(seed, lie, remote, trace);
+  static Outcome run(long seed, Lie lie, Place place, PrintStream trace) {
+    Simulation simulation = new Simulation(seed, lie, place, trace);
     World world = simulation.world;
     try {
       simulation.all();

@@ -43,17 +43,18 @@ final class SimulationTest {
   }
 
   /** Versions are read before they are looked at, and puts without an answer are waited for. */
-  @Test
-  void theInvariantsHoldWhereLooksAreSpared() {
+  @ParameterizedTest
+  @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "DISK")
+  void theInvariantsHoldWhereLooksAreSpared(Place place) {
     Long replayed = Long.getLong("sim.seed");
     if (replayed != null) {
-      assertNull(Simulation.run(replayed, Lie.NONE, true, System.out).failure());
+      assertNull(Simulation.run(replayed, Lie.NONE, place, System.out).failure());
       return;
     }
     Long count = Long.getLong("sim.seeds");
     long first = count == null ? 0 : new Random().nextInt(1 << 30);
-    Seeds seeds = Seeds.run(first, count == null ? 100 : count, Simulation::runRemote);
-    System.out.println("from seed " + first + ", where looks are spared: " + seeds);
+    Seeds seeds = Seeds.run(first, count == null ? 100 : count, place == Place.FAR ? Simulation::runFar : Simulation::runFarInOrder);
+    System.out.println("from seed " + first + ", " + place + ": " + seeds);
     assertNull(seeds.failed(), seeds::toString);
   }
 

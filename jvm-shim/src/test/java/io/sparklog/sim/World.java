@@ -34,7 +34,7 @@ final class World {
 
   final long seed;
   /** Whether looks at the disk are spared, and puts without an answer are waited for. */
-  final boolean remote;
+  final Place place;
   final Random random;
   final MemoryDisk disk;
   final Truth truth;
@@ -63,10 +63,10 @@ final class World {
   private long acts;
   private long hash;
 
-  /** @param remote whether the disk is behind a network @param trace where each act is printed; may be null */
-  World(long seed, Lie lie, boolean remote, PrintStream trace) {
+  /** @param trace where each act is printed; may be null */
+  World(long seed, Lie lie, Place place, PrintStream trace) {
     this.seed = seed;
-    this.remote = remote;
+    this.place = place;
     this.lie = lie;
     this.trace = trace;
     random = new Random(seed * 0x9E3779B97F4A7C15L >>> 3); // Random gives similar numbers for seeds that follow each other.

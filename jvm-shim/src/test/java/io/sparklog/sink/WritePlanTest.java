@@ -12,6 +12,7 @@ import io.sparklog.log.Root;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.FarStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.write.Once;
@@ -27,6 +28,7 @@ import java.util.Random;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The plan of a write, without a session. */
@@ -35,6 +37,29 @@ final class WritePlanTest {
 
   private void commit(Root root, TopicPlan plan) {
     new TopicCommits(root, Names.identity(random), topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, List.of());
+  }
+
+  /** Rows name their topics: the topics of the root are asked for at once, also when they are loaded. */
+  @Test
+  @Timeout(300)
+  void theTopicsOfAWriteAreAskedForAtOnce(@TempDir Path folder) throws IOException {
+    Root near = new Root(Stores.open(folder.toString()));
+    TopicPlan plan = TopicPlan.of("t", Optional.empty(), Options.of(Map.of("partitions", "1"), Options.Side.WRITE).topicConfig());
+    int topics = 16;
+    for (int n = 0; n < topics; n++) {
+      commit(near, TopicPlan.of("t" + n, Optional.empty(), plan.config().entries()));
+    }
+    FarStore far = new FarStore(folder.toString(), topics);
+    Root root = new Root(far.store());
+    List<String> names = near.names();
+    RowColumns named = RowColumns.of(new StructType().add("topic", DataTypes.StringType).add("value", DataTypes.StringType), false);
+    for (String asked : List.of("^listed ", "^read ")) {
+      far.awaitAtOnce(topics, asked);
+      WritePlan many = WritePlan.of(root, Options.of(Map.of(), Options.Side.WRITE), named, Clock.systemUTC(), random, Existence.ANY,
+          () -> names);
+      assertEquals(topics, many.known().size());
+      assertEquals(topics, far.take().stream().filter(request -> request.matches(asked + ".*")).distinct().count());
+    }
   }
 
   /** Each epoch of a lone stream is planned after the re-route that waits for it, and none is refused. */

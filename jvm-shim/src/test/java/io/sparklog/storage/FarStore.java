@@ -20,8 +20,8 @@ import java.util.regex.Pattern;
  */
 public final class FarStore {
   private static final int WAIT_S = 120;
-  private static final Set<String> REQUESTS = Set.of("rootExists", "exists", "list", "listed", "read", "tag", "modifiedMs", "bytes",
-      "lengths", "open", "putIfAbsent", "create", "delete", "deleteAll");
+  private static final Set<String> REQUESTS = Set.of("rootExists", "exists", "above", "holdsFiles", "list", "listed", "read", "tag",
+      "modifiedMs", "bytes", "lengths", "open", "putIfAbsent", "create", "delete", "deleteAll");
 
   private final LogStore real;
   private final Requests requests;
@@ -63,7 +63,7 @@ public final class FarStore {
   public LogStore store() {
     return (LogStore) Proxy.newProxyInstance(LogStore.class.getClassLoader(), new Class<?>[] {LogStore.class},
         (proxy, method, arguments) -> switch (method.getName()) {
-          case "isRemote", "sparesLooks" -> true;
+          case "isRemote", "sparesLooks", "listsInOrder" -> true;
           case "hasFolders" -> false;
           case "requests" -> requests;
           default -> asked(method, arguments);

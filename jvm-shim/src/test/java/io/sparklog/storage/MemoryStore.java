@@ -20,6 +20,9 @@ import java.util.TreeSet;
 public final class MemoryStore implements LinkingStore {
   private static final String ROOT = "/memory";
 
+  /** The names that an act of a listing in order gives. */
+  private static final int PAGE = 5;
+
   /** Decides what happens at an act. */
   public interface Acts {
     /**
@@ -35,6 +38,11 @@ public final class MemoryStore implements LinkingStore {
 
     /** Whether the store is one in which looks are spared, as one behind a network. */
     default boolean sparesLooks() {
+      return false;
+    }
+
+    /** Whether a listing has the names in their order. */
+    default boolean listsInOrder() {
       return false;
     }
 
@@ -117,6 +125,22 @@ public final class MemoryStore implements LinkingStore {
 
   @Override
   public List<String> list(String name) throws IOException {
+    return listsInOrder() ? pages(name) : changing(name);
+  }
+
+  /** Each page has the names that are there at its moment, after the names of the page before it. */
+  private List<String> pages(String name) throws IOException {
+    List<String> names = new ArrayList<>();
+    List<String> page;
+    do {
+      String last = names.isEmpty() ? "" : names.get(names.size() - 1);
+      page = acts.act("list", name, disk -> disk.list(name).tailSet(last, false).stream().limit(PAGE).toList());
+      names.addAll(page);
+    } while (page.size() == PAGE);
+    return names;
+  }
+
+  private List<String> changing(String name) throws IOException {
     TreeSet<String> begun = acts.act("list", name, disk -> disk.list(name));
     TreeSet<String> ended = acts.act("list", name, disk -> disk.list(name));
     TreeSet<String> all = new TreeSet<>(begun);
@@ -128,6 +152,11 @@ public final class MemoryStore implements LinkingStore {
   @Override
   public boolean sparesLooks() {
     return acts.sparesLooks();
+  }
+
+  @Override
+  public boolean listsInOrder() {
+    return acts.listsInOrder();
   }
 
   @Override
