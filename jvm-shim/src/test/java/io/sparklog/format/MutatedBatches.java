@@ -5,11 +5,13 @@ import java.io.BufferedOutputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.Random;
+import java.util.function.Supplier;
 import java.util.zip.CRC32;
 import net.jpountz.lz4.LZ4FrameOutputStream;
 import net.jpountz.lz4.LZ4FrameOutputStream.BLOCKSIZE;
@@ -54,6 +56,18 @@ public final class MutatedBatches {
         out.writeInt(sum);
       }
     }
+  }
+
+  /** Batch after batch. */
+  public static Supplier<byte[]> of(long seed) {
+    MutatedBatches mutated = new MutatedBatches(seed);
+    return () -> {
+      try {
+        return mutated.batch();
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    };
   }
 
   /**

@@ -257,7 +257,7 @@ public final class LogTool {
         VisibleRecords records = reader.records();
         BatchDecoder decoder = records.decoder();
         for (int i = records.first(); i < records.first() + records.rows(); i++) {
-          String value = new String(decoder.data(), decoder.valueAt()[i], decoder.valueLengths()[i], StandardCharsets.UTF_8)
+          String value = new String(decoder.data(), decoder.valueAt()[i], Math.max(0, decoder.valueLengths()[i]), StandardCharsets.UTF_8)
               .replaceAll("v+$", "");
           out.println(split.partition() + " " + (records.base() + decoder.offsetDeltas()[i]) + " " + value);
         }

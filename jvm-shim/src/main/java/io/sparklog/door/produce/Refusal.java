@@ -24,7 +24,7 @@ public enum Refusal {
   FENCED,
   /** Too many bytes wait for their commit. */
   BUSY,
-  /** The commit failed, and none of its records will be seen. */
+  /** The commit failed, and no reader will see its records. */
   STORAGE,
   /** The commit may be done or not. */
   UNKNOWN_OUTCOME

@@ -8,7 +8,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** The threads that commit, and the threads of the upkeep beside: at most one of each for a topic that is written to. */
+/** The threads that commit, and the threads of the upkeep beside. A topic that is written to has at most two threads. */
 final class Threads {
   private final ExecutorService commits = Executors.newCachedThreadPool(named("door-commit-"));
   private final ExecutorService upkeeps = Executors.newCachedThreadPool(named("door-upkeep-"));

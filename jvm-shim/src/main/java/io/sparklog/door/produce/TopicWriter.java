@@ -18,7 +18,7 @@ import java.util.concurrent.CompletionException;
  * comes after the version is durable. The upkeep is done beside, on another thread.
  */
 final class TopicWriter {
-  /** What one data file and one version file hold. */
+  /** The most bytes of one data file. */
   private static final long COMMIT_BYTES_MAX = 64L << 20;
 
   private static final int COMMIT_ARRIVALS_MAX = 10_000;
@@ -39,7 +39,7 @@ final class TopicWriter {
     this.upkeep = new TopicUpkeep(means.threads());
   }
 
-  /** Adds batches behind those that wait. */
+  /** Adds batches behind the batches that wait. */
   void add(Arrival arrival) {
     synchronized (this) {
       waiting.add(arrival);

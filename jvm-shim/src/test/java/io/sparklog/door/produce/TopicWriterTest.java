@@ -30,7 +30,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Batches that wait together share a commit, are acknowledged when they are durable, and are added once. FORMAT.md sections 5.9 and 7.8. */
+/** Batches that wait share a commit, are acknowledged when they are durable, and are added once. FORMAT.md sections 5.9 and 7.8. */
 @Timeout(120)
 final class TopicWriterTest extends Drivers {
   private final List<TopicWriters> doors = new ArrayList<>();
@@ -127,7 +127,7 @@ final class TopicWriterTest extends Drivers {
     assertEquals(3, files(), "a batch that is there already is not written");
   }
 
-  /** The other door commits the same batch, and a batch before it, after this door has made its data file. */
+  /** This door has made its data file, and then the other door commits the same batch, after another batch. */
   @Test
   void theStateThatTheVersionExtendsDecides() throws Exception {
     Door other = new Door();
@@ -193,7 +193,7 @@ final class TopicWriterTest extends Drivers {
     assertEquals(end + 3, state().end(0));
   }
 
-  /** The put may come late: the client is told that nobody knows, sends again, and the next state decides. */
+  /** The client learns that the outcome is unknown. It sends the batch again, and the next state shows whether the put came late. */
   @Test
   void aPutThatComesLateAddsNothingTwice() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));

@@ -1,0 +1,163 @@
+"""Clients write to a root: their records are there for every reader as soon as they are acknowledged, each once."""
+
+import asyncio
+import subprocess
+import threading
+import zlib
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from confluent_kafka import KafkaException, Producer
+from door.serving import Door
+from handmade import draw_seed
+from kafka import KafkaProducer
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError
+from logtool import LogTool, small_jvm
+
+import sparklog
+
+CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
+
+
+def topic_of(door: Door, name: str) -> str:
+    """A new topic with 4 partitions and 40 records."""
+    LogTool(door.classpath, door.root).run("append", tag="A", topic=name, commits=1, tasks=1, records=40, kafka_view="none")
+    return name
+
+
+def values(door: Door, topic: str, begins: str) -> list[str]:
+    """The values that begin so, in the order of their partitions and offsets."""
+    rows = sparklog.Log(door.root).topic(topic).read().to_pylist()
+    found = [row["value"].decode() for row in sorted(rows, key=lambda row: (row["partition"], row["offset"]))]
+    return [value for value in found if value.startswith(begins)]
+
+
+@pytest.fixture(scope="module")
+def fetches(door: Door) -> None:
+    """A door that librdkafka sends batches to."""
+    admin = KafkaAdminClient(bootstrap_servers=door.address)
+    told = admin.api_versions()
+    admin.close()
+    if 1 not in told:
+        pytest.skip("librdkafka sends batches of magic number 2 only to a server that has the API Fetch")
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_kafka_python_writes_what_readers_find_at_once(door: Door, codec: str | None) -> None:
+    topic = topic_of(door, f"python-{codec}")
+    producer = KafkaProducer(bootstrap_servers=door.address, compression_type=codec)
+    try:
+        for number in range(3):
+            sent = producer.send(topic, f"x:{number}".encode(), key=b"k", partition=2, headers=[("h", b"1")]).get(60)
+            rows = sparklog.Log(door.root).topic(topic).read().to_pylist()
+            [record] = [row for row in rows if (row["partition"], row["offset"]) == (2, sent.offset)]
+            assert (record["value"], record["key"]) == (f"x:{number}".encode(), b"k")
+    finally:
+        producer.close()
+    assert sparklog.Log(door.root).verify(topics=[topic]).ok
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.usefixtures("fetches")
+def test_librdkafka_writes(door: Door, codec: str | None) -> None:
+    topic = topic_of(door, f"librdkafka-{codec}")
+    told: list[tuple[object, int]] = []
+    producer = Producer({"bootstrap.servers": door.address, "compression.type": codec or "none", "enable.idempotence": True})
+    for number in range(1000):
+        producer.produce(topic, f"x:{number:06d}", partition=1, on_delivery=lambda error, message: told.append((error, message.offset())))
+    producer.flush(60)
+    assert [error for error, offset in told if error] == []
+    assert len(told) == 1000
+    assert values(door, topic, "x:") == [f"x:{number:06d}" for number in range(1000)]
+    assert sparklog.Log(door.root).verify(topics=[topic]).ok
+
+
+def test_aiokafka_writes(door: Door) -> None:
+    topic = topic_of(door, "aiokafka")
+
+    async def write() -> None:
+        for codec in CODECS:
+            async with AIOKafkaProducer(bootstrap_servers=door.address, compression_type=codec, enable_idempotence=True) as producer:
+                await producer.send_and_wait(topic, f"x:{codec}".encode(), partition=0)
+
+    asyncio.run(write())
+    assert values(door, topic, "x:") == [f"x:{codec}" for codec in CODECS]
+
+
+def test_a_client_learns_why_its_records_are_refused(door: Door) -> None:
+    topic = topic_of(door, "refused")
+    producer = KafkaProducer(bootstrap_servers=door.address, max_request_size=4 << 20, enable_idempotence=False)
+    try:
+        with pytest.raises(KafkaError, match="MessageSizeTooLarge"):
+            producer.send(topic, bytes(2 << 20), partition=0).get(60)
+        with pytest.raises(KafkaError, match="InvalidTimestamp"):
+            producer.send(topic, b"x", partition=0, timestamp_ms=-7).get(60)
+        producer.send(topic, b"x:good", partition=0).get(60)
+    finally:
+        producer.close()
+    assert values(door, topic, "x:") == ["x:good"]
+
+
+def test_transactions_are_refused(door: Door) -> None:
+    producer = Producer({"bootstrap.servers": door.address, "transactional.id": "x"})
+    with pytest.raises(KafkaException) as failure:
+        producer.init_transactions(30)
+    assert failure.value.args[0].fatal()
+
+
+@pytest.mark.usefixtures("fetches")
+def test_two_doors_add_the_records_of_a_producer_once(door: Door, serve_classpath: str) -> None:
+    topic = topic_of(door, "two")
+    with Door(serve_classpath, door.root) as other:
+        failed: list[Any] = []
+        threads = []
+        for number, address in enumerate((door.address, other.address)):
+
+            def write(number: int = number, address: str = address) -> None:
+                producer = Producer({"bootstrap.servers": address, "enable.idempotence": True, "linger.ms": 0})
+                for each in range(1000):
+                    value = f"{number}:{each:06d}"
+                    producer.produce(
+                        topic,
+                        value,
+                        partition=zlib.crc32(value.encode()) % 4,
+                        on_delivery=lambda error, message: failed.append(error) if error else None,
+                    )
+                    producer.poll(0.001)
+                producer.flush(120)
+
+            threads.append(threading.Thread(target=write))
+            threads[-1].start()
+        for thread in threads:
+            thread.join(180)
+    assert failed == []
+    for number in range(2):
+        found = values(door, topic, f"{number}:")
+        assert sorted(found) == [f"{number}:{each:06d}" for each in range(1000)]
+        for partition in range(4):
+            own = [value for value in found if zlib.crc32(value.encode()) % 4 == partition]
+            assert own == sorted(own)
+    assert sparklog.Log(door.root).verify(topics=[topic]).ok
+
+
+def test_a_door_that_is_read_only_takes_no_records(serve_classpath: str, door: Door) -> None:
+    with Door(serve_classpath, door.root, ("--read-only",)) as reading:
+        producer = KafkaProducer(bootstrap_servers=reading.address, retries=0, enable_idempotence=False, request_timeout_ms=5000)
+        with pytest.raises(KafkaError):
+            producer.send("t", b"x", partition=0).get(30)
+        producer.close(5)
+
+
+def test_batches_that_are_let_in_are_read_by_all_readers(door: Door) -> None:
+    topic = topic_of(door, "mutated")
+    tool = LogTool(door.classpath, door.root)
+    command = [*small_jvm(door.classpath), "io.sparklog.door.produce.IntakeTool", str(door.root), topic, str(draw_seed()), "4000"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300)
+    assert done.returncode == 0, done.stderr
+    batches, records = map(int, done.stdout.split())
+    assert 400 < batches < 3600, "the mutations leave some batches right, and break others"
+    assert sparklog.Log(door.root).topic(topic).read().num_rows == 40 + records
+    assert tool.run("read", topic=topic), "the reader in Java decodes all"
+    assert sparklog.Log(door.root).verify(topics=[topic]).ok
