@@ -5,16 +5,22 @@ import io.sparklog.door.api.DescribeClusterHandler;
 import io.sparklog.door.api.DescribeConfigsHandler;
 import io.sparklog.door.api.DescribeLogDirsHandler;
 import io.sparklog.door.api.DescribeTopicPartitionsHandler;
+import io.sparklog.door.api.FindCoordinatorHandler;
+import io.sparklog.door.api.GroupListHandlers;
+import io.sparklog.door.api.GroupRequests;
 import io.sparklog.door.api.Handlers;
 import io.sparklog.door.api.InitProducerIdHandler;
 import io.sparklog.door.api.KafkaService;
 import io.sparklog.door.api.ListConfigResourcesHandler;
+import io.sparklog.door.api.MemberHandlers;
 import io.sparklog.door.api.MetadataHandler;
+import io.sparklog.door.api.OffsetHandlers;
 import io.sparklog.door.api.ProduceHandler;
 import io.sparklog.door.api.Work;
 import io.sparklog.door.cluster.Address;
 import io.sparklog.door.cluster.ServedTopics;
 import io.sparklog.door.cluster.Servers;
+import io.sparklog.door.group.Groups;
 import io.sparklog.door.net.Limits;
 import io.sparklog.door.net.Server;
 import io.sparklog.door.produce.TopicWriters;
@@ -37,6 +43,7 @@ final class Door implements AutoCloseable {
   private final Server server;
   private final Work work;
   private final Address address;
+  private final Groups groups;
 
   /** @throws PartlogException of a root that cannot be served; SERVE_ADDRESS */
   Door(ServeConfig config) {
@@ -53,6 +60,7 @@ final class Door implements AutoCloseable {
     Listener listener = new Listener("PLAINTEXT", new Rights(config.readOnly(), List.of()));
     work = new Work(config.number("num.io.threads"));
     Servers servers = new Servers("sparklog", Map.of(listener.name(), address));
+    groups = new Groups(root, servers.self().node(), config.entries(), Clock.systemUTC(), new SecureRandom());
     listening.serve(new KafkaService(listener, handlers(config, servers)));
   }
 
@@ -82,6 +90,11 @@ final class Door implements AutoCloseable {
       handlers.add(ApiKeys.PRODUCE, new ProduceHandler(topics, writers, Clock.systemUTC(), work))
           .add(ApiKeys.INIT_PRODUCER_ID, new InitProducerIdHandler(random));
     }
+    GroupRequests requests = new GroupRequests(groups, topics, work);
+    handlers.add(ApiKeys.FIND_COORDINATOR, new FindCoordinatorHandler(requests, servers));
+    new MemberHandlers(requests).addTo(handlers);
+    new OffsetHandlers(requests).addTo(handlers);
+    new GroupListHandlers(requests).addTo(handlers);
     return handlers;
   }
 
@@ -96,6 +109,7 @@ final class Door implements AutoCloseable {
   @Override
   public void close() {
     server.close();
+    groups.close();
     work.close();
   }
 }

@@ -1,5 +1,6 @@
 package io.sparklog.door;
 
+import io.sparklog.door.group.Groups;
 import io.sparklog.door.produce.Terms;
 import io.sparklog.door.cluster.Address;
 import io.sparklog.spec.Option;
@@ -17,9 +18,15 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
       "message.timestamp.type", "log.message.timestamp.type", "retention.ms", "log.retention.ms", "retention.bytes", "log.retention.bytes");
 
   /** Keys with their defaults. */
-  private static final Map<String, String> DEFAULTS = Map.of("num.network.threads", "2", "num.io.threads", "16", "socket.request.max.bytes",
+  private static final Map<String, String> OWN = Map.of("num.network.threads", "2", "num.io.threads", "16", "socket.request.max.bytes",
       "104857600", "append.linger.ms", "0", "commit.interval.ms", "0", "queued.max.request.bytes", "268435456", "merge.budget.bytes",
       "33554432", "keys.in.any.partition", "false");
+
+  private static final Map<String, String> DEFAULTS = new TreeMap<>(Groups.SETTINGS);
+
+  static {
+    DEFAULTS.putAll(OWN);
+  }
 
   /**
    * Takes ROOT [--listen HOST:PORT] [--read-only] [KEY=VALUE …].

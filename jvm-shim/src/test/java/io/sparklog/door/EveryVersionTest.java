@@ -47,7 +47,9 @@ final class EveryVersionTest {
 
   /** All outcomes, by the parts of the door. */
   static List<Outcome> outcomes() {
-    return Stream.of(ClusterOutcomes.all(topic.root), ProduceOutcomes.all(topic.root)).flatMap(List::stream).toList();
+    return Stream.of(ClusterOutcomes.all(topic.root), ProduceOutcomes.all(topic.root), GroupOutcomes.all(topic.root))
+        .flatMap(List::stream)
+        .toList();
   }
 
   static List<Arguments> versions() {

@@ -1,0 +1,64 @@
+package io.sparklog.door.api;
+
+import io.sparklog.door.cluster.Address;
+import io.sparklog.door.cluster.Servers;
+import io.sparklog.door.group.Groups;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.message.FindCoordinatorResponseData;
+import org.apache.kafka.common.message.FindCoordinatorResponseData.Coordinator;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.FindCoordinatorRequest;
+import org.apache.kafka.common.requests.FindCoordinatorRequest.CoordinatorType;
+
+/**
+ * Tells which server coordinates a group. Any server may be asked for any group. By this answer, one server alone has the records of
+ * a group in memory. A transactional id gets an error that no client repeats.
+ */
+public record FindCoordinatorHandler(GroupRequests groups, Servers servers) implements Handler<FindCoordinatorRequest> {
+  private static final short KEYS = FindCoordinatorRequest.MIN_BATCHED_VERSION;
+
+  @Override
+  public CompletableFuture<FindCoordinatorResponseData> answer(Asked asked, FindCoordinatorRequest request) {
+    List<String> keys = asked.version() < KEYS ? List.of(request.data().key()) : request.data().coordinatorKeys();
+    List<CompletableFuture<Coordinator>> found = keys.stream().map(key -> coordinator(asked, request.data().keyType(), key)).toList();
+    return CompletableFuture.allOf(found.toArray(CompletableFuture[]::new)).thenApply(done -> {
+      FindCoordinatorResponseData data = new FindCoordinatorResponseData();
+      List<Coordinator> all = found.stream().map(CompletableFuture::join).toList();
+      if (asked.version() >= KEYS) {
+        return data.setCoordinators(all);
+      }
+      Coordinator one = all.get(0);
+      return data.setErrorCode(one.errorCode())
+          .setErrorMessage(one.errorMessage())
+          .setNodeId(one.nodeId())
+          .setHost(one.host())
+          .setPort(one.port());
+    });
+  }
+
+  private CompletableFuture<Coordinator> coordinator(Asked asked, byte type, String key) {
+    if (type != CoordinatorType.GROUP.id()) {
+      boolean isTransaction = type == CoordinatorType.TRANSACTION.id();
+      return CompletableFuture.completedFuture(refused(key,
+          isTransaction
+              ? Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.exception("This server has no transactions: leave transactional.id out.")
+              : Errors.INVALID_REQUEST.exception("This server has coordinators of consumer groups alone.")));
+    }
+    return groups.partition(key).thenApply(partition -> {
+      Servers.Server server = servers.preferred(Groups.TOPIC + "-" + partition);
+      Address address = server.addresses().get(asked.listener().name());
+      return new Coordinator().setKey(key).setNodeId(server.node()).setHost(address.host()).setPort(address.port());
+    }).exceptionally(failure -> refused(key, failure));
+  }
+
+  private static Coordinator refused(String key, Throwable failure) {
+    Errors error = KafkaErrors.of(failure);
+    return new Coordinator().setKey(key)
+        .setErrorCode(error.code())
+        .setErrorMessage(KafkaErrors.exception(failure).getMessage())
+        .setNodeId(-1)
+        .setHost("")
+        .setPort(-1);
+  }
+}

@@ -1,0 +1,72 @@
+package io.sparklog.door.api;
+
+import io.sparklog.door.cluster.ServedTopics;
+import io.sparklog.door.group.Groups;
+import io.sparklog.door.group.KnownTopic;
+import io.sparklog.log.State;
+import java.util.Collection;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import org.apache.kafka.coordinator.group.GroupCoordinator;
+
+/** The way of requests to the coordinator of their group. It knows the topics of the root as they were at most a second before. */
+public final class GroupRequests {
+  private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  private final Groups groups;
+  private final ServedTopics topics;
+  private final Work work;
+
+  /** When the coordinator was given the topics. Guarded by this. */
+  private long given = System.nanoTime() - FRESH_NANOS;
+
+  public GroupRequests(Groups groups, ServedTopics topics, Work work) {
+    this.groups = groups;
+    this.topics = topics;
+    this.work = work;
+  }
+
+  /** The answer of the coordinator of a group. */
+  <T> CompletableFuture<T> ask(String group, Function<GroupCoordinator, CompletableFuture<T>> request) {
+    return withTopics(() -> groups.of(group).thenCompose(request));
+  }
+
+  /** The answer of the coordinator of all groups; {@code none} if the root never had a group. */
+  <T> CompletableFuture<T> askAll(Function<GroupCoordinator, CompletableFuture<T>> request, T none) {
+    return withTopics(
+        () -> groups.ofAll().thenCompose(found -> found.map(request).orElseGet(() -> CompletableFuture.completedFuture(none))));
+  }
+
+  /** The partition of a group: groups with the same partition have the same coordinator. */
+  CompletableFuture<Integer> partition(String group) {
+    return groups.partition(group);
+  }
+
+  ServedTopics topics() {
+    return topics;
+  }
+
+  Work work() {
+    return work;
+  }
+
+  private <T> CompletableFuture<T> withTopics(Supplier<CompletableFuture<T>> request) {
+    synchronized (this) {
+      if (System.nanoTime() - given < FRESH_NANOS) {
+        return request.get();
+      }
+    }
+    return work.run(this::giveTopics).thenCompose(done -> request.get());
+  }
+
+  private synchronized Void giveTopics() {
+    if (System.nanoTime() - given >= FRESH_NANOS) {
+      Collection<State> found = topics.all().values();
+      groups.topics(found.stream().map(state -> new KnownTopic(state.topic(), state.topicId(), state.partitions())).toList());
+      given = System.nanoTime();
+    }
+    return null;
+  }
+}

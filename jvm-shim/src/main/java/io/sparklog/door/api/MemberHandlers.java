@@ -1,0 +1,56 @@
+package io.sparklog.door.api;
+
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
+import org.apache.kafka.common.message.HeartbeatResponseData;
+import org.apache.kafka.common.message.JoinGroupResponseData;
+import org.apache.kafka.common.message.LeaveGroupResponseData;
+import org.apache.kafka.common.message.SyncGroupResponseData;
+import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.ConsumerGroupHeartbeatRequest;
+import org.apache.kafka.common.requests.HeartbeatRequest;
+import org.apache.kafka.common.requests.JoinGroupRequest;
+import org.apache.kafka.common.requests.JoinGroupResponse;
+import org.apache.kafka.common.requests.LeaveGroupRequest;
+import org.apache.kafka.common.requests.LeaveGroupResponse;
+import org.apache.kafka.common.requests.SyncGroupRequest;
+import org.apache.kafka.common.utils.BufferSupplier;
+
+/** The requests of the members of groups, of both protocols. */
+public record MemberHandlers(GroupRequests groups) {
+  public Handlers addTo(Handlers handlers) {
+    return handlers.add(ApiKeys.JOIN_GROUP, this::join)
+        .add(ApiKeys.SYNC_GROUP, this::sync)
+        .add(ApiKeys.HEARTBEAT, this::beat)
+        .add(ApiKeys.LEAVE_GROUP, this::leave)
+        .add(ApiKeys.CONSUMER_GROUP_HEARTBEAT, this::beatOfConsumer);
+  }
+
+  private CompletableFuture<JoinGroupResponseData> join(Asked asked, JoinGroupRequest request) {
+    return groups
+        .ask(request.data().groupId(), coordinator -> coordinator.joinGroup(asked.context(), request.data(), BufferSupplier.NO_CACHING))
+        .thenApply(data -> new JoinGroupResponse(data, asked.version()).data());
+  }
+
+  private CompletableFuture<SyncGroupResponseData> sync(Asked asked, SyncGroupRequest request) {
+    if (!request.areMandatoryProtocolTypeAndNamePresent()) {
+      throw Errors.INCONSISTENT_GROUP_PROTOCOL.exception();
+    }
+    return groups.ask(request.data().groupId(),
+        coordinator -> coordinator.syncGroup(asked.context(), request.data(), BufferSupplier.NO_CACHING));
+  }
+
+  private CompletableFuture<HeartbeatResponseData> beat(Asked asked, HeartbeatRequest request) {
+    return groups.ask(request.data().groupId(), coordinator -> coordinator.heartbeat(asked.context(), request.data()));
+  }
+
+  private CompletableFuture<LeaveGroupResponseData> leave(Asked asked, LeaveGroupRequest request) {
+    return groups.ask(request.data().groupId(), coordinator -> coordinator.leaveGroup(asked.context(), request.normalizedData()))
+        .thenApply(data -> new LeaveGroupResponse(data, asked.version()).data());
+  }
+
+  private CompletableFuture<ConsumerGroupHeartbeatResponseData> beatOfConsumer(Asked asked, ConsumerGroupHeartbeatRequest request) {
+    return groups.ask(request.data().groupId(), coordinator -> coordinator.consumerGroupHeartbeat(asked.context(), request.data()));
+  }
+}

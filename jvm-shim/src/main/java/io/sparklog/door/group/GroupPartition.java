@@ -1,0 +1,263 @@
+package io.sparklog.door.group;
+
+import io.sparklog.door.group.FencedAppend.Batch;
+import io.sparklog.log.State;
+import io.sparklog.segment.SegmentGone;
+import io.sparklog.spec.Warnings;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.NotCoordinatorException;
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.record.internal.MutableRecordBatch;
+import org.apache.kafka.common.record.internal.Record;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorLoader.LoadSummary;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorPlayback;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
+import org.apache.kafka.coordinator.common.runtime.PartitionWriter.Listener;
+import org.apache.kafka.coordinator.group.GroupCoordinator;
+
+/**
+ * One partition of the topic of groups, and this process as its coordinator: up to which offset it knows the records, and whether that is
+ * still all.
+ *
+ * <p>One append is under way at a time. The records that come meanwhile are the next append. So no append follows a refused append, and
+ * equal end offsets mean equal records.
+ */
+final class GroupPartition {
+  /** A partition is compacted when it has so many records, and less than half of them are live. */
+  static final int RECORDS_MIN = 10_000;
+
+  private static final int BATCH_BYTES = 256 << 10;
+  private static final int TRIES = 5;
+
+  private enum Standing {
+    /** No coordinator: no request has come yet, or the last load failed. */
+    IDLE, LOADING, ACTIVE
+  }
+
+  private final OffsetsTopic topic;
+  private final String topicId;
+  private final TopicPartition place;
+  private final GroupCoordinator service;
+  private final int recordsMin;
+  private final long bytesMax;
+
+  // All below is guarded by this.
+  private Standing standing = Standing.IDLE;
+  private int epoch;
+  private CompletableFuture<Void> loaded;
+  private Listener listener;
+
+  /** The coordinator knows all records below this offset, and these are committed. */
+  private long known;
+
+  /** The end offset after the append that is under way; {@link #known} if none is. */
+  private long underWay;
+
+  /** The end offset after all appends. */
+  private long end;
+
+  private List<Batch> waiting = new ArrayList<>();
+
+  /** The number of records at which the partition is worth a compaction. */
+  private long compactAt;
+  private long records;
+
+  GroupPartition(OffsetsTopic topic, String topicId, int partition, GroupCoordinator service, int recordsMin) {
+    this.topic = topic;
+    this.topicId = topicId;
+    this.place = new TopicPartition(OffsetsTopic.NAME, partition);
+    this.service = service;
+    this.recordsMin = recordsMin;
+    this.bytesMax = Runtime.getRuntime().maxMemory() / 4;
+  }
+
+  /** Completes when the coordinator knows all records that {@code state} has, and is active. Loads them if need be. */
+  CompletableFuture<Void> current(State state) {
+    CompletableFuture<Void> wait;
+    synchronized (this) {
+      long there = state.end(place.partition());
+      if (standing == Standing.ACTIVE && (there <= known || there == underWay)) {
+        return CompletableFuture.completedFuture(null);
+      }
+      if (standing == Standing.ACTIVE) {
+        startOver();
+      } else if (standing == Standing.IDLE) {
+        begin();
+      }
+      wait = loaded;
+    }
+    return wait.thenCompose(done -> current(state));
+  }
+
+  private void begin() {
+    standing = Standing.LOADING;
+    loaded = new CompletableFuture<>();
+    service.onElection(place.partition(), ++epoch);
+  }
+
+  /** Gives the coordinator up, which answers all that waits with NOT_COORDINATOR, and loads the records again. */
+  private void startOver() {
+    waiting.clear();
+    service.onResignation(place.partition(), OptionalInt.of(++epoch));
+    begin();
+  }
+
+  /** Kafka's coordinator has the loaded records, and is active. */
+  void activated(Listener listener) {
+    CompletableFuture<Void> waited;
+    synchronized (this) {
+      this.listener = listener;
+      standing = Standing.ACTIVE;
+      waited = loaded;
+    }
+    waited.complete(null);
+  }
+
+  synchronized void deactivated(Listener listener) {
+    if (this.listener == listener) {
+      this.listener = null;
+    }
+  }
+
+  /**
+   * Takes records. The listener is called when they are committed.
+   *
+   * @return the end offset after them
+   * @throws NotCoordinatorException if the records are loaded again
+   */
+  synchronized long append(MemoryRecords records) {
+    if (standing != Standing.ACTIVE) {
+      throw new NotCoordinatorException("the records of " + place + " are loaded again");
+    }
+    for (MutableRecordBatch batch : records.batches()) {
+      batch.setPartitionLeaderEpoch(0);
+      ByteBuffer bytes = ByteBuffer.allocate(batch.sizeInBytes());
+      batch.writeTo(bytes); // A copy: the coordinator uses its buffer again.
+      long least = Long.MAX_VALUE;
+      int count = 0;
+      for (Record record : batch) {
+        least = Math.min(least, record.timestamp());
+        count++;
+      }
+      waiting.add(new Batch(bytes.array(), count, least));
+      end += count;
+      this.records += count;
+    }
+    if (underWay == known) {
+      commit();
+    }
+    return end;
+  }
+
+  private void commit() {
+    List<Batch> batches = waiting;
+    waiting = new ArrayList<>();
+    underWay = end;
+    int of = epoch;
+    topic.append(topicId, place.partition(), known, false, batches).whenComplete((after, failed) -> committed(of, after, failed));
+  }
+
+  private void committed(int of, Long after, Throwable failed) {
+    Listener told;
+    synchronized (this) {
+      if (of != epoch) {
+        return;
+      }
+      if (failed != null) {
+        Warnings.inform(GroupPartition.class, "partition {} of topic {} is loaded again: {}", place.partition(), place.topic(),
+            failed.getMessage());
+        startOver();
+        return;
+      }
+      known = after;
+      underWay = after;
+      told = listener;
+      if (!waiting.isEmpty()) {
+        commit();
+      } else if (records >= compactAt) {
+        startOver();
+      }
+    }
+    if (told != null) {
+      told.onHighWatermarkUpdated(place, after);
+    }
+  }
+
+  /** Hands the live records on, and compacts the partition first if it is worth it. */
+  LoadSummary load(CoordinatorPlayback<CoordinatorRecord> playback) throws IOException {
+    long began = System.currentTimeMillis();
+    try {
+      State state = topic.log()
+          .newest()
+          .filter(found -> found.topicId().equals(topicId))
+          .orElseThrow(() -> new FencedAppend.Fenced("Topic " + place.topic() + " was deleted, or created again"));
+      LiveRecords live = read(state);
+      boolean isWorthIt = live.read() >= recordsMin && live.records().size() < live.read() / 2;
+      long there = state.end(place.partition());
+      long reached = isWorthIt ? compacted(live, there) : there;
+      live.replay(playback);
+      synchronized (this) {
+        known = reached;
+        underWay = reached;
+        end = reached;
+        records = reached > there ? live.records().size() : live.read();
+        compactAt = Math.max(recordsMin, 2L * records);
+      }
+      if (reached > 0) { // It refuses 0.
+        playback.updateLastWrittenOffset(reached);
+        playback.updateLastCommittedOffset(reached);
+      }
+      return new LoadSummary(began, System.currentTimeMillis(), 0, live.read(), live.bytes());
+    } catch (IOException | RuntimeException | Error e) {
+      failed(e);
+      throw e;
+    }
+  }
+
+  /** Puts the live records in the place of all records. @return the end offset after them; {@code there} if that failed */
+  private long compacted(LiveRecords live, long there) {
+    try {
+      return topic.append(topicId, place.partition(), there, true, live.batches(BATCH_BYTES)).join();
+    } catch (CompletionException e) {
+      // If another process added records, the next append is refused, and they are loaded then.
+      Warnings.inform(GroupPartition.class, "partition {} of topic {} is not compacted: {}", place.partition(), place.topic(),
+          e.getCause().getMessage());
+      return there;
+    }
+  }
+
+  private void failed(Throwable why) {
+    Warnings.warn(GroupPartition.class, "the groups in partition {} of topic {} under {} cannot be loaded", place.partition(),
+        place.topic(), topic.log().store().root(), why);
+    CompletableFuture<Void> waited;
+    synchronized (this) {
+      standing = Standing.IDLE;
+      waited = loaded;
+    }
+    waited.completeExceptionally(why);
+  }
+
+  private LiveRecords read(State first) throws IOException {
+    State state = first;
+    for (int tries = 1;; tries++) {
+      LiveRecords live = new LiveRecords(place, bytesMax);
+      try {
+        topic.read(state, place.partition(), live);
+        return live;
+      } catch (SegmentGone gone) { // A merge has put the records into another file.
+        State newest = topic.log().newest().filter(found -> found.topicId().equals(topicId)).orElseThrow(() -> gone);
+        if (newest.end(place.partition()) != first.end(place.partition()) || tries == TRIES) {
+          throw gone;
+        }
+        state = newest;
+      }
+    }
+  }
+}

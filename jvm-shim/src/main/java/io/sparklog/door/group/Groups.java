@@ -1,0 +1,174 @@
+package io.sparklog.door.group;
+
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.spec.Options;
+import io.sparklog.spec.Warnings;
+import java.time.Clock;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.random.RandomGenerator;
+import org.apache.kafka.common.errors.ApiException;
+import org.apache.kafka.common.errors.CoordinatorNotAvailableException;
+import org.apache.kafka.coordinator.group.GroupCoordinator;
+
+/**
+ * The groups of a root. The coordinator that answers a request has all records that any process committed before the request
+ * came. To be sure, the topic of the records is looked at; requests that come together share a look.
+ */
+public final class Groups implements AutoCloseable {
+  /** The topic that has the records of groups. It is made for the first group. */
+  public static final String TOPIC = OffsetsTopic.NAME;
+
+  /** The number of its partitions, which counts when it is made. */
+  static final String PARTITIONS = "offsets.topic.num.partitions";
+
+  /** The settings of groups by Kafka's names, with their defaults. They are Kafka's, but for the first two. */
+  public static final Map<String, String> SETTINGS = Map.of(PARTITIONS, "8", "group.initial.rebalance.delay.ms", "0",
+      "group.min.session.timeout.ms", "6000", "group.max.session.timeout.ms", "1800000", "group.max.size", "2147483647",
+      "group.consumer.session.timeout.ms", "45000", "group.consumer.heartbeat.interval.ms", "5000", "offsets.retention.minutes", "10080",
+      "offset.metadata.max.bytes", "4096");
+
+  private final Root root;
+  private final OffsetsTopic topic;
+  private final int nodeId;
+  private final Map<String, Object> settings;
+  private final int partitions;
+  private final int compactionRecordsMin;
+  private final ExecutorService looks = Executors.newSingleThreadExecutor(task -> OffsetsTopic.daemon(task, "group-looks"));
+
+  // Guarded by this.
+  private CompletableFuture<Optional<State>> nextLook;
+  private Coordinator coordinator;
+  private Collection<KnownTopic> topics = List.of();
+
+  /**
+   * @param nodeId of this process among the servers of the root
+   * @param settings of groups by Kafka's names, such as {@code group.initial.rebalance.delay.ms}; others are ignored
+   */
+  public Groups(Root root, int nodeId, Map<String, ?> settings, Clock clock, RandomGenerator random) {
+    this(root, nodeId, settings, clock, random, GroupPartition.RECORDS_MIN);
+  }
+
+  Groups(Root root, int nodeId, Map<String, ?> settings, Clock clock, RandomGenerator random, int compactionRecordsMin) {
+    this.root = root;
+    this.topic = new OffsetsTopic(root, clock, random);
+    this.nodeId = nodeId;
+    Map<String, Object> all = new HashMap<>(SETTINGS);
+    all.putAll(settings);
+    this.settings = Map.copyOf(all);
+    this.partitions = Integer.parseInt(this.settings.get(PARTITIONS).toString());
+    this.compactionRecordsMin = compactionRecordsMin;
+  }
+
+  /** All topics of the root, as they are now. Call it whenever they change. */
+  public void topics(Collection<KnownTopic> now) {
+    Coordinator told;
+    synchronized (this) {
+      topics = List.copyOf(now);
+      told = coordinator;
+    }
+    if (told != null) {
+      told.topics(now);
+    }
+  }
+
+  /**
+   * The coordinator, when it has all records of a group that are committed now. Clients repeat a request that fails by this future: it has
+   * {@link CoordinatorNotAvailableException} if the records cannot be read, which the log tells more of.
+   */
+  public CompletableFuture<GroupCoordinator> of(String group) {
+    return retriable(look().thenApplyAsync(found -> found.orElseGet(this::create), looks).thenCompose(state -> {
+      Coordinator found = coordinator(state);
+      return found.current(group, state).thenApply(done -> found.service());
+    }));
+  }
+
+  /** The partition of a group: groups with the same partition have the same coordinator. */
+  public CompletableFuture<Integer> partition(String group) {
+    return retriable(look().thenApplyAsync(found -> coordinator(found.orElseGet(this::create)).service().partitionFor(group), looks));
+  }
+
+  /** The coordinator, when it has all records of all groups that are committed now; empty if the root never had a group. */
+  public CompletableFuture<Optional<GroupCoordinator>> ofAll() {
+    return retriable(look().thenCompose(found -> {
+      if (found.isEmpty()) {
+        return CompletableFuture.completedFuture(Optional.empty());
+      }
+      Coordinator all = coordinator(found.get());
+      return all.current(found.get()).thenApply(done -> Optional.of(all.service()));
+    }));
+  }
+
+  private static <T> CompletableFuture<T> retriable(CompletableFuture<T> answer) {
+    return answer.exceptionallyCompose(failed -> {
+      Throwable why = failed instanceof CompletionException && failed.getCause() != null ? failed.getCause() : failed;
+      if (why instanceof ApiException) {
+        return CompletableFuture.failedFuture(why);
+      }
+      Warnings.warn(Groups.class, "the groups of {} cannot be served now", OffsetsTopic.NAME, why);
+      return CompletableFuture.failedFuture(new CoordinatorNotAvailableException(why.getMessage(), why));
+    });
+  }
+
+  /** The newest state of the topic, from a look that begins after this call. */
+  private synchronized CompletableFuture<Optional<State>> look() {
+    if (nextLook == null) {
+      nextLook = new CompletableFuture<>();
+      looks.execute(this::lookNow);
+    }
+    return nextLook;
+  }
+
+  private void lookNow() {
+    CompletableFuture<Optional<State>> look;
+    synchronized (this) {
+      look = nextLook;
+      nextLook = null;
+    }
+    try {
+      look.complete(topic.log().newest());
+    } catch (RuntimeException | Error e) {
+      look.completeExceptionally(e);
+    }
+  }
+
+  /** Makes the topic, unless another process was first. */
+  private State create() {
+    Map<String, String> config = Map.of(TopicConfig.PARTITIONS, Integer.toString(partitions), TopicConfig.PARTITIONER, "murmur2",
+        TopicConfig.KAFKA_VIEW, "none");
+    topic.create(TopicConfig.of(Options.of(config, Options.Side.WRITE).topicConfig()));
+    return root.state(TOPIC);
+  }
+
+  private synchronized Coordinator coordinator(State state) {
+    if (coordinator == null || !coordinator.isOf(state)) {
+      if (coordinator != null) {
+        coordinator.close();
+      }
+      coordinator = new Coordinator(topic, state, nodeId, settings, compactionRecordsMin);
+      coordinator.topics(topics);
+    }
+    return coordinator;
+  }
+
+  /** Commits the records that wait, and ends. */
+  @Override
+  public void close() {
+    looks.shutdown();
+    synchronized (this) {
+      if (coordinator != null) {
+        coordinator.close();
+      }
+    }
+    topic.close();
+  }
+}

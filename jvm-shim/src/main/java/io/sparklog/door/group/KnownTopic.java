@@ -1,0 +1,8 @@
+package io.sparklog.door.group;
+
+/**
+ * A topic of the root, whose partitions members share.
+ *
+ * @param id as the format writes it, which is Kafka's form too
+ */
+public record KnownTopic(String name, String id, int partitions) {}

@@ -1,0 +1,185 @@
+package io.sparklog.door.group;
+
+import io.sparklog.admin.Administration;
+import io.sparklog.door.group.FencedAppend.Batch;
+import io.sparklog.door.group.FencedAppend.Part;
+import io.sparklog.format.BatchDecoder;
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.log.TopicLog;
+import io.sparklog.segment.BatchPosition;
+import io.sparklog.segment.Extent;
+import io.sparklog.segment.ExtentReader;
+import io.sparklog.segment.ReadAhead;
+import io.sparklog.segment.Segment;
+import io.sparklog.segment.SegmentFiles;
+import io.sparklog.segment.SegmentGone;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
+import io.sparklog.upkeep.TopicWork;
+import java.io.IOException;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.random.RandomGenerator;
+
+/**
+ * The topic in which the records of groups are. Appends that come while a commit is made share the next one; the upkeep follows on a thread
+ * of its own.
+ */
+final class OffsetsTopic implements AutoCloseable {
+  static final String NAME = "__consumer_offsets";
+
+  /** As after the writes of a stream: many small segments become few. */
+  private static final long MERGE_BYTES = 16 << 20;
+
+  /** A record of a partition. @param value null in a tombstone */
+  record Stored(long offset, long timestamp, byte[] key, byte[] value) {
+    int bytes() {
+      return (key == null ? 0 : key.length) + (value == null ? 0 : value.length);
+    }
+  }
+
+  /** Takes the records of a partition in the order of their offsets. */
+  @FunctionalInterface
+  interface Taker {
+    void take(Stored record);
+  }
+
+  private final Root root;
+  private final TopicLog log;
+  private final TopicWork work;
+  private final ExecutorService commits = Executors.newSingleThreadExecutor(task -> daemon(task, "group-commits"));
+  private final ExecutorService upkeep = Executors.newSingleThreadExecutor(task -> daemon(task, "group-upkeep"));
+
+  /** Guarded by this. */
+  private List<Part> waiting = new ArrayList<>();
+
+  OffsetsTopic(Root root, Clock clock, RandomGenerator random) {
+    this.root = root;
+    this.log = root.topic(NAME);
+    this.work = new TopicWork(log, clock, random);
+  }
+
+  static Thread daemon(Runnable task, String name) {
+    Thread thread = new Thread(task, name);
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  TopicLog log() {
+    return log;
+  }
+
+  /** Makes the topic, unless another process has made it meanwhile. */
+  void create(TopicConfig config) {
+    try {
+      root.prepare();
+      new Administration(work).create(config, work.identity());
+    } catch (PartlogException e) {
+      if (log.newest().isEmpty()) {
+        throw e;
+      }
+    }
+    root.listAgain();
+  }
+
+  /**
+   * Adds batches to a partition if it ends at {@code end}.
+   *
+   * @param topicId of the topic that the records are for
+   * @param replaces whether they take the place of all records of the partition
+   * @return the end offset after them; {@link FencedAppend.Fenced}, or the error of a commit, with which they may be there or not
+   */
+  CompletableFuture<Long> append(String topicId, int partition, long end, boolean replaces, List<Batch> batches) {
+    Part part = new Part(topicId, partition, end, replaces, batches, new CompletableFuture<>());
+    synchronized (this) {
+      waiting.add(part);
+      if (waiting.size() > 1) {
+        return part.done();
+      }
+    }
+    commits.execute(this::commit);
+    return part.done();
+  }
+
+  private void commit() {
+    List<Part> parts;
+    synchronized (this) {
+      parts = waiting;
+      waiting = new ArrayList<>();
+    }
+    try {
+      State known = root.state(NAME);
+      String txn = work.identity();
+      TopicWork.Begun begun = work.begin(new FencedAppend(log, known, parts, txn), txn, MERGE_BYTES);
+      upkeep.execute(begun::followed);
+    } catch (RuntimeException e) {
+      Warnings.warn(OffsetsTopic.class, "records of groups were not committed to topic {} under {}", NAME, root.location(), e);
+      parts.forEach(part -> part.done().completeExceptionally(e));
+    } catch (Error e) {
+      parts.forEach(part -> part.done().completeExceptionally(e));
+      throw e;
+    }
+  }
+
+  /**
+   * Hands on the records of a partition.
+   *
+   * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING
+   */
+  void read(State state, int partition, Taker taker) throws IOException {
+    List<Extent> extents = new ArrayList<>();
+    for (Segment segment : state.segments(partition)) {
+      long start = Math.max(segment.base(), state.start(partition));
+      extents.add(Extent.of(segment, BatchPosition.startOf(segment), start, segment.end(), false));
+    }
+    BatchDecoder decoder = new BatchDecoder(state.config().decompressedBytesMax());
+    try (SegmentFiles files = root.open(NAME, extents)) {
+      ReadAhead ahead = new ReadAhead();
+      for (Extent extent : extents) {
+        try (ExtentReader reader = ExtentReader.open(files.open(extent), extent, ExtentReader.Need.RECORDS, ahead, decoder)) {
+          while (reader.next()) {
+            take(reader, decoder, taker);
+          }
+        }
+      }
+    }
+  }
+
+  private static void take(ExtentReader reader, BatchDecoder decoder, Taker taker) {
+    for (int i = 0; i < decoder.count() && !decoder.isControl(); i++) {
+      long offset = reader.base() + decoder.offsetDeltas()[i];
+      if (offset >= reader.extent().startOffset()) {
+        byte[] key = copy(decoder.data(), decoder.keyAt()[i], decoder.keyLengths()[i]);
+        byte[] value = copy(decoder.data(), decoder.valueAt()[i], decoder.valueLengths()[i]);
+        taker.take(new Stored(offset, decoder.timestamps()[i], key, value));
+      }
+    }
+  }
+
+  private static byte[] copy(byte[] from, int at, int length) {
+    return length < 0 ? null : Arrays.copyOfRange(from, at, at + length);
+  }
+
+  /** Ends after the appends that were made. */
+  @Override
+  public void close() {
+    for (ExecutorService each : List.of(commits, upkeep)) {
+      each.shutdown();
+      try {
+        if (!each.awaitTermination(30, TimeUnit.SECONDS)) {
+          each.shutdownNow();
+        }
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+}

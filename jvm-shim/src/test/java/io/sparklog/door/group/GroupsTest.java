@@ -1,0 +1,304 @@
+package io.sparklog.door.group;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.admin.Administration;
+import io.sparklog.kit.Seed;
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.TopicWork;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
+import org.apache.kafka.common.message.JoinGroupResponseData;
+import org.apache.kafka.common.message.ListGroupsRequestData;
+import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.record.internal.SimpleRecord;
+import org.apache.kafka.common.utils.BufferSupplier;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
+import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
+import org.apache.kafka.coordinator.group.generated.OffsetCommitKey;
+import org.apache.kafka.coordinator.group.generated.OffsetCommitValue;
+import org.apache.kafka.server.common.ApiMessageAndVersion;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Groups over a root on a disk, through one coordinator or through several in turn. */
+final class GroupsTest {
+  private static final int COMPACTION_RECORDS = 24;
+
+  @TempDir
+  Path directory;
+
+  private final Random random = new Random(Seed.draw());
+  private final List<Groups> opened = new ArrayList<>();
+  private List<KnownTopic> topics = Member.topics(2);
+
+  private Groups open(String... settings) {
+    Map<String, String> config = new HashMap<>(Map.of("group.initial.rebalance.delay.ms", "0", Groups.PARTITIONS, "2"));
+    for (int i = 0; i < settings.length; i += 2) {
+      config.put(settings[i], settings[i + 1]);
+    }
+    Root root = new Root(Stores.open(directory.toString()));
+    Groups groups = new Groups(root, 1, config, Clock.systemUTC(), random, COMPACTION_RECORDS);
+    groups.topics(topics);
+    opened.add(groups);
+    return groups;
+  }
+
+  @AfterEach
+  void close() {
+    opened.forEach(Groups::close);
+  }
+
+  private State state() {
+    return new Root(Stores.open(directory.toString())).state(Groups.TOPIC);
+  }
+
+  @Test
+  void aRootWithoutGroupsIsLeftAsItIs() {
+    assertTrue(Member.await(open().ofAll()).isEmpty());
+    assertTrue(new Root(Stores.open(directory.toString())).newest(Groups.TOPIC).isEmpty());
+  }
+
+  @Test
+  void positionsSurviveARestart() {
+    Member member = new Member(open(), "g");
+    assertEquals(-1, member.fetch(topics.get(0), 1));
+    assertEquals(Errors.NONE, member.commit(topics.get(0), 1, 17));
+    assertEquals(17, member.fetch(topics.get(0), 1));
+    assertEquals(17, new Member(open(), "g").fetch(topics.get(0), 1));
+  }
+
+  @Test
+  void theTopicKeepsItsPartitionsWhateverAnotherProcessWants() {
+    Member member = new Member(open(), "g");
+    member.commit(topics.get(0), 0, 1);
+    assertEquals(1, new Member(open(Groups.PARTITIONS, "5"), "g").fetch(topics.get(0), 0));
+    assertEquals(2, state().partitions());
+    assertEquals("none", state().config().get("kafka.view"));
+    assertEquals(-1, state().config().retentionMs());
+  }
+
+  /** Both hold themselves for the coordinator. Each finds the records of the other before it answers. */
+  @Test
+  void twoCoordinatorsInTurnAreExact() {
+    List<Member> members = List.of(new Member(open(), "g"), new Member(open(), "g"));
+    for (int offset = 0; offset < 10; offset++) {
+      Member member = members.get(offset % 2);
+      assertEquals(offset - 1, member.fetch(topics.get(0), 0));
+      assertEquals(Errors.NONE, member.commit(topics.get(0), 0, offset));
+    }
+    assertEquals(10, state().end(0) + state().end(1));
+  }
+
+  /** Neither looks before it appends: the fence alone refuses the second one. */
+  @Test
+  void anAppendOfACoordinatorThatMissedRecordsIsRefused() {
+    Groups first = open();
+    Groups second = open();
+    Member a = new Member(first, "g");
+    a.commit(topics.get(0), 0, 1);
+    var late = Member.await(second.of("g"));
+    a.commit(topics.get(0), 0, 2);
+    var refused = Member
+        .await(late.commitOffsets(Member.context(ApiKeys.OFFSET_COMMIT), a.commitData(topics.get(0), 0, 1), BufferSupplier.NO_CACHING));
+    assertEquals(Errors.NOT_COORDINATOR.code(), refused.topics().get(0).partitions().get(0).errorCode());
+    assertEquals(2, new Member(second, "g").fetch(topics.get(0), 0));
+  }
+
+  /** A coordinator that starts over may leave an append behind, which has the same expected end as the next one. */
+  @Test
+  void oneOfSeveralAppendsAtTheSameEndIsCommitted() {
+    Member member = new Member(open(Groups.PARTITIONS, "1"), "g");
+    member.commit(topics.get(0), 0, 7);
+    State before = state();
+    try (OffsetsTopic raw = new OffsetsTopic(new Root(Stores.open(directory.toString())), Clock.systemUTC(), random)) {
+      List<CompletableFuture<Long>> appends = new ArrayList<>();
+      for (int i = 0; i < 20; i++) {
+        MemoryRecords records = MemoryRecords.withRecords(Compression.NONE, new SimpleRecord(new byte[] {0, 2, 0, 1, (byte) i}, null));
+        byte[] bytes = new byte[records.sizeInBytes()];
+        records.buffer().get(bytes);
+        appends.add(raw.append(before.topicId(), 0, before.end(0), false, List.of(new FencedAppend.Batch(bytes, 1, -1))));
+      }
+      long done = appends.stream().filter(append -> {
+        try {
+          return Member.await(append) == before.end(0) + 1;
+        } catch (CompletionException fenced) {
+          assertTrue(fenced.getCause() instanceof FencedAppend.Fenced, fenced.toString());
+          return false;
+        }
+      }).count();
+      assertEquals(1, done);
+    }
+    assertEquals(before.end(0) + 1, state().end(0));
+  }
+
+  @Test
+  void aClassicGroupSurvivesARestart() {
+    Member member = new Member(open(), "g");
+    JoinGroupResponseData joined = member.join("");
+    assertEquals(Errors.NONE.code(), joined.errorCode());
+    Groups other = open();
+    var listed = Member
+        .await(Member.await(other.ofAll()).orElseThrow().listGroups(Member.context(ApiKeys.LIST_GROUPS), new ListGroupsRequestData()));
+    assertEquals("Stable", listed.groups().get(0).groupState());
+    JoinGroupResponseData again = new Member(other, "g").join(joined.memberId());
+    assertEquals(joined.memberId(), again.memberId());
+    assertNotEquals(0, again.generationId());
+  }
+
+  @Test
+  void membersOfTheNewProtocolGetThePartitionsOfTopicsThatCome() {
+    Groups groups = open();
+    Member member = new Member(groups, "g");
+    String id = Uuid.randomUuid().toString();
+    ConsumerGroupHeartbeatResponseData joined = member.beat(id, 0, "t0", "t2");
+    assertEquals(topics.get(0).id() + ":[0, 1, 2, 3]", Member.assigned(joined));
+    List<KnownTopic> more = new ArrayList<>(topics);
+    more.add(new KnownTopic("t2", Uuid.randomUuid().toString(), 1));
+    groups.topics(more);
+    String assigned = "";
+    int epoch = joined.memberEpoch();
+    while (!assigned.contains(more.get(2).id() + ":[0]")) {
+      ConsumerGroupHeartbeatResponseData answer = member.beat(id, epoch);
+      assertEquals(Errors.NONE.code(), answer.errorCode());
+      epoch = answer.memberEpoch();
+      assigned = Member.assigned(answer);
+    }
+  }
+
+  @Test
+  void positionsOfATopicThatIsCreatedAgainDoNotCount() {
+    Groups groups = open();
+    Member member = new Member(groups, "g");
+    member.commit(topics.get(0), 0, 5);
+    KnownTopic again = new KnownTopic("t0", Uuid.randomUuid().toString(), 4);
+    topics = List.of(again, topics.get(1));
+    groups.topics(topics);
+    assertEquals(-1, member.fetch(again, 0));
+    assertEquals(-1, new Member(open(), "g").fetch(again, 0));
+  }
+
+  @Test
+  void aTopicOfGroupsThatIsCreatedAgainBeginsAnew() throws Exception {
+    Groups groups = open();
+    Member member = new Member(groups, "g");
+    member.commit(topics.get(0), 0, 5);
+    Root root = new Root(Stores.open(directory.toString()));
+    new Administration(new TopicWork(root.topic(Groups.TOPIC), Clock.systemUTC(), random)).delete(false);
+    assertEquals(-1, member.fetch(topics.get(0), 0));
+    assertEquals(Errors.NONE, member.commit(topics.get(0), 0, 6));
+    assertEquals(6, member.fetch(topics.get(0), 0));
+  }
+
+  @Test
+  void aPartitionIsCompactedWhenLessThanHalfOfItIsLive() {
+    Member member = new Member(open(Groups.PARTITIONS, "1"), "g");
+    for (int offset = 0; offset < 4 * COMPACTION_RECORDS; offset++) {
+      member.commit(topics.get(0), offset % 3, offset);
+    }
+    long left = state().end(0) - state().start(0);
+    assertTrue(left <= COMPACTION_RECORDS + 3, left + " records are left");
+    Member later = new Member(open(Groups.PARTITIONS, "1"), "g");
+    for (int partition = 0; partition < 3; partition++) {
+      assertEquals(4L * COMPACTION_RECORDS - 3 + partition, later.fetch(topics.get(0), partition));
+    }
+  }
+
+  /** Everybody who can write files of the root can write such records. */
+  @Test
+  void recordsThatNoCoordinatorWroteAreLeftOut() {
+    Member member = new Member(open(Groups.PARTITIONS, "1"), "g");
+    member.commit(topics.get(0), 0, 7);
+    OffsetsTopic raw = new OffsetsTopic(new Root(Stores.open(directory.toString())), Clock.systemUTC(), random);
+    byte[] key = new GroupCoordinatorRecordSerde()
+        .serializeKey(CoordinatorRecord.tombstone(new OffsetCommitKey().setGroup("g").setTopic("t0").setPartition(0)));
+    List<SimpleRecord> hostile = new ArrayList<>(List.of(new SimpleRecord(new byte[0], new byte[0]), new SimpleRecord(null, new byte[3]),
+        new SimpleRecord(new byte[] {0, 1, 127, -1, 'g'}, new byte[2]), new SimpleRecord(new byte[] {9, 9}, new byte[2]),
+        new SimpleRecord(key, new byte[] {0, 4, 1}), new SimpleRecord(key, new byte[0]), new SimpleRecord(key, new byte[] {127, 127, 0})));
+    for (int i = 0; i < 200; i++) {
+      byte[] start = i % 2 == 0 ? key.clone() : new byte[2 + random.nextInt(40)];
+      byte[] value = new byte[random.nextInt(60)];
+      random.nextBytes(value);
+      if (i % 2 == 0) {
+        start[random.nextInt(start.length)] ^= (byte) (1 << random.nextInt(8));
+        value = value.length > 1 ? new byte[] {0, 1, value[1]} : value;
+      } else {
+        random.nextBytes(start);
+        start[0] = 0;
+        start[1] = (byte) random.nextInt(10);
+      }
+      hostile.add(new SimpleRecord(start, value));
+    }
+    MemoryRecords records = MemoryRecords.withRecords(Compression.NONE, hostile.toArray(SimpleRecord[]::new));
+    byte[] bytes = new byte[records.sizeInBytes()];
+    records.buffer().get(bytes);
+    State before = state();
+    Member.await(raw.append(before.topicId(), 0, before.end(0), false, List.of(new FencedAppend.Batch(bytes, hostile.size(), -1))));
+    raw.close();
+    assertEquals(7, member.fetch(topics.get(0), 0));
+    assertEquals(7, new Member(open(), "g").fetch(topics.get(0), 0));
+    assertEquals(Errors.NONE, member.commit(topics.get(0), 0, 8));
+    assertEquals(8, new Member(open(), "g").fetch(topics.get(0), 0));
+  }
+
+  @Test
+  void aPartitionThatDoesNotFitIntoMemoryIsRefused() {
+    LiveRecords few = new LiveRecords(new TopicPartition(Groups.TOPIC, 0), 1000);
+    byte[] value = new GroupCoordinatorRecordSerde().serializeValue(CoordinatorRecord.record(new OffsetCommitKey(),
+        new ApiMessageAndVersion(new OffsetCommitValue().setOffset(1).setMetadata("m".repeat(300)), (short) 3)));
+    assertThrows(LiveRecords.TooLarge.class, () -> {
+      for (int i = 0; i < 4; i++) {
+        few.take(new OffsetsTopic.Stored(i, 0, new GroupCoordinatorRecordSerde()
+            .serializeKey(CoordinatorRecord.tombstone(new OffsetCommitKey().setGroup("g" + i).setTopic("t0").setPartition(0))), value));
+      }
+    });
+  }
+
+  /** Random commits through coordinators that come and go, some at the same time, beside a model: each answer is the newest position. */
+  @Test
+  void randomInterleavingsGiveTheNewestPositions() {
+    List<Groups> doors = new ArrayList<>(List.of(open(), open(), open()));
+    Map<String, Long> model = new HashMap<>();
+    int rounds = Seed.either(60, 600);
+    for (int round = 0; round < rounds; round++) {
+      int door = random.nextInt(doors.size());
+      if (random.nextInt(12) == 0) {
+        doors.set(door, open()); // The other one is left as it stands, like a process that sleeps.
+      }
+      List<CompletableFuture<Void>> commits = new ArrayList<>();
+      for (int partition = 0; partition < 1 + random.nextInt(3); partition++) {
+        String group = "g" + random.nextInt(3);
+        long offset = random.nextInt(1000);
+        int of = partition;
+        Member member = new Member(doors.get(random.nextInt(doors.size())), group);
+        commits.add(CompletableFuture.runAsync(() -> assertEquals(Errors.NONE, member.commit(topics.get(0), of, offset))));
+        model.put(group + partition, offset);
+      }
+      commits.forEach(Member::await);
+      String group = "g" + random.nextInt(3);
+      int partition = random.nextInt(3);
+      long found = new Member(doors.get(door), group).fetch(topics.get(0), partition);
+      assertEquals(model.getOrDefault(group + partition, -1L), found, "round " + round);
+    }
+    assertTrue(state().start(0) > 0 || state().start(1) > 0, "nothing was compacted");
+  }
+}

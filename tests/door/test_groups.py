@@ -1,0 +1,217 @@
+"""Groups of Kafka's clients at a door: their own clients and tools, beside the groups that sparklog reads without a server."""
+
+import asyncio
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka import TopicPartition as AioPlace
+from confluent_kafka import Consumer as Confluent
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+from door.serving import Door
+from kafka import KafkaConsumer
+from kafka import TopicPartition as Place
+from kafka.structs import OffsetAndMetadata
+from logtool import SHORT_LIVED, LogTool
+
+from bench.broker import JARS
+from sparklog.offsets import TopicGroups
+
+WAIT_S = 120
+
+
+@pytest.fixture
+def group() -> str:
+    """A name that no other test has."""
+    return f"g-{uuid.uuid4().hex}"
+
+
+def until(asked: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + WAIT_S
+    while not asked():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def places(door: Door, group: str) -> dict[int, int]:
+    """The positions of a group in topic `t`, as sparklog reads them from the root's files."""
+    return {each.partition: each.offset for each in TopicGroups(door.root).group(group).positions() if each.topic == "t"}
+
+
+def test_kafka_python_commits_and_finds_its_offsets(door: Door, group: str) -> None:
+    places_of = [Place("t", number) for number in range(4)]
+    first = KafkaConsumer(bootstrap_servers=door.address, group_id=group, enable_auto_commit=False)
+    first.assign(places_of)
+    first.commit({each: OffsetAndMetadata(3 + each.partition, "über", -1) for each in places_of})
+    first.close()
+    assert places(door, group) == {0: 3, 1: 4, 2: 5, 3: 6}
+    second = KafkaConsumer(bootstrap_servers=door.address, group_id=group, enable_auto_commit=False)
+    second.assign(places_of)
+    assert [second.committed(each) for each in places_of] == [3, 4, 5, 6]
+    assert second.committed(Place("t", 1), metadata=True).metadata == "über"
+    second.close()
+
+
+@pytest.fixture(params=["classic", "consumer"])
+def protocol(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def confluent(door: Door, group: str, protocol: str) -> Confluent:
+    return Confluent({"bootstrap.servers": door.address, "group.id": group, "group.protocol": protocol, "enable.auto.commit": False})
+
+
+def assigned(consumer: Confluent, count: int) -> None:
+    def has_them() -> bool:
+        consumer.poll(0.05)
+        return len(consumer.assignment()) == count
+
+    until(has_them, f"the member does not have {count} partitions")
+
+
+def test_confluent_kafka_joins_by_both_protocols(door: Door, group: str, protocol: str) -> None:
+    consumer = confluent(door, group, protocol)
+    consumer.subscribe(["t"])
+    try:
+        assigned(consumer, 4)
+        consumer.commit(offsets=[TopicPartition("t", number, 7) for number in range(4)], asynchronous=False)
+        assert [each.offset for each in consumer.committed([TopicPartition("t", number) for number in range(4)], 60)] == [7] * 4
+        found = TopicGroups(door.root).group(group)
+        assert (places(door, group), found.summary.running) == (dict.fromkeys(range(4), 7), True)
+        assert [each.assignment for each in found.members()] == [{"t": [0, 1, 2, 3]}]
+    finally:
+        consumer.close()
+
+
+def test_confluents_admin_lists_describes_and_deletes(door: Door, group: str, protocol: str) -> None:
+    consumer = confluent(door, group, protocol)
+    consumer.subscribe(["t"])
+    admin = AdminClient({"bootstrap.servers": door.address})
+    try:
+        assigned(consumer, 4)
+        consumer.commit(offsets=[TopicPartition("t", 0, 5)], asynchronous=False)
+        listed = {each.group_id: each for each in admin.list_consumer_groups().result(60).valid}
+        assert listed[group].state.name == "STABLE"
+        described = admin.describe_consumer_groups([group])[group].result(60)
+        assert len(described.members) == 1 and len(described.members[0].assignment.topic_partitions) == 4
+        with pytest.raises(KafkaException, match=r"NON_EMPTY_GROUP|not empty"):
+            admin.delete_consumer_groups([group])[group].result(60)
+    finally:
+        consumer.close()
+    asked = [ConsumerGroupTopicPartitions(group, [TopicPartition("t", 0)])]
+    assert admin.list_consumer_group_offsets(asked)[group].result(60).topic_partitions[0].offset == 5
+    admin.delete_consumer_groups([group])[group].result(60)
+    assert group not in TopicGroups(door.root).groups()
+
+
+def test_aiokafka_commits(door: Door, group: str) -> None:
+    async def commit() -> int | None:
+        consumer = AIOKafkaConsumer("t", bootstrap_servers=door.address, group_id=group, enable_auto_commit=False)
+        await consumer.start()
+        try:
+            while len(consumer.assignment()) < 4:
+                await asyncio.sleep(0.05)
+            await consumer.commit({AioPlace("t", 2): 9})
+            return await consumer.committed(AioPlace("t", 2))
+        finally:
+            await consumer.stop()
+
+    assert asyncio.run(commit()) == 9
+    assert places(door, group) == {2: 9}
+
+
+def test_a_commit_in_a_topic_that_does_not_exist_is_refused(door: Door, group: str) -> None:
+    consumer = confluent(door, group, "classic")
+    try:
+        for place in (TopicPartition("absent", 0, 1), TopicPartition("t", 99, 1)):
+            with pytest.raises(KafkaException, match="UNKNOWN_TOPIC_OR_PART"):
+                consumer.commit(offsets=[place], asynchronous=False)
+    finally:
+        consumer.close()
+
+
+@pytest.fixture
+def own(serve_classpath: str, tmp_path: Path) -> Iterator[Door]:
+    """A door that a test ends."""
+    root = tmp_path / "root"
+    LogTool(serve_classpath, root).run("append", tag="A", topic="t", commits=1, tasks=2, records=10)
+    with Door(serve_classpath, root) as door:
+        yield door
+
+
+def test_a_group_survives_a_door_that_is_killed(own: Door, group: str, protocol: str) -> None:
+    consumer = confluent(own, group, protocol)
+    consumer.subscribe(["t"])
+    try:
+        assigned(consumer, 4)
+        for offset in range(1, 4):
+            consumer.commit(offsets=[TopicPartition("t", 0, offset)], asynchronous=False)
+        own.kill()
+        with Door(own.classpath, own.root, ("--listen", own.address)):
+
+            def is_committed() -> bool:
+                consumer.poll(0.05)
+                try:
+                    consumer.commit(offsets=[TopicPartition("t", 1, 2)], asynchronous=False)
+                except KafkaException:
+                    return False
+                return True
+
+            until(is_committed, "the group does not go on after a door was killed")
+            assert [each.offset for each in consumer.committed([TopicPartition("t", n) for n in (0, 1)], 60)] == [3, 2]
+    finally:
+        consumer.close()
+
+
+def test_one_group_through_two_doors_in_turn(own: Door, group: str) -> None:
+    """Each holds itself for the coordinator, and finds the commits of the other before it answers."""
+    with Door(own.classpath, own.root) as other:
+        consumers = [confluent(each, group, "classic") for each in (own, other)]
+        try:
+            for offset in range(12):
+                consumer = consumers[offset % 2]
+                before = consumer.committed([TopicPartition("t", 0)], 60)[0].offset
+                assert before == (offset - 1 if offset else -1001)
+                consumer.commit(offsets=[TopicPartition("t", 0, offset)], asynchronous=False)
+        finally:
+            for each in consumers:
+                each.close()
+    assert places(own, group) == {0: 11}
+
+
+def test_positions_of_a_topic_that_is_created_again_do_not_count(own: Door, group: str, serve_classpath: str) -> None:
+    consumer = confluent(own, group, "classic")
+    try:
+        consumer.commit(offsets=[TopicPartition("t", 0, 3)], asynchronous=False)
+        tool = LogTool(serve_classpath, own.root)
+        tool.run("change", what="delete", topic="t")
+        tool.run("append", tag="B", topic="t", commits=1, tasks=2, records=10)
+        until(lambda: consumer.committed([TopicPartition("t", 0)], 60)[0].offset == -1001, "the old position still counts")
+        assert "created again" in str(TopicGroups(own.root).group(group).positions()[0].note) or not places(own, group)
+    finally:
+        consumer.close()
+
+
+def test_kafkas_own_tool(door: Door, group: str) -> None:
+    consumer = confluent(door, group, "classic")
+    consumer.commit(offsets=[TopicPartition("t", number, 3) for number in range(2)], asynchronous=False)
+    consumer.close()
+
+    def run(*words: str) -> str:
+        java = ["java", *SHORT_LIVED, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", f"{JARS}/*"]
+        tool = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+        ended = subprocess.run([*java, tool, "--bootstrap-server", door.address, *words], capture_output=True, text=True, timeout=WAIT_S)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout
+
+    assert group in run("--list").split()
+    assert "Empty" in run("--group", group, "--describe", "--state")
+    run("--group", group, "--topic", "t:1", "--delete-offsets")
+    assert places(door, group) == {0: 3}
+    run("--group", group, "--delete")
+    assert group not in TopicGroups(door.root).groups()
