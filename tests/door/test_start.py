@@ -1,5 +1,6 @@
 """How a door begins and ends."""
 
+import socket
 import subprocess
 from pathlib import Path
 
@@ -38,3 +39,20 @@ def test_a_root_begins_with_the_door_that_serves_it(serve_classpath: str, tmp_pa
         finally:
             admin.close()
     assert (tmp_path / "root" / "_partlog").is_dir()
+
+
+def test_a_door_that_nobody_uses_ends(serve_classpath: str, tmp_path: Path) -> None:
+    with Door(serve_classpath, tmp_path / "root", ("end.when.unused.ms=2000",)) as door:
+        host, _, port = door.address.rpartition(":")
+        with socket.create_connection((host, int(port))), pytest.raises(subprocess.TimeoutExpired):
+            door.process.wait(5)
+        assert door.process.wait(60) == 0
+
+
+def test_sigterm_ends_a_door(serve_classpath: str, tmp_path: Path) -> None:
+    with Door(serve_classpath, tmp_path / "root") as door:
+        admin = KafkaAdminClient(bootstrap_servers=door.address)
+        door.process.terminate()
+        assert door.process.wait(60) == 143
+        admin.close()
+    assert "Exception" not in door.log()

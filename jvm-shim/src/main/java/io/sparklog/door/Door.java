@@ -21,7 +21,6 @@ import io.sparklog.door.cluster.Address;
 import io.sparklog.door.cluster.ServedTopics;
 import io.sparklog.door.cluster.Servers;
 import io.sparklog.door.group.Groups;
-import io.sparklog.door.net.Limits;
 import io.sparklog.door.net.Server;
 import io.sparklog.door.produce.TopicWriters;
 import io.sparklog.door.security.Listener;
@@ -34,16 +33,26 @@ import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
 import org.apache.kafka.common.protocol.ApiKeys;
 
 /** A door that is open: the parts of the packages below, and how they know each other. */
 final class Door implements AutoCloseable {
+  private static final long LOOK_MS = 1000;
+  private static final long DRAIN_MS = 15_000;
+
   private final Root root;
   private final Server server;
   private final Work work;
   private final Address address;
+  private final Servers servers;
+  private final ServedTopics topics;
+  private final RandomGenerator random = new SecureRandom();
+  private final TopicWriters writers;
   private final Groups groups;
+  private final CountDownLatch ended = new CountDownLatch(1);
 
   /** @throws PartlogException of a root that cannot be served; SERVE_ADDRESS */
   Door(ServeConfig config) {
@@ -54,28 +63,30 @@ final class Door implements AutoCloseable {
       root.requireWritable();
       root.prepare();
     }
-    server = new Server(new Limits(config.number("num.network.threads"), config.number("socket.request.max.bytes")));
+    server = new Server(config.limits());
     Server.Listening listening = listen(config);
     address = new Address(config.host(), listening.address().getPort());
     Listener listener = new Listener("PLAINTEXT", new Rights(config.readOnly(), List.of()));
     work = new Work(config.number("num.io.threads"));
-    Servers servers = new Servers("sparklog", Map.of(listener.name(), address));
-    groups = new Groups(root, servers.self().node(), config.entries(), Clock.systemUTC(), new SecureRandom());
-    listening.serve(new KafkaService(listener, handlers(config, servers)));
+    servers = new Servers("sparklog", Map.of(listener.name(), address));
+    topics = new ServedTopics(root, Clock.systemUTC());
+    writers = new TopicWriters(root, config.terms(), topic -> {}, Clock.systemUTC(), random);
+    groups = new Groups(root, servers.self().node(), config.entries(), Clock.systemUTC(), random);
+    listening.serve(new KafkaService(listener, handlers(config, listener.rights())));
   }
 
   private Server.Listening listen(ServeConfig config) {
     try {
       return server.listen(new InetSocketAddress(config.host(), config.port()));
     } catch (IOException e) {
-      server.close();
+      server.drain(0);
       String asked = new Address(config.host(), config.port()).toString();
       throw PartlogException.caused(e, "SERVE_ADDRESS", "address", asked, "cause", e.getMessage());
     }
   }
 
-  private Handlers handlers(ServeConfig config, Servers servers) {
-    ServedTopics topics = new ServedTopics(root, Clock.systemUTC());
+  /** The APIs for the clients of a listener. */
+  private Handlers handlers(ServeConfig config, Rights rights) {
     Handlers handlers = new Handlers();
     handlers.add(ApiKeys.API_VERSIONS, new ApiVersionsHandler(handlers))
         .add(ApiKeys.METADATA, new MetadataHandler(topics, servers, work))
@@ -84,9 +95,7 @@ final class Door implements AutoCloseable {
         .add(ApiKeys.DESCRIBE_CONFIGS, new DescribeConfigsHandler(topics, servers, config.told(address), work))
         .add(ApiKeys.LIST_CONFIG_RESOURCES, new ListConfigResourcesHandler(topics, servers, work))
         .add(ApiKeys.DESCRIBE_LOG_DIRS, new DescribeLogDirsHandler(topics, work));
-    if (!config.readOnly()) {
-      RandomGenerator random = new SecureRandom();
-      TopicWriters writers = new TopicWriters(root, config.terms(), topic -> {}, Clock.systemUTC(), random);
+    if (!rights.readOnly()) {
       handlers.add(ApiKeys.PRODUCE, new ProduceHandler(topics, writers, Clock.systemUTC(), work))
           .add(ApiKeys.INIT_PRODUCER_ID, new InitProducerIdHandler(random));
     }
@@ -106,10 +115,31 @@ final class Door implements AutoCloseable {
     return address;
   }
 
+  /**
+   * Waits until the door has had no connection for some time, or is closed. Then it accepts no connection.
+   *
+   * @param ms the time without a connection; −1: for ever
+   */
+  void awaitUnused(long ms) throws InterruptedException {
+    long begun = -1;
+    for (long unused = 0; ms < 0 || unused < ms;) {
+      long pause = ms < 0 ? LOOK_MS : Math.max(1, Math.min(LOOK_MS, ms - unused));
+      if (ended.await(pause, TimeUnit.MILLISECONDS)) {
+        return;
+      }
+      unused = server.connections() > 0 || server.connectionsBegun() != begun ? 0 : unused + pause;
+      begun = server.connectionsBegun();
+    }
+    server.closeListening();
+  }
+
+  /** Answers the requests that were read, and ends. */
   @Override
   public void close() {
-    server.close();
+    ended.countDown();
+    server.drain(DRAIN_MS);
     groups.close();
+    writers.close();
     work.close();
   }
 }

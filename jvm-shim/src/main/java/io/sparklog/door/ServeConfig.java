@@ -1,8 +1,9 @@
 package io.sparklog.door;
 
-import io.sparklog.door.group.Groups;
-import io.sparklog.door.produce.Terms;
 import io.sparklog.door.cluster.Address;
+import io.sparklog.door.group.Groups;
+import io.sparklog.door.net.Limits;
+import io.sparklog.door.produce.Terms;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import java.util.Map;
@@ -18,9 +19,11 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
       "message.timestamp.type", "log.message.timestamp.type", "retention.ms", "log.retention.ms", "retention.bytes", "log.retention.bytes");
 
   /** Keys with their defaults. */
-  private static final Map<String, String> OWN = Map.of("num.network.threads", "2", "num.io.threads", "16", "socket.request.max.bytes",
-      "104857600", "append.linger.ms", "0", "commit.interval.ms", "0", "queued.max.request.bytes", "268435456", "merge.budget.bytes",
-      "33554432", "keys.in.any.partition", "false");
+  private static final Map<String, String> OWN = Map.ofEntries(Map.entry("num.network.threads", "2"), Map.entry("num.io.threads", "16"),
+      Map.entry("socket.request.max.bytes", "104857600"), Map.entry("queued.max.request.bytes", "268435456"),
+      Map.entry("max.connections", "10000"), Map.entry("connections.max.idle.ms", "600000"), Map.entry("end.when.unused.ms", "-1"),
+      Map.entry("append.linger.ms", "0"), Map.entry("commit.interval.ms", "0"), Map.entry("merge.budget.bytes", "33554432"),
+      Map.entry("keys.in.any.partition", "false"));
 
   private static final Map<String, String> DEFAULTS = new TreeMap<>(Groups.SETTINGS);
 
@@ -95,6 +98,13 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
         "PLAINTEXT://" + address, "advertised.listeners", "PLAINTEXT://" + address));
     KAFKAS.forEach((ours, kafkas) -> told.put(kafkas, Option.ofTopic(ours).defaultValue()));
     return told;
+  }
+
+  /** The limits of the network. All requests together have half of the heap at most, and one request no more than all. */
+  Limits limits() {
+    long memory = Math.min(number("queued.max.request.bytes"), Runtime.getRuntime().maxMemory() / 2);
+    int frame = (int) Math.min(number("socket.request.max.bytes"), memory);
+    return new Limits(number("num.network.threads"), frame, memory, number("max.connections"), number("connections.max.idle.ms"));
   }
 
   /** The whole number of a key. */

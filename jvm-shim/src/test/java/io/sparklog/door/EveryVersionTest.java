@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.WrittenTopic;
+import io.sparklog.log.Root;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -46,14 +47,12 @@ final class EveryVersionTest {
   }
 
   /** All outcomes, by the parts of the door. */
-  static List<Outcome> outcomes() {
-    return Stream.of(ClusterOutcomes.all(topic.root), ProduceOutcomes.all(topic.root), GroupOutcomes.all(topic.root))
-        .flatMap(List::stream)
-        .toList();
+  static List<Outcome> outcomes(Root root) {
+    return Stream.of(ClusterOutcomes.all(root), ProduceOutcomes.all(root), GroupOutcomes.all(root)).flatMap(List::stream).toList();
   }
 
   static List<Arguments> versions() {
-    return outcomes().stream()
+    return outcomes(topic.root).stream()
         .flatMap(outcome -> IntStream.rangeClosed(outcome.first(), outcome.last()).mapToObj(version -> Arguments.of(outcome, version)))
         .toList();
   }
@@ -68,7 +67,7 @@ final class EveryVersionTest {
 
   @Test
   void eachVersionOfEachApiHasAnOutcome() throws IOException {
-    Set<String> shown = outcomes().stream()
+    Set<String> shown = outcomes(topic.root).stream()
         .flatMap(each -> IntStream.rangeClosed(each.first(), each.last()).mapToObj(version -> each.api() + " " + version))
         .collect(Collectors.toSet());
     try (RawClient client = new RawClient(door.address())) {

@@ -4,8 +4,10 @@ import io.sparklog.door.cluster.Address;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.common.message.RequestHeaderData;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.ApiMessage;
@@ -23,7 +25,9 @@ final class RawClient implements AutoCloseable {
   private int correlation;
 
   RawClient(Address address) throws IOException {
-    socket = new Socket(address.host(), address.port());
+    socket = new Socket();
+    socket.setReceiveBufferSize(1 << 14); // So that a server soon waits for a client that takes nothing.
+    socket.connect(new InetSocketAddress(address.host(), address.port()));
     socket.setSoTimeout(ANSWER_MS);
     in = new DataInputStream(socket.getInputStream());
     out = new DataOutputStream(socket.getOutputStream());
@@ -50,6 +54,38 @@ final class RawClient implements AutoCloseable {
     out.writeInt(frame.length);
     out.write(frame);
     out.flush();
+  }
+
+  /**
+   * Sends a frame again and again, and takes no answer, until the server has not read for half a second.
+   *
+   * @throws IOException if the server takes more than any buffer of a socket
+   */
+  void sendUntilFull(byte[] frame) throws IOException, InterruptedException {
+    ByteBuffer many = ByteBuffer.allocate(1000 * (Integer.BYTES + frame.length));
+    while (many.hasRemaining()) {
+      many.putInt(frame.length).put(frame);
+    }
+    AtomicInteger sent = new AtomicInteger();
+    Thread sender = new Thread(() -> {
+      try {
+        while (true) {
+          sendBytes(many.array());
+          sent.incrementAndGet();
+        }
+      } catch (IOException closed) {
+        // The test is over.
+      }
+    });
+    sender.setDaemon(true);
+    sender.start();
+    for (int before = -1; before != sent.get();) {
+      before = sent.get();
+      sender.join(500);
+      if ((long) sent.get() * many.capacity() > 100_000_000) {
+        throw new IOException("the server reads, and nobody takes its answers");
+      }
+    }
   }
 
   /** Sends any bytes. */

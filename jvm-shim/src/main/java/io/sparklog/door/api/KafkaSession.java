@@ -48,6 +48,11 @@ final class KafkaSession implements Session {
     return reply(header, request, message);
   }
 
+  @Override
+  public int frameBytesMax() {
+    return Integer.MAX_VALUE;
+  }
+
   /** A client that is newer than this server learns by version 0 which versions there are. */
   private Reply versionTooHigh(RequestHeader header) {
     ApiVersionsResponseData versions = ApiVersionsHandler.versions(handlers).setErrorCode(Errors.UNSUPPORTED_VERSION.code());

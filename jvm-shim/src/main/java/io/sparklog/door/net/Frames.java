@@ -1,38 +1,100 @@
 package io.sparklog.door.net;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.handler.codec.ByteToMessageDecoder;
 import io.netty.handler.codec.CorruptedFrameException;
 import java.nio.ByteBuffer;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.IntSupplier;
 
-/** Cuts the bytes of a connection into frames: four bytes of length, then as many bytes. */
+/**
+ * Cuts the bytes of a connection into frames: four bytes of length, then as many bytes. A frame waits in the socket until the budget has
+ * room. While others wait, a frame that is not complete after some time ends its connection: a client cannot keep room without sending.
+ */
 final class Frames extends ByteToMessageDecoder {
-  private final int bytesMax;
-  private ByteBuffer frame;
+  private static final long SLOW_MS = 30_000;
 
-  Frames(int bytesMax) {
+  private final Budget budget;
+  private final Reading reading;
+  private final IntSupplier bytesMax;
+  /** The bytes of the budget that the frame has asked for, or has. */
+  private int taken = -1;
+  private ByteBuffer frame;
+  private boolean ended;
+
+  /** @param bytesMax the length of the next frame */
+  Frames(Budget budget, Reading reading, IntSupplier bytesMax) {
+    this.budget = budget;
+    this.reading = reading;
     this.bytesMax = bytesMax;
   }
 
   @Override
   protected void decode(ChannelHandlerContext context, ByteBuf in, List<Object> out) {
-    if (frame == null) {
-      if (in.readableBytes() < Integer.BYTES) {
-        return;
-      }
-      int length = in.readInt();
-      if (length < 0 || length > bytesMax) {
-        throw new CorruptedFrameException("a frame of " + length + " bytes, and at most " + bytesMax + " are allowed");
-      }
-      frame = ByteBuffer.allocate(length);
+    if (taken < 0 && in.readableBytes() >= Integer.BYTES) {
+      begin(context, in.readInt());
     }
-    int length = Math.min(in.readableBytes(), frame.remaining());
-    in.readBytes(frame.array(), frame.position(), length);
-    frame.position(frame.position() + length);
-    if (!frame.hasRemaining()) {
-      out.add(frame.flip());
+    if (frame != null) {
+      int length = Math.min(in.readableBytes(), frame.remaining());
+      in.readBytes(frame.array(), frame.position(), length);
+      frame.position(frame.position() + length);
+      if (!frame.hasRemaining()) {
+        out.add(frame.flip()); // Its bytes of the budget are the connection's from here on.
+        frame = null;
+        taken = -1;
+      }
+    }
+  }
+
+  private void begin(ChannelHandlerContext context, int length) {
+    if (length < 0 || length > bytesMax.getAsInt()) {
+      throw new CorruptedFrameException("a frame of " + length + " bytes, and at most " + bytesMax.getAsInt() + " are allowed");
+    }
+    taken = length;
+    if (budget.take(length, () -> context.executor().execute(() -> given(context)))) {
+      read(context);
+    } else {
+      reading.stop(Reading.Stop.MEMORY);
+    }
+  }
+
+  private void given(ChannelHandlerContext context) {
+    if (ended) {
+      budget.give(taken);
+      return;
+    }
+    read(context);
+    reading.goOn(Reading.Stop.MEMORY);
+    try {
+      channelRead(context, Unpooled.EMPTY_BUFFER); // The bytes that are there.
+    } catch (Exception e) {
+      context.fireExceptionCaught(e);
+    }
+  }
+
+  private void read(ChannelHandlerContext context) {
+    ByteBuffer begun = ByteBuffer.allocate(taken);
+    frame = begun;
+    context.executor().schedule(() -> endIfSlow(context, begun), SLOW_MS, TimeUnit.MILLISECONDS);
+  }
+
+  private void endIfSlow(ChannelHandlerContext context, ByteBuffer begun) {
+    if (frame == begun && budget.isShort()) {
+      context.fireExceptionCaught(new CorruptedFrameException("a frame was not complete after " + SLOW_MS + " ms, and others wait"));
+    } else if (frame == begun) {
+      context.executor().schedule(() -> endIfSlow(context, begun), SLOW_MS, TimeUnit.MILLISECONDS);
+    }
+  }
+
+  @Override
+  public void channelInactive(ChannelHandlerContext context) throws Exception {
+    super.channelInactive(context);
+    ended = true;
+    if (frame != null) {
+      budget.give(taken);
       frame = null;
     }
   }

@@ -7,42 +7,52 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.handler.timeout.IdleStateHandler;
+import io.netty.util.concurrent.GlobalEventExecutor;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 
 /** Listens. An address is taken first, and served later, so that a service can know all addresses of its server. */
-public final class Server implements AutoCloseable {
+public final class Server {
   private final Limits limits;
+  private final Budget budget;
   private final EventLoopGroup threads;
   private final List<Channel> listening = new ArrayList<>();
+  private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
+  private final AtomicLong begun = new AtomicLong();
 
   public Server(Limits limits) {
     this.limits = limits;
+    this.budget = new Budget(limits.requestBytesMax());
     this.threads = new MultiThreadIoEventLoopGroup(limits.threads(), NioIoHandler.newFactory());
   }
 
   /** An address that is taken. */
   public final class Listening {
-    private final ServerBootstrap bootstrap = new ServerBootstrap();
     private final Channel channel;
     private Service service;
 
     private Listening(InetSocketAddress address) throws IOException {
-      ChannelFuture bound = bootstrap.group(threads)
+      ChannelFuture bound = new ServerBootstrap().group(threads)
           .channel(NioServerSocketChannel.class)
           .option(ChannelOption.AUTO_READ, false)
           .option(ChannelOption.SO_REUSEADDR, true)
+          .option(ChannelOption.SO_BACKLOG, 1024)
           .childOption(ChannelOption.TCP_NODELAY, true)
           .childOption(ChannelOption.SO_KEEPALIVE, true)
           .childHandler(new ChannelInitializer<SocketChannel>() {
             @Override
             protected void initChannel(SocketChannel connection) {
-              connection.pipeline().addLast(new Frames(limits.frameBytesMax()), new Connection(service));
+              begin(connection, service);
             }
           })
           .bind(address)
@@ -65,6 +75,22 @@ public final class Server implements AutoCloseable {
     }
   }
 
+  private void begin(SocketChannel connection, Service service) {
+    if (connections.size() >= limits.connectionsMax()) {
+      connection.close();
+      return;
+    }
+    connections.add(connection);
+    InetSocketAddress from = connection.remoteAddress();
+    Session session = service.open(new Peer(begun.incrementAndGet(), from.getAddress(), from.getPort(), connection.alloc()));
+    if (limits.idleMs() >= 0) {
+      connection.pipeline().addLast(new IdleStateHandler(0, 0, limits.idleMs(), TimeUnit.MILLISECONDS));
+    }
+    Reading reading = new Reading(connection);
+    Frames frames = new Frames(budget, reading, () -> Math.min(session.frameBytesMax(), limits.frameBytesMax()));
+    connection.pipeline().addLast(frames, new Connection(session, budget, reading));
+  }
+
   /** Takes an address. @throws IOException such as "Address already in use" */
   public Listening listen(InetSocketAddress address) throws IOException {
     Listening taken = new Listening(address);
@@ -72,9 +98,27 @@ public final class Server implements AutoCloseable {
     return taken;
   }
 
-  @Override
-  public void close() {
+  /** How many connections there are now. */
+  public int connections() {
+    return connections.size();
+  }
+
+  /** How many connections there have been. */
+  public long connectionsBegun() {
+    return begun.get();
+  }
+
+  /** Accepts no further connection. */
+  public void closeListening() {
     listening.forEach(channel -> channel.close().awaitUninterruptibly());
-    threads.shutdownGracefully();
+  }
+
+  /** Answers the requests that were read, then ends. @param patienceMs after that connections are ended as they are */
+  public void drain(long patienceMs) {
+    closeListening();
+    connections.forEach(connection -> connection.pipeline().fireUserEventTriggered(Connection.DRAIN));
+    connections.newCloseFuture().awaitUninterruptibly(patienceMs);
+    connections.close().awaitUninterruptibly(patienceMs);
+    threads.shutdownGracefully(0, patienceMs, TimeUnit.MILLISECONDS).awaitUninterruptibly(patienceMs);
   }
 }

@@ -11,7 +11,10 @@ public interface Session {
    *
    * <p>Is called on the thread of the network, so it must not block. An exception ends the connection.
    *
-   * @param frame the bytes of the request, without their length. They are the session's until the future is complete, and after that too
+   * @param frame the bytes of the request, without their length. The session may keep them
    */
   CompletableFuture<Reply> answer(ByteBuffer frame);
+
+  /** The length of the next request, in bytes: a longer one ends the connection. */
+  int frameBytesMax();
 }

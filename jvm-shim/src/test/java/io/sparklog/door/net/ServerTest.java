@@ -1,0 +1,257 @@
+package io.sparklog.door.net;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Connections over a service that a test answers by hand. */
+final class ServerTest {
+  /** A request that the service has, and its answer. */
+  private record Asked(byte[] frame, CompletableFuture<Reply> reply) {
+    void answer(String text) {
+      byte[] bytes = text.getBytes();
+      ByteBuf buffer = Unpooled.buffer().writeInt(bytes.length).writeBytes(bytes);
+      reply.complete(new Reply(List.of(buffer), false));
+    }
+  }
+
+  private final BlockingQueue<Asked> asked = new LinkedBlockingQueue<>();
+  private Server server;
+  private InetSocketAddress address;
+  private final List<Client> clients = new ArrayList<>();
+
+  private final class Client {
+    private final Socket socket = new Socket(address.getAddress(), address.getPort());
+    private final DataInputStream in;
+    private final DataOutputStream out;
+
+    Client() throws IOException {
+      socket.setSoTimeout(60_000);
+      in = new DataInputStream(socket.getInputStream());
+      out = new DataOutputStream(socket.getOutputStream());
+      clients.add(this);
+    }
+
+    Client send(String text) throws IOException {
+      out.writeInt(text.length());
+      out.writeBytes(text);
+      return this;
+    }
+
+    String receive() throws IOException {
+      return new String(in.readNBytes(in.readInt()));
+    }
+
+    void assertEnded() {
+      IOException end = assertThrows(IOException.class, () -> {
+        while (true) {
+          receive();
+        }
+      });
+      assertTrue(end instanceof EOFException || end instanceof SocketException, end.toString());
+    }
+  }
+
+  private void serve(int frameBytesMax, long requestBytesMax, int connectionsMax, long idleMs) throws IOException {
+    server = new Server(new Limits(2, frameBytesMax, requestBytesMax, connectionsMax, idleMs));
+    Server.Listening listening = server.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    address = listening.address();
+    listening.serve(peer -> new Session() {
+      @Override
+      public CompletableFuture<Reply> answer(ByteBuffer frame) {
+        byte[] bytes = new byte[frame.remaining()];
+        frame.get(bytes);
+        if (bytes.length > 0 && bytes[0] == '!') {
+          throw new IllegalArgumentException("hostile");
+        }
+        CompletableFuture<Reply> reply = new CompletableFuture<>();
+        asked.add(new Asked(bytes, reply));
+        return reply;
+      }
+
+      @Override
+      public int frameBytesMax() {
+        return Integer.MAX_VALUE;
+      }
+    });
+  }
+
+  private void serve() throws IOException {
+    serve(1000, 10_000, 100, -1);
+  }
+
+  private Asked next() throws InterruptedException {
+    Asked next = asked.poll(60, TimeUnit.SECONDS);
+    assertTrue(next != null, "no request came");
+    return next;
+  }
+
+  @AfterEach
+  void end() throws IOException {
+    for (Client client : clients) {
+      client.socket.close();
+    }
+    server.drain(1000);
+  }
+
+  @Test
+  void answersComeInTheOrderOfRequests() throws Exception {
+    serve();
+    Client client = new Client().send("a").send("b").send("c");
+    Asked a = next();
+    Asked b = next();
+    Asked c = next();
+    c.answer("c");
+    b.answer("b");
+    a.answer("a");
+    assertEquals(List.of("a", "b", "c"), List.of(client.receive(), client.receive(), client.receive()));
+  }
+
+  @Test
+  void aRequestWithoutAnAnswerIsPassedOver() throws Exception {
+    serve();
+    Client client = new Client().send("a").send("b");
+    next().reply.complete(Reply.NONE);
+    next().answer("b");
+    assertEquals("b", client.receive());
+  }
+
+  @Test
+  void aLongFrameEndsItsConnectionAlone() throws Exception {
+    serve();
+    Client other = new Client().send("a");
+    for (int length : new int[] {1001, Integer.MAX_VALUE, -1, Integer.MIN_VALUE}) {
+      Client client = new Client();
+      client.out.writeInt(length);
+      client.assertEnded();
+    }
+    next().answer("a");
+    assertEquals("a", other.receive());
+  }
+
+  @Test
+  void aRequestThatFailsEndsItsConnectionAlone() throws Exception {
+    serve();
+    Client other = new Client().send("a");
+    new Client().send("!").assertEnded();
+    next().answer("a");
+    assertEquals("a", other.receive());
+  }
+
+  @Test
+  void aRequestIsCancelledWhenItsConnectionEnds() throws Exception {
+    serve();
+    Client client = new Client().send("a");
+    Asked a = next();
+    client.socket.close();
+    assertThrows(java.util.concurrent.CancellationException.class, () -> a.reply.get(60, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void aFrameWaitsUntilTheBudgetHasRoom() throws Exception {
+    serve(1000, 1000, 100, -1);
+    Client first = new Client().send("a".repeat(900));
+    Asked a = next();
+    Client second = new Client().send("b".repeat(200));
+    assertEquals(null, asked.poll(300, TimeUnit.MILLISECONDS));
+    a.answer("a");
+    next().answer("b");
+    assertEquals("a", first.receive());
+    assertEquals("b", second.receive());
+  }
+
+  @Test
+  void theBudgetIsWholeAfterConnectionsThatEndAnywhere() throws Exception {
+    serve(1000, 1000, 100, -1);
+    for (int i = 0; i < 50; i++) {
+      Client client = new Client();
+      client.out.writeInt(900);
+      client.out.write(new byte[i]); // A frame that is not complete, or waits for the others.
+      client.socket.close();
+    }
+    Client last = new Client().send("c".repeat(1000));
+    next().answer("c");
+    assertEquals("c", last.receive());
+  }
+
+  @Test
+  void aConnectionWithManyUnansweredRequestsIsNotRead() throws Exception {
+    serve(1000, 1 << 20, 100, -1);
+    Client client = new Client();
+    for (int i = 0; i < 400; i++) {
+      client.send("x".repeat(500)); // More than one read of a socket takes.
+    }
+    List<Asked> taken = new ArrayList<>();
+    for (Asked next; (next = asked.poll(1, TimeUnit.SECONDS)) != null;) {
+      taken.add(next);
+    }
+    assertTrue(taken.size() >= 32 && taken.size() < 400, taken.size() + " requests were taken");
+    while (taken.size() < 400) {
+      taken.forEach(each -> each.answer("y"));
+      taken.add(next());
+    }
+    taken.forEach(each -> each.answer("y"));
+    for (int i = 0; i < 400; i++) {
+      assertEquals("y", client.receive());
+    }
+  }
+
+  @Test
+  void aConnectionTooManyIsEndedAndTheOthersGoOn() throws Exception {
+    serve(1000, 1000, 2, -1);
+    Client first = new Client().send("a");
+    Asked a = next();
+    new Client().send("b");
+    next().answer("b");
+    new Client().assertEnded();
+    a.answer("a");
+    assertEquals("a", first.receive());
+  }
+
+  @Test
+  void anIdleConnectionEndsAndOneThatWaitsForItsAnswerDoesNot() throws Exception {
+    serve(1000, 1000, 100, 300);
+    Client waiting = new Client().send("a");
+    Asked a = next();
+    new Client().assertEnded();
+    a.answer("a");
+    assertEquals("a", waiting.receive());
+  }
+
+  @Test
+  void aServerThatEndsAnswersItsRequests() throws Exception {
+    serve();
+    Client client = new Client().send("a");
+    Client idle = new Client();
+    Asked a = next();
+    CompletableFuture<Void> drained = CompletableFuture.runAsync(() -> server.drain(60_000));
+    idle.assertEnded();
+    assertFalse(drained.isDone());
+    a.answer("a");
+    assertEquals("a", client.receive());
+    client.assertEnded();
+    drained.get(60, TimeUnit.SECONDS);
+    assertThrows(IOException.class, Client::new);
+  }
+}
