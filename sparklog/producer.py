@@ -92,7 +92,7 @@ class Producer:
             KafkaError: KafkaTimeoutError if the server does not answer; MessageSizeTooLargeError.
 
         Example:
-            >>> producer.send("visits", value="2", key=b"ann").get(timeout=30).partition
+            >>> producer.send("visits", value=b"2", key=b"ann").get(timeout=30).partition
             0
         """
         return self._producer.send(topic, value, key, headers, partition, timestamp_ms)
@@ -126,18 +126,6 @@ class Producer:
         """
         found: set[int] = self._producer.partitions_for(topic)
         return found
-
-    def bootstrap_connected(self) -> bool:
-        """Whether the server answers.
-
-        Returns:
-            True if there is a connection to the server.
-
-        Example:
-            >>> producer.bootstrap_connected()
-            True
-        """
-        return bool(self._producer.bootstrap_connected())
 
     def metrics(self) -> dict[str, Any]:
         """Numbers of the producer, by the names of kafka-python.

@@ -1,7 +1,11 @@
 """The public names of sparklog with their docstrings, and the log, the offset table and the consumers that their examples use."""
 
+import atexit
 import doctest
+import functools
 import inspect
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -12,6 +16,7 @@ from handmade import TIME, Record, Topic
 
 import sparklog
 from sparklog import assignors, consumer, offsets
+from sparklog.serve.process import Server
 
 MODULES: tuple[ModuleType, ...] = (sparklog, consumer, offsets, assignors)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -71,6 +76,8 @@ def world(name: str) -> dict[str, Any]:
         names["output"] = consumer.DeltaOutput("sales", names["consumer"])
     if name.startswith("GroupPlan"):
         names["plan"] = table.plan("billing", 2, joining="consumer-3")
+    if name.startswith("Producer."):
+        names["producer"] = sparklog.Producer(_server().address)
     if name.startswith("Owner"):
         names["owner"] = offsets.Owner(table, "billing")
     return names
@@ -83,3 +90,14 @@ def _shop() -> offsets.TopicGroups:
         sales.append([Record(b"sale", None, TIME + n) for n in range(10)], partition)
     topic_of_groups(Path("shop"), position("mail", "sales", 0, 8), position("mail", "sales", 1, 3))
     return offsets.TopicGroups("shop")
+
+
+@functools.cache
+def _server() -> Server:
+    """A server that all examples share. Its root has the topic `visits` with one partition."""
+    folder = Path(tempfile.mkdtemp(prefix="docstrings-"))
+    Topic(folder / "my-log", "visits").append([Record(b"1", b"ann", TIME)])
+    server = Server(str(folder / "my-log"), folder / "server.log")
+    atexit.register(server.close)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return server

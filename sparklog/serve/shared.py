@@ -15,6 +15,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
 
 from sparklog.errors import SparklogError
 from sparklog.serve.command import command
@@ -52,6 +53,12 @@ class SharedServer:
     def close(self) -> None:
         """Ends the use of the server."""
         self._connection.close()
+
+    def __enter__(self) -> SharedServer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
 
 
 def _folder() -> Path:
@@ -98,6 +105,7 @@ def _start(root: str, command: list[str], log: Path, note: Path) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
         raise
+    note.with_suffix(".pid").write_text(str(pid))
     written = note.with_suffix(".new")
     written.write_text(address)
     written.replace(note)

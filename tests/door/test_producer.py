@@ -1,0 +1,93 @@
+"""`sparklog.Producer`: it starts a server for a root, shares it with other programs, and sends records with kafka-python's calls."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from handmade import Record, Topic
+
+import sparklog
+from sparklog.serve.shared import SharedServer
+
+PROGRAM = """
+import json, sys, sparklog
+with sparklog.Producer(sys.argv[1]) as producer:
+    sent = [producer.send("visits", key=b"ann", value=str(n).encode()) for n in range(int(sys.argv[2]))]
+    print(json.dumps([each.get(timeout=60).offset for each in sent]), producer._server.address)
+"""
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache of the test alone. Servers that are left are ended."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield folder
+    for note in folder.glob("sparklog/servers/*.pid"):
+        os.kill(int(note.read_text()), signal.SIGTERM)
+
+
+@pytest.fixture(scope="module")
+def root(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("log") / "my-log"
+    Topic(root, "visits", partitions=2).append([Record(b"0", b"ann")], 0)
+    return root
+
+
+def program(root: Path, records: int) -> tuple[list[int], str]:
+    command = [sys.executable, "-c", PROGRAM, str(root), str(records)]
+    offsets, _, address = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().rpartition(" ")
+    return json.loads(offsets), address
+
+
+def test_records_are_in_the_topic_when_their_futures_are_done(root: Path) -> None:
+    with sparklog.Producer(root, compression_type="zstd") as producer:
+        assert producer.partitions_for("visits") == {0, 1}
+        sent = producer.send("visits", value=b"1", key=b"bob", headers=[("page", b"home")], timestamp_ms=1_700_000_000_000).get(timeout=60)
+        found = [each for each in sparklog.Log(root)["visits"].read(partition=sent.partition).to_pylist() if each["offset"] == sent.offset]
+        assert [(each["key"], each["value"], each["headers"]) for each in found] == [(b"bob", b"1", [{"key": "page", "value": b"home"}])]
+        assert sparklog.partition_for(b"bob", 2, "murmur2") == sent.partition
+        producer.flush(60)
+        assert producer.metrics()
+    producer.close()  # a second time does nothing
+
+
+def test_programs_share_a_server_which_lives_on(root: Path) -> None:
+    first, address = program(root, 3)
+    second, again = program(root, 2)
+    assert again == address
+    assert second == [first[-1] + 1, first[-1] + 2]
+    with SharedServer(str(root)) as server:
+        assert server.address == address
+
+
+def test_a_server_that_was_killed_is_started_again(root: Path, cache: Path) -> None:
+    with SharedServer(str(root)) as server:
+        before = server.address
+    [note] = cache.glob("sparklog/servers/*.pid")
+    os.kill(int(note.read_text()), signal.SIGKILL)
+    time.sleep(0.2)
+    offsets, address = program(root, 1)
+    assert address != before
+    assert len(offsets) == 1
+
+
+def test_an_address_is_used_as_it_is(root: Path) -> None:
+    with SharedServer(str(root)) as server, sparklog.Producer(server.address) as producer:
+        assert producer.send("visits", b"x").get(timeout=60).offset >= 0
+        assert producer._server is None
+
+
+def test_a_folder_of_servers_that_others_can_write_is_refused(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "sparklog" / "servers").mkdir(parents=True)
+    (tmp_path / "sparklog" / "servers").chmod(0o777)
+    with pytest.raises(sparklog.CallError, match=r"SERVE_FOLDER.*others can write"):
+        sparklog.Producer(root)
