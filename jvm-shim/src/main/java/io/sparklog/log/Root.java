@@ -280,7 +280,7 @@ public final class Root implements ReadableTopics {
 
   @Override
   public SegmentFiles open(String topic, List<Extent> extents) {
-    return isRemote() ? SegmentFiles.ahead(store, topic, extents) : ReadableTopics.super.open(topic, extents);
+    return SegmentFiles.ahead(store, topic, extents);
   }
 
   /** The index of the segment in the Kafka view. */

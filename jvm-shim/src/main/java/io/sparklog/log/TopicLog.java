@@ -9,6 +9,7 @@ import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.Optional;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 
 /** The commit log of one topic, for reading: finds the newest state. FORMAT.md section 9. */
 public final class TopicLog {
@@ -255,6 +256,21 @@ public final class TopicLog {
   public Optional<Version> version(long number) throws IOException {
     byte[] bytes = files.readIfPresent(number);
     return bytes == null ? Optional.empty() : Optional.of(files.parse(bytes, number));
+  }
+
+  /** Takes a version. */
+  @FunctionalInterface
+  public interface VersionTaker {
+    /**
+     * @param version gives the version, or throws VERSION_CORRUPT or FORMAT_TOO_NEW; empty if the file of the version is gone
+     * @return false if no further version is needed
+     */
+    boolean take(Optional<Supplier<Version>> version) throws IOException;
+  }
+
+  /** Takes the versions from {@code first} to {@code last}, in order. Several of them are read at once where that takes requests. */
+  public void versions(long first, long last, VersionTaker taker) throws IOException {
+    files.each(first, last, (number, bytes) -> taker.take(Optional.ofNullable(bytes).map(read -> () -> files.parse(read, number))));
   }
 
   /**

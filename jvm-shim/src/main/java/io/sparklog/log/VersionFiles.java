@@ -116,9 +116,10 @@ final class VersionFiles {
   private Found find(long version, long expectedBytes) throws IOException {
     // Before it is read: if another file takes its place in between, the tag is not that file's.
     String tag = sparing ? null : tag(version);
-    if (tag == null && !sparing) {
-      return new Found(null, null, false);
-    }
+    return tag == null && !sparing ? new Found(null, null, false) : read(version, expectedBytes, tag);
+  }
+
+  private Found read(long version, long expectedBytes, String tag) throws IOException {
     try {
       return new Found(tag, store.read(name(version), (int) Math.min(expectedBytes, Version.BYTES_MAX)), false);
     } catch (NoSuchFileException absent) {
@@ -126,6 +127,18 @@ final class VersionFiles {
     } catch (UnfitFileException e) {
       return new Found(tag, null, true); // The name may also have a folder: a read without a limit finds out.
     }
+  }
+
+  /**
+   * Reads version files at once.
+   *
+   * @param taker gets the bytes of each file, in their order; null if the file is absent
+   */
+  void each(long first, long last, Requests.Taker<Long, byte[]> taker) throws IOException {
+    long share = Version.BYTES_MAX / requests.most();
+    Iterable<Long> numbers = () -> LongStream.rangeClosed(first, last).iterator();
+    requests.each(numbers, number -> share, Version.BYTES_MAX, number -> read(number, share, null),
+        (number, found) -> taker.take(number, found.isLarge ? readIfPresent(number) : found.bytes));
   }
 
   /** Like {@link #replay(Replay, long, Map)}, if no later version is known to be there. */

@@ -10,7 +10,7 @@ import io.sparklog.segment.Names;
 import io.sparklog.segment.ReadAhead;
 import io.sparklog.segment.Segment;
 import io.sparklog.segment.SegmentBuilder;
-import io.sparklog.segment.SegmentFile;
+import io.sparklog.segment.SegmentFiles;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import java.io.Closeable;
@@ -35,6 +35,9 @@ final class MergeWriter implements Closeable {
   private final BatchDecoder decoder;
   private final MergedFiles files;
   private final BiConsumer<Segment, PartlogException> damaged;
+
+  /** The data files of the runs that are being written. */
+  private SegmentFiles sources;
 
   /** The segment that is being read. */
   private Segment source;
@@ -61,6 +64,18 @@ final class MergeWriter implements Closeable {
    * @throws io.sparklog.segment.SegmentGone if a data file is gone
    */
   List<Merged> write(List<MergePlan.Run> runs) throws IOException {
+    List<Extent> read = runs.stream().flatMap(run -> run.segments().stream()).map(Extent::of).toList();
+    try (SegmentFiles opened = SegmentFiles.ahead(store, state.topic(), read)) {
+      sources = opened;
+      List<Merged> merged = merged(runs);
+      if (!merged.isEmpty()) {
+        files.sync();
+      }
+      return merged;
+    }
+  }
+
+  private List<Merged> merged(List<MergePlan.Run> runs) throws IOException {
     List<Merged> merged = new ArrayList<>();
     for (MergePlan.Run run : runs) {
       Deque<List<Segment>> left = new ArrayDeque<>(List.of(run.segments()));
@@ -76,9 +91,6 @@ final class MergeWriter implements Closeable {
           left.push(sources.subList(0, at));
         }
       }
-    }
-    if (!merged.isEmpty()) {
-      files.sync();
     }
     return merged;
   }
@@ -118,7 +130,7 @@ final class MergeWriter implements Closeable {
 
   private ExtentReader read(Segment segment, ExtentReader.Need need) throws IOException {
     source = segment;
-    return ExtentReader.open(SegmentFile.open(store, state.topic(), segment), Extent.of(segment), need, ahead, decoder);
+    return ExtentReader.open(sources.open(Extent.of(segment)), Extent.of(segment), need, ahead, decoder);
   }
 
   private List<Segment> rebatched(List<Segment> sources) throws IOException {

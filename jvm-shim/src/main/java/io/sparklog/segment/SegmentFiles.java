@@ -16,8 +16,11 @@ public interface SegmentFiles extends Closeable {
   @Override
   default void close() {}
 
-  /** Data files of a store over a network. The bytes of the next extents are asked for while the caller reads an extent. */
+  /** Data files of a store. Over a network, the bytes of the next extents are asked for while the caller reads an extent. */
   static SegmentFiles ahead(ReadStore store, String topic, List<Extent> extents) {
+    if (!store.isRemote()) {
+      return extent -> SegmentFile.open(store, topic, extent.segment());
+    }
     PlannedReads reads = new PlannedReads(store::open, store.requests(), extents.stream()
         .filter(extent -> extent.segment().tiles()) // If offsets have gaps, all headers of the segment are read first.
         .map(extent -> new PlannedReads.Range(Names.topicFile(topic, extent.segment().file()), extent.from(), extent.expectedEnd()))

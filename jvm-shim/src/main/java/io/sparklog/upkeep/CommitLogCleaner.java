@@ -73,12 +73,11 @@ public final class CommitLogCleaner {
       return; // That of a deleted topic is not there yet.
     }
     requireDurable();
-    for (String checkpoint : checkpoints) {
-      if (versionOf(checkpoint) < kept) {
-        Step.CLEAN_CHECKPOINT.reached();
-        store.delete(folder + "/" + checkpoint);
-      }
-    }
+    List<String> old = checkpoints.stream()
+        .filter(checkpoint -> versionOf(checkpoint) < kept)
+        .map(checkpoint -> folder + "/" + checkpoint)
+        .toList();
+    store.deleteAll(old, Step.CLEAN_CHECKPOINT::reached);
   }
 
   /** The version of the newest checkpoint that the boundary may rise to; −1 without such a checkpoint. */

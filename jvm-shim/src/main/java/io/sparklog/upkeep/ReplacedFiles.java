@@ -17,6 +17,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Supplier;
 
 /** Deletes the data files that versions have removed. FORMAT.md section 14. */
 public final class ReplacedFiles {
@@ -65,20 +66,29 @@ public final class ReplacedFiles {
   }
 
   private void readOn(Removals removals, List<Version> own) throws IOException {
-    long end = Math.min(state.version() + 1, removals.readTo() + VERSIONS_MAX);
-    while (removals.readTo() < end && removals.size() < FILES_MAX) {
+    long last = Math.min(state.version(), removals.readTo() + VERSIONS_MAX - 1);
+    while (removals.readTo() <= last && removals.size() < FILES_MAX) {
       long number = removals.readTo();
-      Optional<Version> put = own.stream().filter(each -> each.version() == number).findFirst();
-      Optional<Version> version = put.isPresent() ? put : log.version(number);
-      if (version.isEmpty()) {
-        return; // Another program came further.
+      Optional<Version> put = own.stream().filter(each -> each.version() >= number && each.version() <= last).findFirst();
+      long read = put.map(Version::version).orElse(last + 1) - 1;
+      log.versions(number, read, version -> version.isPresent() && add(removals, version.get().get()));
+      if (removals.readTo() <= read) {
+        return; // Another program came further, or there are enough.
       }
-      if (version.get().head().deleted()) {
-        makeDurable();
-        DataFolders.deletePlannedBelow(store, state.topic(), number + 1);
+      if (put.isPresent() && removals.size() < FILES_MAX) {
+        add(removals, put.get());
       }
-      removals.add(version.get());
     }
+  }
+
+  /** @return whether more may be added */
+  private boolean add(Removals removals, Version version) throws IOException {
+    if (version.head().deleted()) {
+      makeDurable();
+      DataFolders.deletePlannedBelow(store, state.topic(), version.version() + 1);
+    }
+    removals.add(version);
+    return removals.size() < FILES_MAX;
   }
 
   /** As {@link #deleteDue}. @return the first version whose removed files are not all deleted, or not known to be deleted */
@@ -91,17 +101,17 @@ public final class ReplacedFiles {
   public Removals removals() throws IOException {
     Removals removals = new Removals();
     removals.beginAt(state.boundary());
-    while (removals.readTo() <= state.version()) {
-      Optional<Version> version = readable(removals.readTo());
-      version.ifPresentOrElse(removals::add, removals::skip);
-    }
+    log.versions(removals.readTo(), state.version(), version -> {
+      version.flatMap(ReplacedFiles::readable).ifPresentOrElse(removals::add, removals::skip);
+      return true;
+    });
     return removals;
   }
 
-  /** Empty also if its file is damaged: then its removed files are unknown. */
-  private Optional<Version> readable(long number) throws IOException {
+  /** Empty if the file of the version is damaged: then its removed files are unknown. */
+  private static Optional<Version> readable(Supplier<Version> version) {
     try {
-      return log.version(number);
+      return Optional.of(version.get());
     } catch (PartlogException e) {
       if (e.id().equals("VERSION_CORRUPT")) {
         return Optional.empty();

@@ -11,6 +11,7 @@ import io.sparklog.storage.FarStore;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.DataFolders;
+import io.sparklog.upkeep.ReplacedFiles;
 import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -99,6 +100,29 @@ final class FarTopicsTest extends CommitsOverFaults {
     FarStore far = far();
     far.awaitAtOnce(AT_ONCE, "^list .*/data/.");
     assertTrue(DataFolders.deletePlannedBelow(far.store(), "t", AT_ONCE + 4) >= AT_ONCE);
+  }
+
+  @Test
+  void theVersionsThatRemovedFilesAreReadAtOnce() throws IOException {
+    commits(VERSIONS);
+    FarStore far = far();
+    TopicLog log = new TopicLog(far.store(), "t", pace);
+    State newest = log.newest().orElseThrow();
+    far.take();
+    far.awaitAtOnce(AT_ONCE, "^read ");
+    assertEquals(VERSIONS, new ReplacedFiles(log, newest, Clock.systemUTC()).removals().readTo());
+    assertEquals(readsOf(0, VERSIONS - 1), far.take().stream().sorted().toList());
+  }
+
+  /** The bytes of the next segments are asked for while a merge writes the segments before them. */
+  @Test
+  void aMergeAsksForSegmentsAtOnce() throws IOException {
+    commits(AT_ONCE);
+    FarStore far = far();
+    TopicLog log = new TopicLog(far.store(), "t", pace);
+    far.awaitAtOnce(4, "^open ");
+    assertTrue(new TopicWork(log, Clock.systemUTC(), random).merge(0).replaced() >= AT_ONCE);
+    assertEquals(2 * AT_ONCE, LongStream.of(log.newest().orElseThrow().ends()).sum());
   }
 
   @Test
