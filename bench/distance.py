@@ -360,6 +360,10 @@ def _many_bytes(bench: Bench, store: Store, delay_ms: int) -> None:
         "write of many records": lambda: _write(data, place("many"), **store.options(), **topic_options("none")),
         "write of many records, parquet": lambda: data.write.option("compression", "none").parquet(place("parquet")),
     }
+    local = bench.path("many")
+    if not Path(local).exists():
+        _write(data, local, **topic_options("none"))
+    sides["write of many records, bytes alone by S3A"] = lambda: _sent(bench, Path(local) / "_partlog" / "t" / "data", place("alone"))
     store.measure(delay_ms, sides, bytes_per_s=limit, records=bench.records)
     topic = bench.spark.read.format("partlog").options(**store.options(), subscribe="t").load(written["many"])
     scans: dict[str, Side] = {
@@ -368,6 +372,22 @@ def _many_bytes(bench: Bench, store: Store, delay_ms: int) -> None:
         "scan of many records, bytes alone by S3A": lambda: _fetched(bench, f"{written['many']}/_partlog/t/data"),
     }
     store.measure(delay_ms, scans, bytes_per_s=limit, records=bench.records)
+
+
+def _sent(bench: Bench, folder: Path, target: str) -> None:
+    """Writes the data files below a folder of the disk with Hadoop's client, as many at once as Spark has cores."""
+    jvm = bench.spark._jvm
+    assert jvm
+    path = jvm.org.apache.hadoop.fs.Path(target)
+    files = path.getFileSystem(bench.spark._jsparkSession.sessionState().newHadoopConf())
+
+    def send(file: Path) -> None:
+        to = files.create(jvm.org.apache.hadoop.fs.Path(f"{target}/{file.name}"), True)
+        jvm.org.apache.hadoop.io.IOUtils.copyBytes(jvm.java.io.FileInputStream(str(file)), to, 1 << 20, True)
+
+    with ThreadPoolExecutor(bench.spark.sparkContext.defaultParallelism) as pool:
+        sent = list(pool.map(send, folder.glob("*/*.log")))
+        assert sent
 
 
 def _fetched(bench: Bench, folder: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pyarrow.fs import FileSelector
 from pyspark.sql import SparkSession
 from stores.buckets import unique
-from stores.faults import FaultProxy, Request, rounds
+from stores.faults import FaultProxy, Request, most_at_once, rounds
 from stores.s3 import S3
 from stores.sessions import session
 
@@ -105,6 +105,24 @@ def test_a_root_that_is_removed_by_hand_between_two_writes(writes: Writes):
     writes.write("t")
     writes.write("t")
     assert writes.count("t") == 2 * ROWS
+
+
+def test_a_large_file_is_sent_in_parts_while_the_task_fills_it(writes: Writes):
+    """One task makes one file of 200 MB. Most of its bytes are sent before the task has filled the file, by several requests at once."""
+    writes.new_root()
+    rows = writes.spark.range(200_000, numPartitions=1).selectExpr("repeat('x', 1000) AS value")
+    options = {**writes.settings, "topic": "t", "partitions": "1", "compression.type": "none"}
+    ask = rows.write.format("partlog").options(**options).mode("append")
+    writes.proxy.bytes_per_s = 100e6
+    asked = writes.asked(lambda: ask.save(writes.root))
+    writes.proxy.bytes_per_s = float("inf")
+    parts = [each for each in asked if "partNumber=" in each.query]
+    last = max(each.began for each in parts)
+    assert len(parts) >= 12, shown(asked)
+    assert 1 < most_at_once(parts) <= 4, shown(asked)
+    assert sum(each.ended < last for each in parts) >= len(parts) / 2, [(each.began, each.ended) for each in parts]
+    assert {each.told for each in asked if each.method in ("PUT", "POST")} == {200}, shown(asked)
+    assert writes.count("t") == 200_000
 
 
 @pytest.mark.parametrize("merge", ["false", "true"])

@@ -71,6 +71,12 @@ final class HadoopSettings {
     }, new Requests(requestsMax, !place.getScheme().equals("hdfs")));
   }
 
+  /** Whether a setting comes from elsewhere than Hadoop's own jars. */
+  static boolean isGiven(String key, Configuration configuration) {
+    String[] sources = configuration.getPropertySources(key);
+    return sources != null && !sources[sources.length - 1].equals("core-default.xml");
+  }
+
   /** A configuration with these settings over the settings of this process. */
   static Configuration configuration(Map<String, String> settings) {
     Configuration configuration = new Configuration();

@@ -32,6 +32,10 @@ class S3Store extends HadoopStore {
 
   private static final String RANDOM = "random";
 
+  /** A file is sent in parts of this size while a task fills it. With Hadoop's default of 64 MiB, few parts are sent before the end. */
+  private static final String PART = "fs.s3a.multipart.size";
+  private static final String PART_BYTES = "16M";
+
   /** The most that S3 takes. */
   private static final String DELETED_AT_ONCE = "1000";
 
@@ -58,6 +62,9 @@ class S3Store extends HadoopStore {
     // The default stream keeps the bytes that it reads in the process, reads ahead, and hides that a file is gone.
     configuration.set("fs.s3a.input.stream.type", "classic");
     configuration.set("fs.s3a.bulk.delete.page.size", DELETED_AT_ONCE);
+    if (!HadoopSettings.isGiven(PART, configuration)) {
+      configuration.set(PART, PART_BYTES);
+    }
     try {
       Path root = new Path(ref.root());
       SharedFiles files = HadoopSettings.files(root.toUri(), ref.settings(), configuration);

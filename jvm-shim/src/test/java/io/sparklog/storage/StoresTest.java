@@ -116,4 +116,11 @@ class StoresTest {
       assertTrue(error.getMessage().contains(root.get("says").textValue()), error.getMessage());
     }
   }
+
+  @Test
+  void aSettingOfHadoopsOwnJarsIsNotGiven() {
+    String part = "fs.s3a.multipart.size";
+    assertFalse(HadoopSettings.isGiven(part, HadoopSettings.configuration(Map.of())));
+    assertTrue(HadoopSettings.isGiven(part, HadoopSettings.configuration(Map.of(part, "32M"))));
+  }
 }
