@@ -72,6 +72,9 @@ public final class PartitionCursor implements Closeable {
   /** Null while no extent is open. */
   private ExtentReader reader;
 
+  /** The bytes that the caller is known to need. */
+  private long wanted;
+
   /** The version of the plan, which has the extents of {@link #left}. */
   private long plannedVersion;
 
@@ -134,8 +137,8 @@ public final class PartitionCursor implements Closeable {
 
   /**
    * Gives the next batches: as many as fit in {@code bytesMax}, and at least one; none at the end offset. In memory are the batches that
-   * are copied, and one batch more. Over a network, up to 32 MiB are asked for ahead, also if {@code bytesMax} is less. If batches were
-   * found before a fault, they are given, and the next call meets the fault.
+   * are copied, and one batch more. Over a network, {@code bytesMax} bytes are asked for, and up to 8 MiB more by a cursor that has read on
+   * before, but never more than 33 MiB. If batches were found before a fault, they are given, and the next call meets the fault.
    *
    * @throws PartlogException OFFSETS_EXPIRED if the log start offset rose above the position; OFFSETS_OUT_OF_RANGE if the end offset fell
    *     below the position, as after a restore of an older copy; TOPIC_NOT_FOUND, TOPIC_REPLACED, SEGMENT_MISSING, SEGMENT_CORRUPT,
@@ -143,6 +146,7 @@ public final class PartitionCursor implements Closeable {
    */
   public List<Batches> next(int bytesMax) throws IOException {
     State state = newest();
+    want(bytesMax);
     long before = position;
     List<Batches> given = new ArrayList<>();
     try {
@@ -267,6 +271,14 @@ public final class PartitionCursor implements Closeable {
     }
   }
 
+  /** Asks for the next bytes. @param bytes that the caller is known to need; see {@link SegmentFiles#want} */
+  void want(long bytes) {
+    wanted = bytes;
+    if (files != null) {
+      files.want(bytes);
+    }
+  }
+
   /**
    * Goes to the next batch of the planned extents; false after the last one.
    *
@@ -289,7 +301,10 @@ public final class PartitionCursor implements Closeable {
   private boolean nextOfExtent() throws IOException {
     if (reader == null) {
       Extent extent = left.peek();
-      files = files == null ? topics.open(topic, List.copyOf(left)) : files;
+      if (files == null) {
+        files = topics.open(topic, List.copyOf(left));
+        files.want(wanted);
+      }
       reader = ExtentReader.open(files.open(extent), extent, need, ahead, decoder);
     }
     if (reader.next()) {

@@ -1,6 +1,8 @@
 package io.sparklog.read;
 
 import io.sparklog.log.ReadableTopics;
+import io.sparklog.segment.BatchWalk;
+import io.sparklog.segment.Extent;
 import io.sparklog.segment.ExtentReader;
 import io.sparklog.spec.PartlogException;
 import java.io.Closeable;
@@ -15,6 +17,11 @@ import java.io.IOException;
 public final class SplitReader implements Closeable {
   private final PartitionCursor cursor;
   private final VisibleRecords records;
+  /** The bytes of a record, on average; 0 if all records are needed. */
+  private final long recordBytes;
+
+  /** The bytes of a batch, on average. */
+  private final long batchBytes;
   private long rowsLeft;
 
   /**
@@ -27,6 +34,9 @@ public final class SplitReader implements Closeable {
     this.cursor = new PartitionCursor(topics, split, new DataLoss(failOnDataLoss), need);
     this.records = new VisibleRecords(cursor.decoder(), split.filter());
     this.rowsLeft = rowsMax;
+    long bytes = split.extents().stream().mapToLong(Extent::bytesToRead).sum();
+    this.batchBytes = BatchWalk.meanBytes(split.extents().get(0).segment());
+    this.recordBytes = rowsMax < split.offsets() ? bytes / split.offsets() + 1 : 0;
   }
 
   /**
@@ -35,7 +45,7 @@ public final class SplitReader implements Closeable {
    * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING, OFFSETS_EXPIRED, TOPIC_NOT_FOUND, TOPIC_REPLACED
    */
   public boolean next() throws IOException {
-    while (rowsLeft > 0 && cursor.next()) {
+    while (rowsLeft > 0 && nextBatch()) {
       records.select(cursor.reader(), rowsLeft);
       if (records.rows() > 0) {
         rowsLeft -= records.rows();
@@ -43,6 +53,16 @@ public final class SplitReader implements Closeable {
       }
     }
     return false;
+  }
+
+  private boolean nextBatch() throws IOException {
+    cursor.want(bytesWanted());
+    return cursor.next();
+  }
+
+  /** A reader that needs few records asks for few bytes, and for more and more of them if a filter leaves these records out. */
+  private long bytesWanted() {
+    return recordBytes == 0 ? Long.MAX_VALUE : Math.max(rowsLeft * recordBytes + batchBytes, bytesRead());
   }
 
   /** The records of the current batch to return; good until the next call of {@link #next}. */

@@ -12,6 +12,9 @@ public interface SegmentFiles extends Closeable {
   /** Opens the data file of an extent. @throws SegmentGone if it is gone; this may come when it is read, and not before */
   SegmentFile open(Extent extent) throws IOException;
 
+  /** Asks for bytes of the extents that are left. @param bytes that the caller is known to need: see {@link PlannedReads#want} */
+  default void want(long bytes) {}
+
   /** Gives up the requests for extents that are not open yet. */
   @Override
   default void close() {}
@@ -29,6 +32,11 @@ public interface SegmentFiles extends Closeable {
       @Override
       public SegmentFile open(Extent extent) throws IOException {
         return SegmentFile.open(store, reads::open, topic, extent.segment());
+      }
+
+      @Override
+      public void want(long bytes) {
+        reads.want(bytes);
       }
 
       @Override

@@ -7,8 +7,9 @@ import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
-import java.util.Iterator;
+import java.util.LinkedList;
 import java.util.List;
+import java.util.ListIterator;
 
 /**
  * Files over a network that a caller reads in an order that it has announced. The bytes that come next are asked for, by several requests
@@ -17,17 +18,23 @@ import java.util.List;
  * <p>The plan is a hint: each file can be read at any position. A read that is not in the plan is a request of its own.
  */
 public final class PlannedReads implements Closeable {
-  /** The bytes of a request. A smaller request would wait for longer than its bytes take. */
+  /** As many requests are made at the beginning, and as many share the bytes that a caller is known to need. */
+  private static final int FIRST_REQUESTS = 4;
+
+  /** The most bytes of a request. A smaller request would wait for longer than its bytes take. */
   private static final int WINDOW_BYTES = 8 << 20;
 
-  /** The last request of a range may have so many more bytes, which saves another request. */
-  private static final int LAST_BYTES = 1 << 20;
+  /** The bytes of a request if the caller is known to need few bytes. Fewer bytes do not come much sooner. */
+  private static final int SMALL_BYTES = 256 << 10;
+
+  /** Bytes that are needed are shared out to several requests only if each has so many. */
+  private static final int SHARE_BYTES = 1 << 20;
+
+  /** The last request of a range may be larger by this part, which saves another request. */
+  private static final int LAST_PART = 8;
 
   /** The most bytes that are held: the window that the caller is reading, and the windows that were asked for. */
-  private static final int HELD_BYTES = 4 * WINDOW_BYTES;
-
-  /** As many requests are made at the beginning. */
-  private static final int FIRST_REQUESTS = 4;
+  private static final int HELD_BYTES = FIRST_REQUESTS * WINDOW_BYTES;
 
   /** The most bytes between two ranges of a file that are read too: they cost less than a request. */
   private static final int GAP_BYTES = 16 << 10;
@@ -45,17 +52,21 @@ public final class PlannedReads implements Closeable {
   private final Opener opener;
   private final Requests requests;
 
-  /** The windows that are left to read, in the order of the plan. The caller reads the first window, or elsewhere. */
-  private final Deque<Window> windows = new ArrayDeque<>();
+  /** The bytes that are left to read, in the order of the plan. The caller reads the first window, or elsewhere. */
+  private final LinkedList<Window> windows = new LinkedList<>();
 
-  /** How many windows the caller has left behind. At the beginning, a caller may need no more than the first records. */
+  /** How many windows the caller has left behind, and their bytes. At the beginning, a caller may need no more than the first records. */
   private int passed;
+  private long passedBytes;
+
+  /** See {@link #want}. */
+  private long wanted = Long.MAX_VALUE;
 
   /** Arrays of {@link #WINDOW_BYTES} that are not in use. */
   private final Deque<byte[]> free = new ArrayDeque<>();
 
   /**
-   * Begins to ask.
+   * A plan. The first read begins to ask, or {@link #want}.
    *
    * @param requests makes the requests
    * @param ranges in the order in which they will be read
@@ -63,34 +74,31 @@ public final class PlannedReads implements Closeable {
   public PlannedReads(Opener opener, Requests requests, List<Range> ranges) {
     this.opener = opener;
     this.requests = requests;
-    windows.addAll(windows(ranges));
+    for (Range range : ranges) {
+      Window last = windows.peekLast();
+      if (last != null && last.isContinuedBy(range)) {
+        last.to = range.to;
+      } else {
+        windows.add(new Window(range.file, range.from, range.to));
+      }
+    }
+  }
+
+  /**
+   * Asks for the bytes that come next.
+   *
+   * @param bytes that the caller is known to need from its position on. It may stop after these bytes, so no more than them is asked for,
+   *     and one window for a caller that has read on before. Until this is called, the caller needs all bytes
+   */
+  public void want(long bytes) {
+    wanted = bytes;
     askAhead();
   }
 
-  /** The ranges in pieces for one request each. Small ranges of a file that are near each other are in one piece. */
-  private List<Window> windows(List<Range> ranges) {
-    List<Window> windows = new ArrayList<>();
-    Window last = null;
-    for (Range range : ranges) {
-      long from = range.from;
-      if (last != null && last.isContinuedBy(range)) {
-        last.to = range.to;
-        continue;
-      }
-      do {
-        boolean isLast = range.to - from <= WINDOW_BYTES + LAST_BYTES;
-        last = new Window(range.file, from, isLast ? range.to : from + WINDOW_BYTES);
-        windows.add(last);
-        from = last.to;
-      } while (from < range.to);
-    }
-    return windows;
-  }
-
-  /** Bytes that are asked for by one request. */
+  /** Bytes that are asked for by one request. Before they are asked for, they may be too many, and are cut then. */
   private final class Window {
     private final String file;
-    private final long from;
+    private long from;
     private long to;
 
     /** Null before it is asked for. */
@@ -108,8 +116,18 @@ public final class PlannedReads implements Closeable {
       this.to = to;
     }
 
-    private int bytes() {
-      return (int) (to - from);
+    private long bytes() {
+      return to - from;
+    }
+
+    /** Keeps about the first {@code most} bytes. @return the other bytes; null if no bytes are left */
+    private Window cut(long most) {
+      if (bytes() <= most + most / LAST_PART) {
+        return null;
+      }
+      Window rest = new Window(file, from + most, to);
+      to = rest.from;
+      return rest;
     }
 
     private boolean isContinuedBy(Range range) {
@@ -122,11 +140,11 @@ public final class PlannedReads implements Closeable {
 
     private void ask() {
       byte[] array = bytes() == WINDOW_BYTES ? free.poll() : null;
-      byte[] into = array == null ? new byte[bytes()] : array;
+      byte[] into = array == null ? new byte[(int) bytes()] : array;
       pending = requests.begin(() -> {
         by = Thread.currentThread();
         try (FileReader reader = opener.open(file, to)) {
-          reader.read(from, into, 0, bytes());
+          reader.read(from, into, 0, into.length);
         }
         return into;
       });
@@ -154,17 +172,25 @@ public final class PlannedReads implements Closeable {
 
   private void askAhead() {
     int askedMax = Math.min(requests.most(), FIRST_REQUESTS << Math.min(passed, 10));
+    long most = Math.min(HELD_BYTES, Math.min(HELD_BYTES, wanted) + Math.min(WINDOW_BYTES, passedBytes));
+    long share = Math.max(SHARE_BYTES, most / FIRST_REQUESTS);
     long held = 0;
     int asked = 0;
-    for (Iterator<Window> next = windows.iterator(); next.hasNext() && asked < askedMax; asked++) {
+    for (ListIterator<Window> next = windows.listIterator(); next.hasNext() && asked < askedMax; asked++) {
       Window window = next.next();
-      held += window.bytes();
-      if (asked > 0 && held > HELD_BYTES) {
-        return;
-      }
       if (window.pending == null) {
+        long room = most - held;
+        if (asked > 0 && room < Math.min(share, window.bytes())) {
+          return;
+        }
+        Window rest = window.cut(Math.min(share, Math.max(room, SMALL_BYTES)));
+        if (rest != null) {
+          next.add(rest);
+          next.previous();
+        }
         window.ask();
       }
+      held += window.bytes();
     }
   }
 
@@ -173,15 +199,22 @@ public final class PlannedReads implements Closeable {
     if (windows.stream().noneMatch(window -> window.has(file, position))) {
       return null;
     }
-    if (windows.element().has(file, position)) {
-      return windows.element();
-    }
     while (!windows.element().has(file, position)) {
-      windows.remove().drop();
-      passed++;
+      Window left = windows.remove();
+      if (left.pending != null) {
+        left.drop();
+        passed++;
+        passedBytes += left.bytes();
+      }
     }
-    askAhead();
-    return windows.element();
+    Window found = windows.element();
+    if (found.pending == null) {
+      found.from = position;
+    }
+    if (found.content == null) {
+      askAhead();
+    }
+    return found;
   }
 
   /**
@@ -233,10 +266,7 @@ public final class PlannedReads implements Closeable {
     public void expect(long from, long to) {
       long end = Math.min(to, bytes);
       if (from < end && windows.stream().noneMatch(window -> window.has(name, from))) {
-        List<Window> first = windows(List.of(new Range(name, from, end)));
-        for (int at = first.size(); at-- > 0;) {
-          windows.addFirst(first.get(at));
-        }
+        windows.addFirst(new Window(name, from, end));
         askAhead();
       }
     }
@@ -259,7 +289,7 @@ public final class PlannedReads implements Closeable {
           continue;
         }
         int within = (int) (at - window.from);
-        int length = Math.min(to.remaining(), window.bytes() - within);
+        int length = Math.min(to.remaining(), content.length - within);
         to.put(content, within, length);
         at += length;
       }

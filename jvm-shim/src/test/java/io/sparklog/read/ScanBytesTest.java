@@ -147,6 +147,54 @@ final class ScanBytesTest {
     assertEquals(expected, far.take().stream().sorted().toList());
   }
 
+  /** The first request has the records, and the segment is many times as long. */
+  @Test
+  void aLimitOfRowsAsksForFewBytes() throws IOException {
+    topic.padding = offset -> 10_000;
+    topic.segment(0, WrittenTopic.times(80, 80)).commit();
+    FarStore far = new FarStore(root.toString(), 16);
+    remote = new Root(far.store());
+    state = remote.newest("t").orElseThrow();
+    assertTrue(state.segments(0).get(0).bytes() > 32 << 20);
+    List<Split> splits = plan(Filter.ALL_RECORDS, 1);
+    far.take();
+    for (long rowsMax : new long[] {10, 79, Long.MAX_VALUE}) {
+      long rows = 0;
+      try (SplitReader reader = new SplitReader(remote, splits.get(0), true, false, rowsMax)) {
+        while (rows < 79 && reader.next()) {
+          rows += reader.records().rows();
+        }
+      }
+      assertTrue(rows >= Math.min(rowsMax, 79));
+      long requests = far.take().stream().filter(request -> request.startsWith("open ")).count();
+      if (rowsMax < Long.MAX_VALUE) {
+        assertEquals(1, requests, "a limit of " + rowsMax);
+      } else {
+        assertTrue(requests > 1, "a scan asks for more than one request");
+      }
+    }
+  }
+
+  /** A cursor that gives a MiB at a time does not ask for the segment. */
+  @Test
+  void aCursorAsksForTheBytesThatItGives() throws IOException {
+    topic.padding = offset -> 10_000;
+    topic.segment(0, WrittenTopic.times(80, 80)).commit();
+    FarStore far = new FarStore(root.toString(), 16);
+    remote = new Root(far.store());
+    try (PartitionCursor cursor = PartitionCursor.open(remote, "t", 0, 0)) {
+      far.take();
+      assertEquals(1, cursor.next(1 << 20).size());
+      long requests = far.take().stream().filter(request -> request.startsWith("open ")).count();
+      assertTrue(requests <= 3, requests + " requests, each of a MiB");
+      long batches = 1;
+      for (List<PartitionCursor.Batches> given = cursor.next(1 << 20); !given.isEmpty(); given = cursor.next(1 << 20)) {
+        batches += given.size();
+      }
+      assertEquals(80, batches);
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(ints = {SMALL, LARGE})
   void aRangeOfOffsets(int padding) throws IOException {

@@ -95,7 +95,9 @@ final class PlannedReadsTest {
   }
 
   private PlannedReads plan(PlannedReads.Range... ranges) {
-    return new PlannedReads(this::open, requests, List.of(ranges));
+    PlannedReads reads = new PlannedReads(this::open, requests, List.of(ranges));
+    reads.want(Long.MAX_VALUE);
+    return reads;
   }
 
   private static void assertRead(byte[] content, FileReader file, int from, int to, int step) throws IOException {
@@ -179,6 +181,47 @@ final class PlannedReadsTest {
       assertRead(content, file, 12 * MIB, content.length, 1 << 17);
     }
     assertEquals(3 + 2, asked.size(), asked.toString());
+  }
+
+  /** A caller may stop after a few records. If it reads on, it gets more and more at once. */
+  @Test
+  void aCallerThatNeedsFewBytesAsksForFew() throws Exception {
+    byte[] content = file("a", 64 * MIB);
+    try (PlannedReads reads = new PlannedReads(this::open, requests, List.of(new PlannedReads.Range("a", 1000, content.length)))) {
+      reads.want(2000);
+      waitForRequests(1);
+      try (FileReader file = reads.open("a", content.length)) {
+        assertRead(content, file, 1000, 3000, 100);
+        assertEquals(List.of(new PlannedReads.Range("a", 1000, 1000 + (256 << 10))), asked);
+        assertRead(content, file, 3000, 8 * MIB, 1 << 10);
+        assertTrue(asked.size() <= 16, asked.toString());
+      }
+    }
+  }
+
+  /** A server that answers with a MiB at a time. */
+  @Test
+  void aCallerThatAsksAgainAndAgainHasOneWindowMoreThanItNeeds() throws Exception {
+    byte[] content = file("a", 64 * MIB);
+    try (PlannedReads reads = new PlannedReads(this::open, requests, List.of(new PlannedReads.Range("a", 0, content.length)));
+        FileReader file = reads.open("a", content.length)) {
+      long aheadMost = 0;
+      for (int at = 0; at < content.length; at += MIB) {
+        reads.want(MIB);
+        assertRead(content, file, at, at + MIB, 1 << 16);
+        int end = at + MIB;
+        long ahead = askedTo() - end;
+        assertTrue(ahead <= Math.min(end, WINDOW) + MIB, ahead + " bytes are asked for beyond " + end);
+        aheadMost = Math.max(aheadMost, ahead);
+      }
+      assertTrue(aheadMost >= WINDOW / 2, "at most " + aheadMost + " bytes are asked for before they are needed");
+    }
+    assertEquals(content.length, asked.stream().mapToLong(range -> range.to() - range.from()).sum());
+    assertTrue(asked.size() <= 40, asked.toString());
+  }
+
+  private synchronized long askedTo() {
+    return asked.stream().mapToLong(PlannedReads.Range::to).max().orElse(0);
   }
 
   /** Also if a later file of the plan has been asked for: its bytes are still used. */
