@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import enum
 import re
 import sys
 from collections.abc import Callable
@@ -319,6 +320,58 @@ def carry(
     _moved(group, moves, execute=execute, as_json=as_json)
 
 
+class Home(str, enum.Enum):
+    """The homes of groups."""
+
+    TABLE = "table"
+    TOPIC = "topic"
+
+
+def copy(
+    root: Root,
+    group: Group,
+    at_table: Table,
+    to: Annotated[Home, typer.Option("--to", help="The home to copy to.", show_default=False)],
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            metavar="HOST:PORT",
+            help="The address of `sparklog serve` for this root; needed for --to topic.",
+            show_default=False,
+        ),
+    ] = None,
+    execute: Annotated[bool, typer.Option("--execute", help="Copy it. Without --execute, only say so.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="With --to table, also if the group is running there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Copy a group between a table and the root.
+
+    The positions are copied, by the ids of their topics. Stop the programs that read as the group first: the two copies are two groups, and
+    each goes its own way. A dry run unless --execute is given.
+
+    Examples:
+      sparklog groups copy my-log mail --to table -t my-offsets
+      sparklog groups copy my-log billing --to topic -t my-offsets
+    """
+    from sparklog import arguments
+    from sparklog.offsets import OffsetTable, TopicGroups, copies
+
+    if to is Home.TOPIC and server is None and execute:
+        raise typer.BadParameter("--to topic needs --server: the server writes the group. Start it with `sparklog serve`.")
+    logs = arguments.topic_logs(root)
+    table, topic = OffsetTable(at_table, logs), TopicGroups(logs)
+    if to is Home.TABLE:
+        copied = copies.into_table(topic.group(group), table, dry_run=not execute, force=force)
+    else:
+        copied = copies.into_topic(table.group(group), topic, server or "", dry_run=not execute)
+    _moved(group, copied.moves, execute=execute, as_json=as_json)
+    if copied.left_out and not as_json:
+        places = ", ".join(f"{each.topic} partition {each.partition}" for each in copied.left_out[:_NAMED])
+        more = f" and {counted(len(copied.left_out) - _NAMED, 'more partition')}" if len(copied.left_out) > _NAMED else ""
+        write(f"Left out, as the topic was deleted or created again: {readable(places, 200)}{more}")
+
+
 def _loaded(of: OffsetTable, group: str, file: Path, *, execute: bool, force: bool) -> list[Move]:
     format = "json" if file.suffix == ".json" else "csv"
     return of.load(group, file.read_text(encoding="utf-8", errors="backslashreplace"), format, dry_run=not execute, force=force)
@@ -386,6 +439,7 @@ FAMILY: dict[str, Callable[..., int | None]] = {
     "export": export,
     "import": import_,
     "carry": carry,
+    "copy": copy,
     "plan": plan,
 }
 """The commands of `sparklog groups`, by what kafka-consumer-groups.sh calls them. The first is meant if none is named."""

@@ -1,7 +1,9 @@
 """Groups of Kafka's clients at a door: their own clients and tools, beside the groups that sparklog reads without a server."""
 
 import asyncio
+import json
 import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -20,7 +22,7 @@ from kafka.structs import OffsetAndMetadata
 from logtool import SHORT_LIVED, LogTool
 
 from bench.broker import JARS
-from sparklog.offsets import TopicGroups
+from sparklog.offsets import OffsetTable, TopicGroups
 
 WAIT_S = 120
 
@@ -195,6 +197,47 @@ def test_positions_of_a_topic_that_is_created_again_do_not_count(own: Door, grou
         assert "created again" in str(TopicGroups(own.root).group(group).positions()[0].note) or not places(own, group)
     finally:
         consumer.close()
+
+
+def sparklog(*words: object, status: int = 0) -> str:
+    """Runs a command, and gives what it prints: on standard error if it does not end well."""
+    command = [sys.executable, "-m", "sparklog", *map(str, words)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False)
+    assert ended.returncode == status, ended.stdout + ended.stderr
+    return ended.stdout if status == 0 else ended.stderr
+
+
+def test_a_group_is_copied_between_its_homes(door: Door, group: str, tmp_path: Path) -> None:
+    table = OffsetTable(tmp_path / "offsets", door.root)
+    table.end(group, table.begin(group, {"t": {0: 5, 1: 6}}))
+    words = ("groups", "copy", door.root, group, "-t", table.path)
+    to_topic = (*words, "--to", "topic", "--server", door.address)
+    assert "2 partitions would be moved" in sparklog(*to_topic)
+    assert group not in TopicGroups(door.root).groups()
+    assert "2 partitions moved" in sparklog(*to_topic, "--execute")
+    assert places(door, group) == {0: 5, 1: 6}
+    assert "needs --server" in " ".join(sparklog(*words, "--to", "topic", "--execute", status=2).replace("│", " ").split())
+
+    consumer = confluent(door, group, "classic")
+    consumer.subscribe(["t"])
+    try:
+        assigned(consumer, 4)
+        consumer.commit(offsets=[TopicPartition("t", 0, 9)], asynchronous=False)
+        assert "PARTLOG_GROUP_NOT_COPIED" in sparklog(*to_topic, "--execute", status=5)
+    finally:
+        consumer.close()
+    assert places(door, group) == {0: 9, 1: 6}
+    moves = json.loads(sparklog(*words, "--to", "table", "--execute", "--json"))["moves"]
+    assert [(each["partition"], each["was"], each["now"], each["stays"]) for each in moves] == [(0, 5, 9, False), (1, 6, 6, True)]
+    assert {each.partition: each.offset for each in table.positions(group)} == {0: 9, 1: 6}
+
+
+def test_a_copy_through_the_server_of_another_root_is_refused(door: Door, own: Door, group: str, tmp_path: Path) -> None:
+    table = OffsetTable(tmp_path / "offsets", door.root)
+    table.end(group, table.begin(group, {"t": {0: 5}}))
+    words = ("groups", "copy", door.root, group, "-t", table.path, "--to", "topic", "--execute", "--server")
+    assert "serves another root" in sparklog(*words, own.address, status=5)
+    assert group not in TopicGroups(own.root).groups()
 
 
 def test_kafkas_own_tool(door: Door, group: str) -> None:
