@@ -30,10 +30,16 @@ final class AlterTopic extends AdministrativeChange {
     this.changes = changes;
   }
 
-  /** @throws PartlogException OPTION_VALUE for a setting that is fixed, or a value that is not allowed */
+  /**
+   * A key that topics of partlog do not know is kept.
+   *
+   * @throws PartlogException OPTION_VALUE for a setting that is fixed, or a value that is not allowed
+   */
   static AdministrativeChange configuration(TopicLog log, State planned, Map<String, String> changes) {
     changes.forEach((key, value) -> {
-      requireAllowed(key, value);
+      if (planned.config().isKnown(key)) {
+        requireAllowed(key, value);
+      }
       if (FIXED.containsKey(key)) {
         throw Option.invalidValue(key, value, FIXED.get(key));
       }

@@ -1,6 +1,11 @@
 package io.sparklog.door;
 
+import io.sparklog.door.api.AlterConfigsHandler;
 import io.sparklog.door.api.ApiVersionsHandler;
+import io.sparklog.door.api.CreatePartitionsHandler;
+import io.sparklog.door.api.CreateTopicsHandler;
+import io.sparklog.door.api.DeleteRecordsHandler;
+import io.sparklog.door.api.DeleteTopicsHandler;
 import io.sparklog.door.api.DescribeClusterHandler;
 import io.sparklog.door.api.DescribeConfigsHandler;
 import io.sparklog.door.api.DescribeLogDirsHandler;
@@ -9,12 +14,14 @@ import io.sparklog.door.api.FindCoordinatorHandler;
 import io.sparklog.door.api.GroupListHandlers;
 import io.sparklog.door.api.GroupRequests;
 import io.sparklog.door.api.Handlers;
+import io.sparklog.door.api.IncrementalAlterConfigsHandler;
 import io.sparklog.door.api.InitProducerIdHandler;
 import io.sparklog.door.api.KafkaService;
 import io.sparklog.door.api.ListConfigResourcesHandler;
 import io.sparklog.door.api.MemberHandlers;
 import io.sparklog.door.api.MetadataHandler;
 import io.sparklog.door.api.OffsetHandlers;
+import io.sparklog.door.api.Operators;
 import io.sparklog.door.api.ProduceHandler;
 import io.sparklog.door.api.Work;
 import io.sparklog.door.cluster.Address;
@@ -98,6 +105,13 @@ final class Door implements AutoCloseable {
     if (!rights.readOnly()) {
       handlers.add(ApiKeys.PRODUCE, new ProduceHandler(topics, writers, Clock.systemUTC(), work))
           .add(ApiKeys.INIT_PRODUCER_ID, new InitProducerIdHandler(random));
+      Operators operators = new Operators(topics, Clock.systemUTC(), random);
+      handlers.add(ApiKeys.CREATE_TOPICS, new CreateTopicsHandler(operators, config.number("num.partitions"), work))
+          .add(ApiKeys.DELETE_TOPICS, new DeleteTopicsHandler(operators, work))
+          .add(ApiKeys.DELETE_RECORDS, new DeleteRecordsHandler(operators, work))
+          .add(ApiKeys.CREATE_PARTITIONS, new CreatePartitionsHandler(operators, work))
+          .add(ApiKeys.INCREMENTAL_ALTER_CONFIGS, new IncrementalAlterConfigsHandler(operators, work))
+          .add(ApiKeys.ALTER_CONFIGS, new AlterConfigsHandler(operators, work));
     }
     GroupRequests requests = new GroupRequests(groups, topics, work);
     handlers.add(ApiKeys.FIND_COORDINATOR, new FindCoordinatorHandler(requests, servers));

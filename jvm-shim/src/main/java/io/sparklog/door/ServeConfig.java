@@ -23,7 +23,7 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
       Map.entry("socket.request.max.bytes", "104857600"), Map.entry("queued.max.request.bytes", "268435456"),
       Map.entry("max.connections", "10000"), Map.entry("connections.max.idle.ms", "600000"), Map.entry("end.when.unused.ms", "-1"),
       Map.entry("append.linger.ms", "0"), Map.entry("commit.interval.ms", "0"), Map.entry("merge.budget.bytes", "33554432"),
-      Map.entry("keys.in.any.partition", "false"));
+      Map.entry("keys.in.any.partition", "false"), Map.entry("num.partitions", Option.ofTopic("partitions").defaultValue()));
 
   private static final Map<String, String> DEFAULTS = new TreeMap<>(Groups.SETTINGS);
 
@@ -96,7 +96,7 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
     told.putAll(Map.of("auto.create.topics.enable", "false", "default.replication.factor", "1", "offsets.topic.replication.factor", "1",
         "transaction.state.log.replication.factor", "1", "min.insync.replicas", "1", "delete.topic.enable", "true", "listeners",
         "PLAINTEXT://" + address, "advertised.listeners", "PLAINTEXT://" + address));
-    KAFKAS.forEach((ours, kafkas) -> told.put(kafkas, Option.ofTopic(ours).defaultValue()));
+    KAFKAS.forEach((ours, kafkas) -> told.putIfAbsent(kafkas, Option.ofTopic(ours).defaultValue()));
     return told;
   }
 

@@ -48,7 +48,9 @@ final class EveryVersionTest {
 
   /** All outcomes, by the parts of the door. */
   static List<Outcome> outcomes(Root root) {
-    return Stream.of(ClusterOutcomes.all(root), ProduceOutcomes.all(root), GroupOutcomes.all(root)).flatMap(List::stream).toList();
+    return Stream.of(ClusterOutcomes.all(root), ProduceOutcomes.all(root), TopicOutcomes.all(), GroupOutcomes.all(root))
+        .flatMap(List::stream)
+        .toList();
   }
 
   static List<Arguments> versions() {

@@ -1,0 +1,37 @@
+package io.sparklog.door.api;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.message.AlterConfigsRequestData.AlterConfigsResource;
+import org.apache.kafka.common.message.AlterConfigsResponseData;
+import org.apache.kafka.common.message.AlterConfigsResponseData.AlterConfigsResourceResponse;
+import org.apache.kafka.common.requests.AlterConfigsRequest;
+import org.apache.kafka.common.requests.ApiError;
+
+/** Changes all settings of topics: the settings that a client does not name get their defaults. Older clients know this request alone. */
+public record AlterConfigsHandler(Operators operators, Work work) implements Handler<AlterConfigsRequest> {
+  @Override
+  public CompletableFuture<AlterConfigsResponseData> answer(Asked asked, AlterConfigsRequest request) {
+    return work.run(() -> {
+      AlterConfigsResponseData data = new AlterConfigsResponseData();
+      request.data().resources().forEach(resource -> data.responses().add(changed(asked, resource, request.data().validateOnly())));
+      return data;
+    });
+  }
+
+  private AlterConfigsResourceResponse changed(Asked asked, AlterConfigsResource resource, boolean validateOnly) {
+    ApiError error = SettingsChange.make(operators, asked, resource.resourceType(), resource.resourceName(), validateOnly, state -> {
+      Map<String, String> changes = new HashMap<>();
+      state.config().entries().keySet().stream().filter(TopicSettings::mayChange).map(TopicSettings::reset).forEach(changes::putAll);
+      Map<String, String> given = new HashMap<>();
+      resource.configs().forEach(config -> given.put(config.name(), config.value()));
+      changes.putAll(TopicSettings.changes(given));
+      return changes;
+    });
+    return new AlterConfigsResourceResponse().setResourceType(resource.resourceType())
+        .setResourceName(resource.resourceName())
+        .setErrorCode(error.error().code())
+        .setErrorMessage(error.message());
+  }
+}

@@ -1,0 +1,36 @@
+package io.sparklog.door.api;
+
+import io.sparklog.admin.RerouteTime;
+import io.sparklog.log.State;
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.message.CreatePartitionsRequestData.CreatePartitionsTopic;
+import org.apache.kafka.common.message.CreatePartitionsResponseData;
+import org.apache.kafka.common.message.CreatePartitionsResponseData.CreatePartitionsTopicResult;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.CreatePartitionsRequest;
+
+/** Adds partitions. The topic has slots afterwards, by which readers keep the order of keys. FORMAT.md section 13. */
+public record CreatePartitionsHandler(Operators operators, Work work) implements Handler<CreatePartitionsRequest> {
+  @Override
+  public CompletableFuture<CreatePartitionsResponseData> answer(Asked asked, CreatePartitionsRequest request) {
+    return work.run(() -> {
+      CreatePartitionsResponseData data = new CreatePartitionsResponseData();
+      request.data().topics().forEach(topic -> data.results().add(grown(asked, topic, request.data().validateOnly())));
+      return data;
+    });
+  }
+
+  private CreatePartitionsTopicResult grown(Asked asked, CreatePartitionsTopic topic, boolean validateOnly) {
+    CreatePartitionsTopicResult result = new CreatePartitionsTopicResult().setName(topic.name());
+    try {
+      State state = operators.changeable(asked, topic.name());
+      if (topic.count() <= state.partitions()) {
+        throw Errors.INVALID_PARTITIONS.exception("Topic " + topic.name() + " has " + state.partitions() + " partitions already.");
+      }
+      operators.of(topic.name()).addPartitions(topic.count(), RerouteTime.NOW, validateOnly);
+      return result;
+    } catch (RuntimeException e) {
+      return result.setErrorCode(KafkaErrors.of(e).code()).setErrorMessage(KafkaErrors.exception(e).getMessage());
+    }
+  }
+}

@@ -1,0 +1,91 @@
+package io.sparklog.door.api;
+
+import io.sparklog.log.ReadableTopics;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.segment.Names;
+import io.sparklog.spec.Option;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.message.CreateTopicsRequestData.CreatableTopic;
+import org.apache.kafka.common.message.CreateTopicsResponseData;
+import org.apache.kafka.common.message.CreateTopicsResponseData.CreatableTopicConfigs;
+import org.apache.kafka.common.message.CreateTopicsResponseData.CreatableTopicResult;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.CreateTopicsRequest;
+
+/**
+ * Creates topics. A number of replicas is taken, and has no effect.
+ *
+ * @param partitions of a topic for which the client leaves the number to the server
+ */
+public record CreateTopicsHandler(Operators operators, int partitions, Work work) implements Handler<CreateTopicsRequest> {
+  @Override
+  public CompletableFuture<CreateTopicsResponseData> answer(Asked asked, CreateTopicsRequest request) {
+    return work.run(() -> {
+      CreateTopicsResponseData data = new CreateTopicsResponseData();
+      Set<String> seen = new HashSet<>();
+      Set<String> twice = new HashSet<>();
+      request.data().topics().forEach(topic -> {
+        if (!seen.add(topic.name())) {
+          twice.add(topic.name());
+        }
+      });
+      for (CreatableTopic topic : request.data().topics()) {
+        if (seen.remove(topic.name())) {
+          data.topics().add(created(asked, topic, twice.contains(topic.name()), request.data().validateOnly()));
+        }
+      }
+      return data;
+    });
+  }
+
+  private CreatableTopicResult created(Asked asked, CreatableTopic topic, boolean isTwice, boolean validateOnly) {
+    CreatableTopicResult result = new CreatableTopicResult().setName(topic.name());
+    try {
+      if (isTwice) {
+        throw Errors.INVALID_REQUEST.exception("The request names topic " + topic.name() + " twice.");
+      }
+      ReadableTopics.requireLegal(topic.name());
+      Operators.requireRight(asked, topic.name());
+      int count = partitions(topic);
+      Map<String, String> given = new HashMap<>();
+      topic.configs().forEach(config -> given.put(config.name(), config.value()));
+      TopicConfig config = TopicSettings.created(count, given);
+      if (operators.topics().newest(topic.name()).isPresent()) {
+        throw Errors.TOPIC_ALREADY_EXISTS.exception("Topic " + topic.name() + " exists.");
+      }
+      String id = Names.identity(operators.random());
+      if (!validateOnly) {
+        operators.of(topic.name()).create(config, id);
+        operators.topics().root().listAgain();
+        operators.topics().newest(topic.name());
+      }
+      List<CreatableTopicConfigs> told = new ArrayList<>();
+      config.entries().forEach((key, value) -> told.add(new CreatableTopicConfigs().setName(key).setValue(value)));
+      return result.setTopicId(validateOnly ? Uuid.ZERO_UUID : Uuid.fromString(id))
+          .setNumPartitions(count)
+          .setReplicationFactor((short) 1)
+          .setConfigs(told);
+    } catch (RuntimeException e) {
+      return result.setErrorCode(KafkaErrors.of(e).code()).setErrorMessage(KafkaErrors.exception(e).getMessage());
+    }
+  }
+
+  private int partitions(CreatableTopic topic) {
+    int count = topic.assignments().isEmpty() ? topic.numPartitions() : topic.assignments().size();
+    if (count == CreateTopicsRequest.NO_NUM_PARTITIONS) {
+      return partitions;
+    }
+    Option option = Option.ofTopic(TopicConfig.PARTITIONS);
+    if (!option.isCanonical(Integer.toString(count))) {
+      throw Errors.INVALID_PARTITIONS.exception("The number of partitions is " + count + ", and must be " + option.expected() + ".");
+    }
+    return count;
+  }
+}

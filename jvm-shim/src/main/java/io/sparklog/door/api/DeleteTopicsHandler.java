@@ -1,0 +1,36 @@
+package io.sparklog.door.api;
+
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.message.DeleteTopicsRequestData.DeleteTopicState;
+import org.apache.kafka.common.message.DeleteTopicsResponseData;
+import org.apache.kafka.common.message.DeleteTopicsResponseData.DeletableTopicResult;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.DeleteTopicsRequest;
+
+/** Deletes topics, by name or by id. */
+public record DeleteTopicsHandler(Operators operators, Work work) implements Handler<DeleteTopicsRequest> {
+  @Override
+  public CompletableFuture<DeleteTopicsResponseData> answer(Asked asked, DeleteTopicsRequest request) {
+    return work.run(() -> {
+      DeleteTopicsResponseData data = new DeleteTopicsResponseData();
+      request.topics().forEach(topic -> data.responses().add(deleted(asked, topic)));
+      return data;
+    });
+  }
+
+  private DeletableTopicResult deleted(Asked asked, DeleteTopicState topic) {
+    DeletableTopicResult result = new DeletableTopicResult().setName(topic.name()).setTopicId(topic.topicId());
+    try {
+      boolean isById = !topic.topicId().equals(Uuid.ZERO_UUID);
+      String name = isById
+          ? operators.topics().newestById(topic.topicId().toString()).orElseThrow(Errors.UNKNOWN_TOPIC_ID::exception).topic()
+          : topic.name();
+      String id = operators.changeable(asked, name).topicId();
+      operators.of(name).delete(false);
+      return result.setName(name).setTopicId(Uuid.fromString(id));
+    } catch (RuntimeException e) {
+      return result.setErrorCode(KafkaErrors.of(e).code()).setErrorMessage(KafkaErrors.exception(e).getMessage());
+    }
+  }
+}

@@ -1,0 +1,79 @@
+"""Clients create, change and delete topics."""
+
+from collections.abc import Generator
+
+import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic, ResourceType
+from door.serving import Door
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+import sparklog
+
+
+@pytest.fixture
+def admin(door: Door) -> AdminClient:
+    return AdminClient({"bootstrap.servers": door.address})
+
+
+@pytest.fixture
+def producer(door: Door) -> Generator[KafkaProducer]:
+    producer = KafkaProducer(bootstrap_servers=door.address)
+    yield producer
+    producer.close()
+
+
+def create(admin: AdminClient, name: str, partitions: int = 2, **config: str) -> None:
+    settings = {key.replace("_", "."): value for key, value in config.items()}
+    [made] = admin.create_topics([NewTopic(name, partitions, 1, config=settings)]).values()
+    made.result(60)
+
+
+def config_of(door: Door, name: str) -> dict[str, str]:
+    return dict(sparklog.Log(door.root).topic(name).config)
+
+
+def test_a_topic_that_a_client_creates_is_a_topic_of_the_root(door: Door, admin: AdminClient, producer: KafkaProducer) -> None:
+    create(admin, "made", 3, cleanup_policy="compact", retention_ms="86400000", compression_type="producer")
+    config = config_of(door, "made")
+    expected = {"partitions": "3", "partitioner": "murmur2", "kafka.view": "none", "cleanup.policy": "compact", "retention.ms": "86400000"}
+    assert {key: config[key] for key in expected} == expected
+    sent = producer.send("made", b"x", key=b"some key").get(60)
+    assert sparklog.Log(door.root).topic("made").read(key=b"some key").to_pylist()[0]["partition"] == sent.partition
+
+
+def test_a_topic_is_deleted_and_made_again(door: Door, admin: AdminClient, producer: KafkaProducer) -> None:
+    for _ in range(2):
+        create(admin, "again")
+        assert producer.send("again", b"x", partition=0).get(60).offset == 0
+        admin.delete_topics(["again"])["again"].result(60)
+        assert "again" not in sparklog.Log(door.root).topics()
+
+
+def test_settings_are_changed_and_reset(door: Door, admin: AdminClient) -> None:
+    create(admin, "settings")
+
+    def change(key: str, value: str | None) -> None:
+        operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+        entry = ConfigEntry(key, value or "", incremental_operation=operation)
+        [done] = admin.incremental_alter_configs([ConfigResource(ResourceType.TOPIC, "settings", incremental_configs=[entry])]).values()
+        done.result(60)
+
+    change("retention.ms", "5000")
+    change("min.insync.replicas", "2")
+    assert config_of(door, "settings")["retention.ms"] == "5000"
+    assert config_of(door, "settings")["min.insync.replicas"] == "2"
+    change("retention.ms", None)
+    assert config_of(door, "settings")["retention.ms"] == "-1"
+
+
+def test_partitions_are_added_and_keys_are_refused_then(door: Door, admin: AdminClient, producer: KafkaProducer) -> None:
+    create(admin, "grown")
+    producer.send("grown", b"x", key=b"k").get(60)
+    admin.create_partitions([NewPartitions("grown", 4)])["grown"].result(60)
+    assert config_of(door, "grown")["partitions"] == "4"
+    later = KafkaProducer(bootstrap_servers=door.address)
+    later.send("grown", b"x", partition=3).get(60)
+    with pytest.raises(KafkaError, match="PolicyViolation"):
+        later.send("grown", b"x", key=b"k").get(60)
+    later.close()
