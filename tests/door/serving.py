@@ -20,12 +20,14 @@ class Door:
     classpath: str
     root: Path
     arguments: tuple[str, ...] = ()
+    java: tuple[str, ...] = ()
+    """More arguments for the JVM."""
     address: str = field(init=False, default="")
     process: "subprocess.Popen[str]" = field(init=False, repr=False)
 
     def __enter__(self) -> "Door":
         listen = () if "--listen" in self.arguments else ("--listen", "127.0.0.1:0")
-        command = [*small_jvm(self.classpath), "-Xmx512m", "io.sparklog.door.Serve", str(self.root), *listen, *self.arguments]
+        command = [*small_jvm(self.classpath), "-Xmx512m", *self.java, "io.sparklog.door.Serve", str(self.root), *listen, *self.arguments]
         self._log = self.root.with_name(f"{self.root.name}.door.log")
         with self._log.open("a") as log:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, encoding="utf-8")
