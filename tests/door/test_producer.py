@@ -91,3 +91,9 @@ def test_a_folder_of_servers_that_others_can_write_is_refused(root: Path, tmp_pa
     (tmp_path / "sparklog" / "servers").chmod(0o777)
     with pytest.raises(sparklog.CallError, match=r"SERVE_FOLDER.*others can write"):
         sparklog.Producer(root)
+
+
+def test_the_first_record_makes_the_root_and_the_topic(cache: Path, tmp_path: Path) -> None:
+    with sparklog.Producer(tmp_path / "new-log") as producer:
+        assert producer.send("visits", b"1", key=b"ann").get(timeout=60).offset == 0
+    assert sparklog.Log(tmp_path / "new-log")["visits"].read().num_rows == 1

@@ -77,3 +77,28 @@ def test_partitions_are_added_and_keys_are_refused_then(door: Door, admin: Admin
     with pytest.raises(KafkaError, match="PolicyViolation"):
         later.send("grown", b"x", key=b"k").get(60)
     later.close()
+
+
+def test_the_first_record_creates_its_topic(door: Door, producer: KafkaProducer) -> None:
+    assert producer.send("first-use", b"1").get(timeout=60).offset == 0
+    config = config_of(door, "first-use")
+    assert (config["partitions"], config["partitioner"], config["kafka.view"]) == ("8", "murmur2", "none")
+    assert sparklog.Log(door.root)["first-use"].read().num_rows == 1
+
+
+def test_a_topic_that_clients_must_not_create(door: Door) -> None:
+    """By the client's own setting."""
+    producer = KafkaProducer(bootstrap_servers=door.address, allow_auto_create_topics=False, max_block_ms=500)
+    with pytest.raises(KafkaError):
+        producer.send("never", b"1")
+    producer.close()
+    assert "never" not in sparklog.Log(door.root)
+
+
+def test_a_server_can_leave_the_creation_of_topics_to_others(serve_classpath: str, door: Door) -> None:
+    with Door(serve_classpath, door.root, ("auto.create.topics.enable=false",)) as other:
+        producer = KafkaProducer(bootstrap_servers=other.address, max_block_ms=500)
+        with pytest.raises(KafkaError):
+            producer.send("never-here", b"1")
+        producer.close()
+    assert "never-here" not in sparklog.Log(door.root)

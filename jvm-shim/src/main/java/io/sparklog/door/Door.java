@@ -13,6 +13,7 @@ import io.sparklog.door.api.DescribeTopicPartitionsHandler;
 import io.sparklog.door.api.FindCoordinatorHandler;
 import io.sparklog.door.api.GroupListHandlers;
 import io.sparklog.door.api.GroupRequests;
+import io.sparklog.door.api.FirstUse;
 import io.sparklog.door.api.Handlers;
 import io.sparklog.door.api.IncrementalAlterConfigsHandler;
 import io.sparklog.door.api.InitProducerIdHandler;
@@ -40,6 +41,7 @@ import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
@@ -95,8 +97,12 @@ final class Door implements AutoCloseable {
   /** The APIs for the clients of a listener. */
   private Handlers handlers(ServeConfig config, Rights rights) {
     Handlers handlers = new Handlers();
+    Operators operators = new Operators(topics, Clock.systemUTC(), random);
+    Optional<FirstUse> firstUse = rights.readOnly() || !config.isTrue("auto.create.topics.enable")
+        ? Optional.empty()
+        : Optional.of(new FirstUse(operators, config.number("num.partitions")));
     handlers.add(ApiKeys.API_VERSIONS, new ApiVersionsHandler(handlers))
-        .add(ApiKeys.METADATA, new MetadataHandler(topics, servers, work))
+        .add(ApiKeys.METADATA, new MetadataHandler(topics, servers, firstUse, work))
         .add(ApiKeys.DESCRIBE_CLUSTER, new DescribeClusterHandler(servers))
         .add(ApiKeys.DESCRIBE_TOPIC_PARTITIONS, new DescribeTopicPartitionsHandler(topics, servers, work))
         .add(ApiKeys.DESCRIBE_CONFIGS, new DescribeConfigsHandler(topics, servers, config.told(address), work))
@@ -105,7 +111,6 @@ final class Door implements AutoCloseable {
     if (!rights.readOnly()) {
       handlers.add(ApiKeys.PRODUCE, new ProduceHandler(topics, writers, Clock.systemUTC(), work))
           .add(ApiKeys.INIT_PRODUCER_ID, new InitProducerIdHandler(random));
-      Operators operators = new Operators(topics, Clock.systemUTC(), random);
       handlers.add(ApiKeys.CREATE_TOPICS, new CreateTopicsHandler(operators, config.number("num.partitions"), work))
           .add(ApiKeys.DELETE_TOPICS, new DeleteTopicsHandler(operators, work))
           .add(ApiKeys.DELETE_RECORDS, new DeleteRecordsHandler(operators, work))

@@ -23,7 +23,8 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
       Map.entry("socket.request.max.bytes", "104857600"), Map.entry("queued.max.request.bytes", "268435456"),
       Map.entry("max.connections", "10000"), Map.entry("connections.max.idle.ms", "600000"), Map.entry("end.when.unused.ms", "-1"),
       Map.entry("append.linger.ms", "0"), Map.entry("commit.interval.ms", "0"), Map.entry("merge.budget.bytes", "33554432"),
-      Map.entry("keys.in.any.partition", "false"), Map.entry("num.partitions", Option.ofTopic("partitions").defaultValue()));
+      Map.entry("auto.create.topics.enable", "true"), Map.entry("keys.in.any.partition", "false"),
+      Map.entry("num.partitions", Option.ofTopic("partitions").defaultValue()));
 
   private static final Map<String, String> DEFAULTS = new TreeMap<>(Groups.SETTINGS);
 
@@ -87,13 +88,13 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
   /** How batches wait for their commits. */
   Terms terms() {
     return new Terms(number("append.linger.ms"), number("commit.interval.ms"), number("queued.max.request.bytes"),
-        number("merge.budget.bytes"), Boolean.parseBoolean(entries.get("keys.in.any.partition")));
+        number("merge.budget.bytes"), isTrue("keys.in.any.partition"));
   }
 
   /** The settings as clients are told them: the settings of this server, and the settings of a broker that it cannot have otherwise. */
   SortedMap<String, String> told(Address address) {
     TreeMap<String, String> told = new TreeMap<>(entries);
-    told.putAll(Map.of("auto.create.topics.enable", "false", "default.replication.factor", "1", "offsets.topic.replication.factor", "1",
+    told.putAll(Map.of("default.replication.factor", "1", "offsets.topic.replication.factor", "1",
         "transaction.state.log.replication.factor", "1", "min.insync.replicas", "1", "delete.topic.enable", "true", "listeners",
         "PLAINTEXT://" + address, "advertised.listeners", "PLAINTEXT://" + address));
     KAFKAS.forEach((ours, kafkas) -> told.putIfAbsent(kafkas, Option.ofTopic(ours).defaultValue()));
@@ -105,6 +106,10 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
     long memory = Math.min(number("queued.max.request.bytes"), Runtime.getRuntime().maxMemory() / 2);
     int frame = (int) Math.min(number("socket.request.max.bytes"), memory);
     return new Limits(number("num.network.threads"), frame, memory, number("max.connections"), number("connections.max.idle.ms"));
+  }
+
+  boolean isTrue(String key) {
+    return Boolean.parseBoolean(entries.get(key));
   }
 
   /** The whole number of a key. */

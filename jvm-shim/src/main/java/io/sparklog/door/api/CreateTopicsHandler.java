@@ -2,7 +2,6 @@ package io.sparklog.door.api;
 
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.TopicConfig;
-import io.sparklog.segment.Names;
 import io.sparklog.spec.Option;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -60,18 +59,10 @@ public record CreateTopicsHandler(Operators operators, int partitions, Work work
       if (operators.topics().newest(topic.name()).isPresent()) {
         throw Errors.TOPIC_ALREADY_EXISTS.exception("Topic " + topic.name() + " exists.");
       }
-      String id = Names.identity(operators.random());
-      if (!validateOnly) {
-        operators.of(topic.name()).create(config, id);
-        operators.topics().root().listAgain();
-        operators.topics().newest(topic.name());
-      }
+      Uuid id = validateOnly ? Uuid.ZERO_UUID : Uuid.fromString(operators.create(topic.name(), config));
       List<CreatableTopicConfigs> told = new ArrayList<>();
       config.entries().forEach((key, value) -> told.add(new CreatableTopicConfigs().setName(key).setValue(value)));
-      return result.setTopicId(validateOnly ? Uuid.ZERO_UUID : Uuid.fromString(id))
-          .setNumPartitions(count)
-          .setReplicationFactor((short) 1)
-          .setConfigs(told);
+      return result.setTopicId(id).setNumPartitions(count).setReplicationFactor((short) 1).setConfigs(told);
     } catch (RuntimeException e) {
       return result.setErrorCode(KafkaErrors.of(e).code()).setErrorMessage(KafkaErrors.exception(e).getMessage());
     }

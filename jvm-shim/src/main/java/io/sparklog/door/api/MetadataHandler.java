@@ -17,8 +17,13 @@ import org.apache.kafka.common.message.MetadataResponseData.MetadataResponseTopi
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.MetadataRequest;
 
-/** Tells servers, topics and their partitions. All partitions of a topic have one leader, as a commit is of a topic. */
-public record MetadataHandler(ServedTopics topics, Servers servers, Work work) implements Handler<MetadataRequest> {
+/**
+ * Tells servers, topics and their partitions. All partitions of a topic have one leader, as a commit is of a topic.
+ *
+ * @param firstUse creates topics that clients name; empty if a topic must be created before its use
+ */
+public record MetadataHandler(ServedTopics topics, Servers servers, Optional<FirstUse> firstUse,
+    Work work) implements Handler<MetadataRequest> {
   @Override
   public CompletableFuture<MetadataResponseData> answer(Asked asked, MetadataRequest request) {
     return work.run(() -> {
@@ -36,7 +41,7 @@ public record MetadataHandler(ServedTopics topics, Servers servers, Work work) i
             .filter(state -> asked.rights().mayRead(state.topic()))
             .forEach(state -> data.topics().add(told(state)));
       } else {
-        request.data().topics().forEach(topic -> data.topics().add(topic(asked.rights(), topic)));
+        request.data().topics().forEach(topic -> data.topics().add(topic(asked.rights(), topic, request.allowAutoTopicCreation())));
       }
       if (request.data().includeTopicAuthorizedOperations()) {
         data.topics()
@@ -47,12 +52,15 @@ public record MetadataHandler(ServedTopics topics, Servers servers, Work work) i
     });
   }
 
-  private MetadataResponseTopic topic(Rights rights, MetadataRequestTopic asked) {
+  private MetadataResponseTopic topic(Rights rights, MetadataRequestTopic asked, boolean mayCreate) {
     boolean isById = asked.name() == null;
     try {
       Optional<State> state = isById ? topics.newestById(asked.topicId().toString()) : topics.newest(asked.name());
       if (state.isPresent() && rights.mayRead(state.get().topic())) {
         return told(state.get());
+      }
+      if (mayCreate && !isById && firstUse.isPresent() && rights.mayWrite(asked.name()) && Names.illegalTopic(asked.name()).isEmpty()) {
+        return told(firstUse.get().create(asked.name()));
       }
       Errors error = isById
           ? Errors.UNKNOWN_TOPIC_ID

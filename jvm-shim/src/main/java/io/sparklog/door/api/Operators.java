@@ -3,6 +3,9 @@ package io.sparklog.door.api;
 import io.sparklog.admin.Administration;
 import io.sparklog.door.cluster.ServedTopics;
 import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.segment.Names;
+import io.sparklog.spec.PartlogException;
 import io.sparklog.upkeep.TopicWork;
 import java.time.Clock;
 import java.util.random.RandomGenerator;
@@ -17,6 +20,15 @@ public record Operators(ServedTopics topics, Clock clock, RandomGenerator random
   /** Changes of a topic, which need not exist. */
   Administration of(String topic) {
     return new Administration(new TopicWork(topics.root().topic(topic), clock, random));
+  }
+
+  /** Creates a topic with a configuration. @return its id. @throws PartlogException TOPIC_EXISTS, and the errors of a commit */
+  String create(String topic, TopicConfig config) {
+    String id = Names.identity(random);
+    of(topic).create(config, id);
+    topics.root().listAgain();
+    topics.newest(topic);
+    return id;
   }
 
   /** The newest state of a topic that the client may change. */
