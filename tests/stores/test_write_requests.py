@@ -14,6 +14,8 @@ from stores.s3 import S3
 from stores.sessions import session
 
 ROWS = 1000
+DELAY_S = 0.1
+"""The time of a request. Requests that are made at once begin within less time."""
 PROBE = "/_probe/"
 """In the keys of the probe, which tries once whether the server lets one of several puts win."""
 
@@ -40,7 +42,9 @@ class Writes:
     def asked(self, act: Callable[[], object]) -> list[Request]:
         """The requests of an act, in their order."""
         self.proxy.clear()
+        self.proxy.delay_s = DELAY_S
         act()
+        self.proxy.delay_s = 0.0
         return [request for request in self.proxy.requests if PROBE not in request.key]
 
 

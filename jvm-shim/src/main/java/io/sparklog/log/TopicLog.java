@@ -22,7 +22,7 @@ public final class TopicLog {
   private final TopicLoad load;
   private final Pace pace;
   private volatile State known;
-  /** When {@link #known} was last seen to be there, in ms. */
+  /** When {@link #known} was last seen to be there, in ms since 1970. This clock counts the time in which a machine is suspended. */
   private long seenMs;
   private volatile Durable durable = new Durable(null, -1);
   /** Is notified when {@link #durable} changes. Not this object, which is held while files are read. */

@@ -108,6 +108,38 @@ final class IdlePollsTest {
     assertEquals(before + MOST_MS + LOOK_MS, nowMs);
   }
 
+  /** Looks, micro-batches and a clock in any order: where the clock only goes forth, no wait is longer than a tenth of the silence. */
+  @Test
+  void aWaitHasItsLimitsInEachHistory() {
+    long[] waits = {0};
+    for (int seed = 0; seed < 200; seed++) {
+      Random random = new Random(seed);
+      boolean isSteady = seed % 2 == 0;
+      long[] busyMs = {nowMs};
+      IdlePolls polls = new IdlePolls(MOST_MS, clock, ms -> {
+        assertTrue(ms > 0 && ms <= MOST_MS, ms + " ms");
+        assertTrue(!isSteady || ms <= (nowMs - busyMs[0]) / 10, ms + " ms after " + (nowMs - busyMs[0]) + " ms");
+        waits[0]++;
+        nowMs += ms;
+      });
+      for (int act = 0; act < 200; act++) {
+        switch (random.nextInt(8)) {
+          case 0 -> nowMs += random.nextLong(isSteady ? 0 : -20_000, 20_000);
+          case 1 -> {
+            polls.busy();
+            busyMs[0] = nowMs;
+          }
+          case 2 -> {
+            look(polls, true);
+            busyMs[0] = nowMs;
+          }
+          default -> look(polls, false);
+        }
+      }
+    }
+    assertTrue(waits[0] > 1000, waits[0] + " waits");
+  }
+
   @Test
   void anInterruptEndsTheWait() {
     IdlePolls polls = new IdlePolls(MOST_MS, clock, ms -> {
