@@ -10,6 +10,7 @@ import io.sparklog.door.api.DescribeClusterHandler;
 import io.sparklog.door.api.DescribeConfigsHandler;
 import io.sparklog.door.api.DescribeLogDirsHandler;
 import io.sparklog.door.api.DescribeTopicPartitionsHandler;
+import io.sparklog.door.api.FetchHandler;
 import io.sparklog.door.api.FindCoordinatorHandler;
 import io.sparklog.door.api.GroupListHandlers;
 import io.sparklog.door.api.GroupRequests;
@@ -19,8 +20,10 @@ import io.sparklog.door.api.IncrementalAlterConfigsHandler;
 import io.sparklog.door.api.InitProducerIdHandler;
 import io.sparklog.door.api.KafkaService;
 import io.sparklog.door.api.ListConfigResourcesHandler;
+import io.sparklog.door.api.ListOffsetsHandler;
 import io.sparklog.door.api.MemberHandlers;
 import io.sparklog.door.api.MetadataHandler;
+import io.sparklog.door.api.OffsetForLeaderEpochHandler;
 import io.sparklog.door.api.OffsetHandlers;
 import io.sparklog.door.api.Operators;
 import io.sparklog.door.api.ProduceHandler;
@@ -28,6 +31,10 @@ import io.sparklog.door.api.Work;
 import io.sparklog.door.cluster.Address;
 import io.sparklog.door.cluster.ServedTopics;
 import io.sparklog.door.cluster.Servers;
+import io.sparklog.door.fetch.Commits;
+import io.sparklog.door.fetch.Fetches;
+import io.sparklog.door.fetch.Offsets;
+import io.sparklog.door.fetch.PartitionReads;
 import io.sparklog.door.group.Groups;
 import io.sparklog.door.net.Server;
 import io.sparklog.door.produce.TopicWriters;
@@ -55,6 +62,7 @@ final class Door implements AutoCloseable {
   private final Root root;
   private final Server server;
   private final Work work;
+  private final Commits commits;
   private final Address address;
   private final Servers servers;
   private final ServedTopics topics;
@@ -77,9 +85,10 @@ final class Door implements AutoCloseable {
     address = new Address(config.host(), listening.address().getPort());
     Listener listener = new Listener("PLAINTEXT", new Rights(config.readOnly(), List.of()));
     work = new Work(config.number("num.io.threads"));
+    commits = new Commits(root, work, Clock.systemUTC());
     servers = new Servers("sparklog", Map.of(listener.name(), address));
     topics = new ServedTopics(root, Clock.systemUTC());
-    writers = new TopicWriters(root, config.terms(), topic -> {}, Clock.systemUTC(), random);
+    writers = new TopicWriters(root, config.terms(), commits::made, Clock.systemUTC(), random);
     groups = new Groups(root, servers.self().node(), config.entries(), Clock.systemUTC(), random);
     listening.serve(new KafkaService(listener, handlers(config, listener.rights())));
   }
@@ -108,6 +117,11 @@ final class Door implements AutoCloseable {
         .add(ApiKeys.DESCRIBE_CONFIGS, new DescribeConfigsHandler(topics, servers, config.told(address), work))
         .add(ApiKeys.LIST_CONFIG_RESOURCES, new ListConfigResourcesHandler(topics, servers, work))
         .add(ApiKeys.DESCRIBE_LOG_DIRS, new DescribeLogDirsHandler(topics, work));
+    PartitionReads reads = new PartitionReads(root, Clock.systemUTC());
+    Fetches fetches = new Fetches(root, reads, commits, work);
+    handlers.add(ApiKeys.FETCH, new FetchHandler(topics, fetches, work, config.number("fetch.max.bytes")))
+        .add(ApiKeys.LIST_OFFSETS, new ListOffsetsHandler(topics, new Offsets(root, reads), work))
+        .add(ApiKeys.OFFSET_FOR_LEADER_EPOCH, new OffsetForLeaderEpochHandler(topics, work));
     if (!rights.readOnly()) {
       handlers.add(ApiKeys.PRODUCE, new ProduceHandler(topics, writers, Clock.systemUTC(), work))
           .add(ApiKeys.INIT_PRODUCER_ID, new InitProducerIdHandler(random));
@@ -156,6 +170,7 @@ final class Door implements AutoCloseable {
   @Override
   public void close() {
     ended.countDown();
+    commits.close();
     server.drain(DRAIN_MS);
     groups.close();
     writers.close();

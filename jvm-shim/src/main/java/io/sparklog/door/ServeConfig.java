@@ -23,7 +23,7 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
       Map.entry("socket.request.max.bytes", "104857600"), Map.entry("queued.max.request.bytes", "268435456"),
       Map.entry("max.connections", "10000"), Map.entry("connections.max.idle.ms", "600000"), Map.entry("end.when.unused.ms", "-1"),
       Map.entry("append.linger.ms", "0"), Map.entry("commit.interval.ms", "0"), Map.entry("merge.budget.bytes", "33554432"),
-      Map.entry("auto.create.topics.enable", "true"), Map.entry("keys.in.any.partition", "false"),
+      Map.entry("auto.create.topics.enable", "true"), Map.entry("keys.in.any.partition", "false"), Map.entry("fetch.max.bytes", "57671680"),
       Map.entry("num.partitions", Option.ofTopic("partitions").defaultValue()));
 
   private static final Map<String, String> DEFAULTS = new TreeMap<>(Groups.SETTINGS);

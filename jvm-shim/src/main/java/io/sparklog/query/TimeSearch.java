@@ -18,11 +18,11 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /** Finds records by time: segments by their fields in the state, batches by their headers, then the record itself. */
-final class TimeSearch {
+public final class TimeSearch {
   private final ReadableTopics topics;
   private final LaterState later;
 
-  TimeSearch(ReadableTopics topics, LaterState later) {
+  public TimeSearch(ReadableTopics topics, LaterState later) {
     this.topics = topics;
     this.later = later;
   }
@@ -32,7 +32,7 @@ final class TimeSearch {
    *
    * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING, TOPIC_NOT_FOUND, TOPIC_REPLACED, OFFSETS_EXPIRED
    */
-  OptionalLong firstOffset(State planned, int partition, long timestamp) throws IOException {
+  public OptionalLong firstOffset(State planned, int partition, long timestamp) throws IOException {
     State state = planned;
     long start = state.start(partition);
     while (true) {

@@ -130,6 +130,11 @@ public final class PartitionCursor implements Closeable {
     return cursor;
   }
 
+  /** The identity of the topic that the cursor was opened for. It gives batches of no other topic of this name. */
+  public String topicId() {
+    return topicId;
+  }
+
   /** The offset of the next record. */
   public long position() {
     return position;

@@ -12,6 +12,7 @@ import java.io.Closeable;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.WritableByteChannel;
 import java.nio.file.NoSuchFileException;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -95,6 +96,20 @@ public final class SegmentFile implements Closeable {
       throw cut(e.getMessage());
     } catch (NoSuchFileException e) {
       throw new SegmentGone(topic, segment, location, e);
+    }
+  }
+
+  /**
+   * Sends bytes of the file on, if it is on a disk: see {@link FileReader#send}.
+   *
+   * @return how many bytes were sent
+   * @throws PartlogException SEGMENT_CORRUPT if the file ends before them
+   */
+  public long send(long position, long bytes, WritableByteChannel to) throws IOException {
+    try {
+      return file.send(position, bytes, to);
+    } catch (EOFException e) {
+      throw cut(e.getMessage());
     }
   }
 

@@ -3,6 +3,7 @@ package io.sparklog.storage;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.WritableByteChannel;
 
 /** A file that is open for reading, at any position. For one thread. */
 public interface FileReader extends Closeable {
@@ -30,4 +31,15 @@ public interface FileReader extends Closeable {
    * @throws java.io.EOFException if the file ends before them
    */
   void read(long position, ByteBuffer to) throws IOException;
+
+  /**
+   * Sends bytes of the file on, without a copy in the memory of this process. Only a file on a disk has this way. May be called by another
+   * thread than the thread that reads.
+   *
+   * @return how many bytes were sent: fewer than {@code bytes} if {@code to} takes no more now
+   * @throws java.io.EOFException if the file ends at {@code position}
+   */
+  default long send(long position, long bytes, WritableByteChannel to) throws IOException {
+    throw new UnsupportedOperationException("only a file on a disk is sent without a copy");
+  }
 }

@@ -9,6 +9,7 @@ import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
+import java.nio.channels.WritableByteChannel;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryNotEmptyException;
@@ -349,6 +350,15 @@ class LocalStore implements LinkingStore {
     @Override
     public void read(long position, ByteBuffer to) throws IOException {
       readFully(channel, to, position, location);
+    }
+
+    @Override
+    public long send(long position, long bytes, WritableByteChannel to) throws IOException {
+      long sent = channel.transferTo(position, bytes, to);
+      if (sent == 0 && bytes > 0 && position >= channel.size()) {
+        throw new EOFException(location + " ends at byte " + channel.size());
+      }
+      return sent;
     }
 
     @Override

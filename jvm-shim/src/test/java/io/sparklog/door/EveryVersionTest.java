@@ -48,7 +48,8 @@ final class EveryVersionTest {
 
   /** All outcomes, by the parts of the door. */
   static List<Outcome> outcomes(Root root) {
-    return Stream.of(ClusterOutcomes.all(root), ProduceOutcomes.all(root), TopicOutcomes.all(), GroupOutcomes.all(root))
+    return Stream
+        .of(ClusterOutcomes.all(root), FetchOutcomes.all(root), ProduceOutcomes.all(root), TopicOutcomes.all(), GroupOutcomes.all(root))
         .flatMap(List::stream)
         .toList();
   }

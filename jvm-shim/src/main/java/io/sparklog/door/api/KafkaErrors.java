@@ -5,6 +5,8 @@ import io.sparklog.door.produce.Refused;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
+import java.util.EnumSet;
+import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionException;
 import org.apache.kafka.common.errors.ApiException;
@@ -12,6 +14,9 @@ import org.apache.kafka.common.protocol.Errors;
 
 /** The one place where a fault of ours becomes an error of Kafka. */
 final class KafkaErrors {
+  /** Faults of the server, which an operator must hear of. */
+  private static final Set<Errors> OF_SERVER = EnumSet.of(Errors.UNKNOWN_SERVER_ERROR, Errors.KAFKA_STORAGE_ERROR, Errors.CORRUPT_MESSAGE);
+
   private KafkaErrors() {}
 
   /** The error that a client gets. Faults of the server are logged. */
@@ -34,23 +39,29 @@ final class KafkaErrors {
     Errors error = cause instanceof PartlogException declared
         ? declared(declared)
         : cause instanceof IOException ? Errors.KAFKA_STORAGE_ERROR : Errors.UNKNOWN_SERVER_ERROR;
-    if (error == Errors.UNKNOWN_SERVER_ERROR || error == Errors.KAFKA_STORAGE_ERROR) {
-      Warnings.warn(KafkaErrors.class, "A request failed", cause);
+    if (OF_SERVER.contains(error)) {
+      if (cause instanceof PartlogException declared) {
+        Warnings.warn(KafkaErrors.class, "A request failed. {}: {}", declared.condition(), declared.getMessage());
+      } else {
+        Warnings.warn(KafkaErrors.class, "A request failed", cause);
+      }
     }
     return error.exception(cause.getMessage());
   }
 
   private static Errors declared(PartlogException e) {
     return switch (e.id()) {
-      case "TOPIC_NOT_FOUND", "TOPIC_REPLACED" -> Errors.UNKNOWN_TOPIC_OR_PARTITION;
+      case "TOPIC_NOT_FOUND", "TOPIC_REPLACED", "PARTITION_NOT_FOUND" -> Errors.UNKNOWN_TOPIC_OR_PARTITION;
       case "TOPIC_RECREATED" -> Errors.UNKNOWN_TOPIC_ID;
+      case "OFFSETS_EXPIRED", "OFFSETS_OUT_OF_RANGE" -> Errors.OFFSET_OUT_OF_RANGE;
+      case "BATCH_CORRUPT", "BATCH_TOO_LARGE", "SEGMENT_CORRUPT" -> Errors.CORRUPT_MESSAGE;
       case "TOPIC_NAME_ILLEGAL" -> Errors.INVALID_TOPIC_EXCEPTION;
-      case "OFFSETS_OUT_OF_RANGE" -> Errors.OFFSET_OUT_OF_RANGE;
       case "FOREIGN_SEGMENTS", "REROUTED", "REROUTES_TOO_MANY" -> Errors.POLICY_VIOLATION;
       case "TOPIC_EXISTS" -> Errors.TOPIC_ALREADY_EXISTS;
       case "OPTION_VALUE", "OPTION_UNKNOWN", "OPTION_CONFLICT" -> Errors.INVALID_CONFIG;
       case "COMMIT_UNKNOWN" -> Errors.REQUEST_TIMED_OUT;
-      case "IO", "COMMIT_FAILED", "ROOT_NOT_WRITABLE", "STORE_UNAVAILABLE" -> Errors.KAFKA_STORAGE_ERROR;
+      case "IO", "SEGMENT_MISSING", "VERSION_CORRUPT", "VERSION_MISSING", "COMMIT_FAILED", "ROOT_NOT_WRITABLE", "STORE_UNAVAILABLE" ->
+        Errors.KAFKA_STORAGE_ERROR;
       default -> Errors.UNKNOWN_SERVER_ERROR;
     };
   }

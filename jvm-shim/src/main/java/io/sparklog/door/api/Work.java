@@ -2,13 +2,14 @@ package io.sparklog.door.api;
 
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** The threads for what blocks. */
-public final class Work implements AutoCloseable {
+public final class Work implements Executor, AutoCloseable {
   private static final class Named implements ThreadFactory {
     private final AtomicInteger number = new AtomicInteger();
 
@@ -41,6 +42,11 @@ public final class Work implements AutoCloseable {
       }
     });
     return done;
+  }
+
+  @Override
+  public void execute(Runnable task) {
+    threads.execute(task);
   }
 
   @Override

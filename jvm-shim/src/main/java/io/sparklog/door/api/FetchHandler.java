@@ -1,0 +1,138 @@
+package io.sparklog.door.api;
+
+import io.netty.buffer.Unpooled;
+import io.netty.util.ReferenceCounted;
+import io.sparklog.door.cluster.ServedTopics;
+import io.sparklog.door.fetch.Fetches;
+import io.sparklog.door.fetch.Found;
+import io.sparklog.door.fetch.Part;
+import io.sparklog.door.fetch.Wanted;
+import io.sparklog.log.State;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.message.FetchRequestData.FetchPartition;
+import org.apache.kafka.common.message.FetchRequestData.FetchTopic;
+import org.apache.kafka.common.message.FetchResponseData;
+import org.apache.kafka.common.message.FetchResponseData.FetchableTopicResponse;
+import org.apache.kafka.common.message.FetchResponseData.PartitionData;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.record.internal.BaseRecords;
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.requests.FetchRequest;
+import org.apache.kafka.common.requests.FetchResponse;
+
+/**
+ * Gives records. All that is committed is stable, so the high watermark and the last stable offset are the end offset, and both isolation
+ * levels see the same.
+ *
+ * @param bytesMax of the records of an answer; a client may ask for fewer
+ */
+public record FetchHandler(ServedTopics topics, Fetches fetches, Work work, int bytesMax) implements Handler<FetchRequest> {
+  /** The first version that names topics by id alone. */
+  private static final short BY_ID = 13;
+
+  /** One partition of a request. @param error the reason why it is not read; null if it is */
+  private record Line(FetchTopic topic, int partition, Errors error, Wanted wanted) {}
+
+  @Override
+  public CompletableFuture<FetchResponseData> answer(Asked asked, FetchRequest request) {
+    CompletableFuture<FetchResponseData> answer = new CompletableFuture<>();
+    work.run(() -> lines(asked, request)).whenComplete((lines, failure) -> {
+      if (failure != null) {
+        answer.completeExceptionally(failure);
+      } else {
+        fetch(asked, request, lines, answer);
+      }
+    });
+    return answer;
+  }
+
+  private List<Line> lines(Asked asked, FetchRequest request) {
+    List<Line> lines = new ArrayList<>();
+    for (FetchTopic topic : request.data().topics()) {
+      boolean isById = asked.version() >= BY_ID;
+      Optional<String> name = isById ? topics.name(topic.topicId().toString()) : Optional.of(topic.topic());
+      String id = isById ? topic.topicId().toString() : null;
+      for (FetchPartition partition : topic.partitions()) {
+        Errors error = name.isEmpty()
+            ? Errors.UNKNOWN_TOPIC_ID
+            : !asked.rights().mayRead(name.get())
+                ? Errors.TOPIC_AUTHORIZATION_FAILED
+                : partition.currentLeaderEpoch() > 0 ? Errors.UNKNOWN_LEADER_EPOCH : null;
+        Wanted wanted = error != null
+            ? null
+            : new Wanted(name.get(), id, partition.partition(), partition.fetchOffset(), partition.partitionMaxBytes());
+        lines.add(new Line(topic, partition.partition(), error, wanted));
+      }
+    }
+    return lines;
+  }
+
+  private void fetch(Asked asked, FetchRequest request, List<Line> lines, CompletableFuture<FetchResponseData> answer) {
+    List<Wanted> wanted = lines.stream().filter(line -> line.error == null).map(Line::wanted).toList();
+    long waitMs = wanted.size() < lines.size() ? 0 : Math.max(0, request.maxWait());
+    CompletableFuture<List<Found>> reading = fetches
+        .fetch(new Fetches.Request(wanted, request.minBytes(), Math.min(request.maxBytes(), bytesMax), waitMs));
+    answer.whenComplete((data, failure) -> reading.cancel(false)); // The connection ended, or the answer is there.
+    reading.thenAccept(found -> {
+      boolean isAnswered = false;
+      try {
+        isAnswered = answer.complete(message(asked.version(), lines, found));
+      } finally {
+        if (!isAnswered) {
+          Fetches.close(found);
+        }
+      }
+    }).exceptionally(failure -> {
+      answer.completeExceptionally(failure);
+      return null;
+    });
+  }
+
+  private static FetchResponseData message(short version, List<Line> lines, List<Found> found) {
+    FetchResponseData data = new FetchResponseData();
+    FetchTopic last = null;
+    int next = 0;
+    for (Line line : lines) {
+      if (line.topic != last) {
+        last = line.topic;
+        data.responses().add(new FetchableTopicResponse().setTopic(last.topic()).setTopicId(last.topicId()));
+      }
+      PartitionData partition = line.error != null
+          ? FetchResponse.partitionResponse(line.partition, line.error)
+          : partition(line.wanted, found.get(next++));
+      data.responses().get(data.responses().size() - 1).partitions().add(partition);
+    }
+    return data;
+  }
+
+  private static PartitionData partition(Wanted wanted, Found found) {
+    int number = wanted.partition();
+    if (found.failure() != null) {
+      Errors error = KafkaErrors.of(found.failure());
+      boolean isOfTopic = error == Errors.UNKNOWN_TOPIC_OR_PARTITION && found.state() == null && wanted.topicId() != null;
+      return FetchResponse.partitionResponse(number, isOfTopic ? Errors.UNKNOWN_TOPIC_ID : error);
+    }
+    State state = found.state();
+    long end = state.end(number);
+    return new PartitionData().setPartitionIndex(number)
+        .setHighWatermark(end)
+        .setLastStableOffset(end)
+        .setLogStartOffset(state.start(number))
+        .setAbortedTransactions(null)
+        .setRecords(records(found));
+  }
+
+  private static BaseRecords records(Found found) {
+    if (found.parts().isEmpty()) {
+      return MemoryRecords.EMPTY;
+    }
+    List<ReferenceCounted> parts = new ArrayList<>();
+    for (Part part : found.parts()) {
+      parts.add(part instanceof Part.InFile file ? new FileBatches(file) : Unpooled.wrappedBuffer(((Part.Copied) part).copy()));
+    }
+    return new RecordParts(parts, found.bytes());
+  }
+}

@@ -1,0 +1,169 @@
+package io.sparklog.door.fetch;
+
+import io.sparklog.log.ReadableTopics;
+import io.sparklog.log.State;
+import io.sparklog.read.PartitionCursor;
+import io.sparklog.segment.SegmentFile;
+import io.sparklog.segment.SegmentGone;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
+import java.io.IOException;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Reads the record batches of any partition from any offset on. For several threads at once. */
+public final class PartitionReads {
+  /** Fewer bytes are copied, as that takes less time than to send them from their file. */
+  private static final int SENT_BYTES_MIN = 16 << 10;
+
+  /** So many files are open for answers at most. With more answers under way, bytes are copied. */
+  private static final int FILES_MAX = 1024;
+
+  /** Each idle cursor has a buffer of about a batch. */
+  private static final int IDLE_MAX = 128;
+
+  /** The same where a cursor has up to 32 MiB that it asked for ahead. */
+  private static final int IDLE_REMOTE_MAX = 8;
+
+  private final ReadableTopics topics;
+  private final IdleCursors idle;
+  private final AtomicInteger files = new AtomicInteger();
+
+  public PartitionReads(ReadableTopics topics, Clock clock) {
+    this.topics = topics;
+    this.idle = new IdleCursors(topics.isRemote() ? IDLE_REMOTE_MAX : IDLE_MAX, clock);
+  }
+
+  /**
+   * Whole batches from the batch that holds {@code offset} on: at least one, and as many as fit in {@code bytesMax}, of as many segments as
+   * needed; none at the end offset. If batches were found before a fault, they are given, and a read from the next offset on meets the
+   * fault. The caller closes the parts.
+   *
+   * @param state of the topic; records of a topic that took its name are not given
+   * @throws PartlogException OFFSETS_EXPIRED below the log start offset, OFFSETS_OUT_OF_RANGE beyond the end offset, TOPIC_NOT_FOUND,
+   *     TOPIC_REPLACED, PARTITION_NOT_FOUND, SEGMENT_MISSING, SEGMENT_CORRUPT, BATCH_CORRUPT
+   */
+  public List<Part> read(State state, int partition, long offset, int bytesMax) throws IOException {
+    PartitionCursor cursor = idle.take(state.topicId(), partition, offset);
+    if (cursor == null) {
+      cursor = open(state, partition, offset);
+    }
+    boolean kept = false;
+    try {
+      List<PartitionCursor.Batches> batches = cursor.next(bytesMax);
+      List<Part> parts = parts(state.topic(), batches);
+      if (parts == null) { // A file went between the look of the cursor and the next one: the cursor would find its batches elsewhere.
+        return read(state, partition, offset, bytesMax);
+      }
+      kept = cursor.position() < state.end(partition);
+      return parts;
+    } finally {
+      if (kept) {
+        idle.keep(cursor, partition);
+      } else {
+        IdleCursors.close(cursor);
+      }
+    }
+  }
+
+  /**
+   * The bytes of the batch that holds {@code offset}, or of the next one; null at the end offset.
+   *
+   * @throws PartlogException as {@link #read}
+   */
+  byte[] batch(State state, int partition, long offset) throws IOException {
+    List<Part> parts = read(state, partition, offset, 1);
+    try {
+      if (parts.isEmpty()) {
+        return null;
+      }
+      if (parts.get(0) instanceof Part.Copied copied) {
+        return copied.copy();
+      }
+      Part.InFile sent = (Part.InFile) parts.get(0);
+      byte[] batch = new byte[sent.bytes()];
+      sent.file().read(sent.position(), batch, 0, batch.length);
+      return batch;
+    } finally {
+      close(parts);
+    }
+  }
+
+  private PartitionCursor open(State state, int partition, long offset) {
+    PartitionCursor cursor = PartitionCursor.open(topics, state.topic(), partition, offset);
+    if (!cursor.topicId().equals(state.topicId())) {
+      IdleCursors.close(cursor);
+      throw PartlogException.of("TOPIC_REPLACED", "topic", state.topic(), "root", topics.location());
+    }
+    return cursor;
+  }
+
+  /** The parts of an answer; null if the file of the first of them is gone. If a later file is gone, the parts before it. */
+  private List<Part> parts(String topic, List<PartitionCursor.Batches> batches) throws IOException {
+    List<Part> parts = new ArrayList<>();
+    try {
+      for (PartitionCursor.Batches each : batches) {
+        parts.add(each.copy() != null ? new Part.Copied(each.copy()) : inFile(topic, each));
+      }
+    } catch (SegmentGone gone) {
+      return parts.isEmpty() ? null : parts;
+    } catch (IOException | RuntimeException | Error e) {
+      close(parts);
+      throw e;
+    }
+    return parts;
+  }
+
+  private Part inFile(String topic, PartitionCursor.Batches batches) throws IOException {
+    boolean sent = batches.bytes() >= SENT_BYTES_MIN && files.incrementAndGet() <= FILES_MAX;
+    if (!sent && batches.bytes() >= SENT_BYTES_MIN) {
+      files.decrementAndGet();
+    }
+    SegmentFile file = null;
+    try {
+      file = topics.open(topic, batches.segment());
+      if (sent) {
+        return new Part.InFile(file, batches.position(), batches.bytes(), files::decrementAndGet);
+      }
+      byte[] copy = new byte[batches.bytes()];
+      file.read(batches.position(), copy, 0, copy.length);
+      file.close();
+      return new Part.Copied(copy);
+    } catch (IOException | RuntimeException | Error e) {
+      if (sent) {
+        files.decrementAndGet();
+      }
+      if (file != null) {
+        file.close();
+      }
+      throw e;
+    }
+  }
+
+  /** Closes the parts of an answer that is not sent. */
+  public static void close(List<Part> parts) {
+    for (Part part : parts) {
+      try {
+        part.close();
+      } catch (IOException e) {
+        Warnings.warn(PartitionReads.class, "A file was not closed", e);
+      }
+    }
+  }
+
+  /** Closes the cursors that have waited for long. To be called from time to time. */
+  void tidy() {
+    idle.tidy();
+  }
+
+  /** How many files answers have open, and how many cursors wait for the next fetch. */
+  int filesOpen() {
+    return files.get();
+  }
+
+  int cursorsIdle() {
+    return idle.size();
+  }
+}

@@ -1,0 +1,10 @@
+package io.sparklog.door.fetch;
+
+/**
+ * A partition that a request wants to read.
+ *
+ * @param topicId of the topic that is meant; null if any topic of the name is
+ * @param offset of the first record
+ * @param bytesMax of its batches, but for the first batch, which may be larger
+ */
+public record Wanted(String topic, String topicId, int partition, long offset, int bytesMax) {}

@@ -1,0 +1,155 @@
+package io.sparklog.door.fetch;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.kit.MillisClock;
+import io.sparklog.kit.RemoteReads;
+import io.sparklog.kit.WrittenTopic;
+import io.sparklog.log.ReadableTopics;
+import io.sparklog.log.Root;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.storage.Stores;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Requests that wait are woken by commits, and by nothing else. */
+final class CommitsTest {
+  private static final long LONG_MS = TimeUnit.MINUTES.toMillis(10);
+  private static final long WAIT_S = 120;
+
+  @TempDir
+  Path directory;
+
+  private final ExecutorService work = Executors.newFixedThreadPool(2);
+  private final AtomicInteger looks = new AtomicInteger();
+  private WrittenTopic topic;
+  private Commits commits;
+
+  @BeforeEach
+  void open() throws Exception {
+    topic = new WrittenTopic(directory, "t").with(TopicConfig.KAFKA_VIEW, "none");
+    topic.segment(0, 3).commit();
+    commits = new Commits(counted(topic.root), work, Clock.systemUTC());
+  }
+
+  @AfterEach
+  void close() {
+    commits.close();
+    work.shutdownNow();
+  }
+
+  /** Counts looks at topics. */
+  private ReadableTopics counted(ReadableTopics topics) {
+    return (ReadableTopics) Proxy.newProxyInstance(ReadableTopics.class.getClassLoader(), new Class<?>[] {ReadableTopics.class},
+        (proxy, method, arguments) -> {
+          if (method.getName().equals("newest")) {
+            looks.incrementAndGet();
+          }
+          try {
+            return method.invoke(topics, arguments);
+          } catch (InvocationTargetException e) {
+            throw e.getCause();
+          }
+        });
+  }
+
+  private CompletableFuture<Boolean> until(long end, long ms) {
+    return commits.await(List.of("t"), () -> commits.recent("t").orElseThrow().end(0) >= end, ms);
+  }
+
+  @Test
+  void aWaitEndsWithACommitOfAnotherProcess() throws Exception {
+    CompletableFuture<Boolean> wait = until(6, LONG_MS);
+    assertFalse(wait.isDone());
+    assertEquals(1, commits.waiting("t"));
+    topic.segment(0, 3).commit();
+    assertTrue(wait.get(WAIT_S, TimeUnit.SECONDS));
+    assertEquals(0, commits.waiting("t"));
+  }
+
+  /** As of a topic whose commits no look has shown yet. */
+  @Test
+  void aCommitOfThisProcessEndsAWaitAtOnce() throws Exception {
+    AtomicBoolean isThere = new AtomicBoolean();
+    commits.recent("t");
+    CompletableFuture<Boolean> wait = commits.await(List.of("t"), isThere::get, LONG_MS);
+    isThere.set(true);
+    for (int before = looks.get(); looks.get() < before + 3;) {
+      Thread.onSpinWait();
+    }
+    assertFalse(wait.isDone(), "looks that show nothing new wake nobody");
+    commits.made("t");
+    assertTrue(wait.get(WAIT_S, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void aWaitForRecordsThatAreThereTakesNoTime() throws Exception {
+    assertTrue(until(3, LONG_MS).getNow(false));
+    assertEquals(0, commits.waiting("t"));
+  }
+
+  @Test
+  void aWaitEndsAfterItsTime() throws Exception {
+    assertFalse(until(6, 1).get(WAIT_S, TimeUnit.SECONDS));
+    assertEquals(0, commits.waiting("t"));
+  }
+
+  @Test
+  void aWaitThatIsCancelledIsForgotten() {
+    until(6, LONG_MS).cancel(false);
+    assertEquals(0, commits.waiting("t"));
+  }
+
+  @Test
+  void aDoorThatClosesEndsAllWaits() throws Exception {
+    CompletableFuture<Boolean> wait = until(6, LONG_MS);
+    commits.close();
+    assertFalse(wait.get(WAIT_S, TimeUnit.SECONDS));
+    assertFalse(until(6, LONG_MS).get(WAIT_S, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void aFaultEndsAWait() {
+    CompletableFuture<Boolean> wait = commits.await(List.of("t"), () -> {
+      throw new IllegalStateException("damaged");
+    }, LONG_MS);
+    Exception failure = assertThrows(ExecutionException.class, () -> wait.get(WAIT_S, TimeUnit.SECONDS));
+    assertEquals("damaged", failure.getCause().getMessage());
+  }
+
+  /** Where each look is a request, many consumers of a topic share a look. */
+  @Test
+  void looksThatTakeRequestsAreShared() {
+    Root root = new Root(new RemoteReads(Stores.open(directory.toString())).store());
+    MillisClock clock = new MillisClock(() -> 1_000_000);
+    Commits remote = new Commits(counted(root), work, clock);
+    looks.set(0);
+    for (int i = 0; i < 100; i++) {
+      assertEquals(3, remote.recent("t").orElseThrow().end(0));
+    }
+    assertEquals(1, looks.get());
+    remote.made("t");
+    remote.recent("t");
+    assertEquals(2, looks.get(), "after a commit of this process, a state may be old");
+    remote.newest("t");
+    assertEquals(3, looks.get());
+    remote.close();
+  }
+}

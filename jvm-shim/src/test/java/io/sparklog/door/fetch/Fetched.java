@@ -1,0 +1,52 @@
+package io.sparklog.door.fetch;
+
+import io.sparklog.format.BatchDecoder;
+import io.sparklog.format.BatchHeader;
+import io.sparklog.kit.WrittenTopic;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.channels.Channels;
+import java.nio.channels.WritableByteChannel;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The records of an answer, as a client sees them. */
+final class Fetched {
+  private Fetched() {}
+
+  /** The bytes that go to the client: those of files are sent from there. Closes the parts. */
+  static byte[] bytes(List<Part> parts) throws IOException {
+    ByteArrayOutputStream all = new ByteArrayOutputStream();
+    WritableByteChannel to = Channels.newChannel(all);
+    for (Part part : parts) {
+      if (part instanceof Part.InFile sent) {
+        for (long at = 0; at < sent.bytes();) {
+          at += sent.file().send(sent.position() + at, sent.bytes() - at, to);
+        }
+      } else {
+        all.writeBytes(((Part.Copied) part).copy());
+      }
+    }
+    PartitionReads.close(parts);
+    return all.toByteArray();
+  }
+
+  /** The records of batches by their absolute offsets. Each batch is checked. */
+  static List<WrittenTopic.Row> rows(WrittenTopic topic, int partition, byte[] batches) throws Exception {
+    List<WrittenTopic.Row> rows = new ArrayList<>();
+    BatchDecoder decoder = new BatchDecoder(1 << 26);
+    for (int at = 0; at < batches.length; at += BatchHeader.totalBytes(batches, at)) {
+      decoder.decode(batches, at, BatchHeader.totalBytes(batches, at));
+      for (int i = 0; i < decoder.count(); i++) {
+        long offset = BatchHeader.baseOffset(batches, at) + decoder.offsetDeltas()[i];
+        WrittenTopic.Row row = topic.rows.get(partition).get((int) offset);
+        if (row.offset() != offset || row.timestampMs() != decoder.timestamps()[i]) {
+          throw new AssertionError("offset " + offset + " has another record than " + row);
+        }
+        rows.add(row);
+      }
+    }
+    return rows;
+  }
+
+}

@@ -1,0 +1,114 @@
+package io.sparklog.door.fetch;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.kit.Seed;
+import io.sparklog.kit.WrittenTopic;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.spec.PartlogException;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Reads give whole batches with absolute offsets, from any offset on, also while files are replaced. */
+final class PartitionReadsTest {
+  @TempDir
+  Path directory;
+
+  private WrittenTopic topic;
+  private PartitionReads reads;
+
+  @BeforeEach
+  void open() {
+    topic = new WrittenTopic(directory, "t").with(TopicConfig.KAFKA_VIEW, "none");
+    reads = new PartitionReads(topic.root, Clock.systemUTC());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"none", "gzip", "snappy", "lz4", "zstd"})
+  void aReaderThatGoesOnSeesEachRecordOnceBesideMovesOfFiles(String codec) throws Exception {
+    Random random = new Random(Seed.draw());
+    topic.with("compression.type", codec);
+    topic.padding = offset -> offset % 50 == 0 ? 30_000 : (int) (offset % 20);
+    topic.segment(0, 60, 50, 40).commit();
+    List<WrittenTopic.Row> seen = new ArrayList<>();
+    for (int step = 0; step < 120 && seen.size() < topic.rows.get(0).size() || step < 20; step++) {
+      if (step < 20 && random.nextInt(3) == 0) {
+        topic.segment(0, 1 + random.nextInt(60), 1 + random.nextInt(60)).commit();
+      }
+      State state = topic.state();
+      int position = seen.size();
+      if (position == state.end(0)) {
+        assertEquals(List.of(), reads.read(state, 0, position, 1 << 20));
+        continue;
+      }
+      List<Part> parts = reads.read(state, 0, position, 1 + random.nextInt(80_000));
+      if (random.nextInt(2) == 0) {
+        topic.move(0, random.nextInt(state.segments(0).size())); // The bytes of an answer that is not sent yet are still there.
+      }
+      Fetched.rows(topic, 0, Fetched.bytes(parts)).stream().filter(row -> row.offset() >= position).forEach(seen::add);
+    }
+    assertEquals(topic.rows.get(0), seen);
+    assertEquals(0, reads.filesOpen());
+    assertEquals(0, reads.cursorsIdle(), "a cursor at the end offset is closed");
+  }
+
+  @Test
+  void largeBatchesAreSentFromTheirFileAndSmallOnesAreCopied() throws Exception {
+    topic.padding = offset -> 3_000;
+    topic.segment(0, 20, 1).commit();
+    List<Part> large = reads.read(topic.state(), 0, 0, 30_000);
+    assertTrue(large.get(0) instanceof Part.InFile);
+    assertEquals(1, reads.filesOpen());
+    PartitionReads.close(large);
+    assertEquals(0, reads.filesOpen());
+    assertTrue(reads.read(topic.state(), 0, 20, 30_000).get(0) instanceof Part.Copied);
+  }
+
+  @Test
+  void aReadThatGoesOnTakesTheCursorOfTheReadBefore() throws Exception {
+    topic.segment(0, 10, 10, 10).commit();
+    reads.read(topic.state(), 0, 0, 1);
+    assertEquals(1, reads.cursorsIdle());
+    reads.read(topic.state(), 0, 0, 1);
+    assertEquals(1, reads.cursorsIdle(), "of two readers at the same place, one has the cursor");
+    reads.read(topic.state(), 0, 10, 1);
+    assertEquals(1, reads.cursorsIdle());
+    reads.read(topic.state(), 0, 20, 1);
+    assertEquals(0, reads.cursorsIdle());
+  }
+
+  @Test
+  void anOffsetThatDoesNotExistIsOutOfRange() throws Exception {
+    topic.segment(0, 10).commit().segment(0, 10).commit();
+    State before = topic.state();
+    topic.expire(0);
+    assertEquals("OFFSETS_EXPIRED", assertThrows(PartlogException.class, () -> reads.read(before, 0, 9, 1)).id());
+    assertEquals("OFFSETS_OUT_OF_RANGE", assertThrows(PartlogException.class, () -> reads.read(before, 0, 21, 1)).id());
+    assertEquals(10, reads.read(topic.state(), 0, 10, 1).stream().mapToInt(part -> 10).sum());
+  }
+
+  @Test
+  void recordsOfATopicThatTookTheNameAreNotGiven() throws Exception {
+    topic.segment(0, 10, 10).commit();
+    State before = topic.state();
+    reads.read(before, 0, 0, 1);
+    topic.operator().delete(false);
+    topic.rows.clear();
+    topic.segment(0, 10, 10).commit();
+    for (long offset : new long[] {0, 10}) {
+      assertEquals("TOPIC_REPLACED", assertThrows(PartlogException.class, () -> reads.read(before, 0, offset, 1)).id());
+    }
+    assertEquals(1, reads.read(topic.state(), 0, 0, 1).size());
+  }
+}
