@@ -1,6 +1,7 @@
 """A door in a process of its own."""
 
 import os
+import re
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,10 +24,12 @@ class Door:
     java: tuple[str, ...] = ()
     """More arguments for the JVM."""
     address: str = field(init=False, default="")
+    listeners: dict[str, str] = field(init=False, default_factory=dict)
+    """The addresses by the names of listeners."""
     process: "subprocess.Popen[str]" = field(init=False, repr=False)
 
     def __enter__(self) -> "Door":
-        listen = () if "--listen" in self.arguments else ("--listen", "127.0.0.1:0")
+        listen = () if {"--listen", "--config"} & set(self.arguments) else ("--listen", "127.0.0.1:0")
         command = [*small_jvm(self.classpath), "-Xmx512m", *self.java, "io.sparklog.door.Serve", str(self.root), *listen, *self.arguments]
         self._log = self.root.with_name(f"{self.root.name}.door.log")
         with self._log.open("a") as log:
@@ -35,6 +38,7 @@ class Door:
         first = self.process.stdout.readline()
         assert first.startswith("Serving "), f"{first}{self.log()}"
         self.address = first.rpartition(" at ")[2].strip()
+        self.listeners = dict(re.findall(r"([A-Z_]+)://([^, ]+[0-9])", self.process.stdout.readline()))
         return self
 
     def log(self) -> str:

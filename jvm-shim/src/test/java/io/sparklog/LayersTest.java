@@ -90,7 +90,7 @@ final class LayersTest {
   /** Netty is the network's, and the buffers of answers are Netty's. */
   @ArchTest
   static final ArchRule NETTY = noClasses().that()
-      .resideOutsideOfPackages("..door.net..", "..door.api..", "..door.fetch..", "..door.security..")
+      .resideOutsideOfPackages("io.sparklog.door", "..door.net..", "..door.api..", "..door.fetch..", "..door.security..")
       .should()
       .dependOnClassesThat()
       .resideInAPackage("io.netty..");

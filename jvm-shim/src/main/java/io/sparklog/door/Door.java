@@ -1,5 +1,6 @@
 package io.sparklog.door;
 
+import io.netty.handler.ssl.SslContext;
 import io.sparklog.door.api.AlterConfigsHandler;
 import io.sparklog.door.api.ApiVersionsHandler;
 import io.sparklog.door.api.CreatePartitionsHandler;
@@ -38,7 +39,7 @@ import io.sparklog.door.fetch.PartitionReads;
 import io.sparklog.door.group.Groups;
 import io.sparklog.door.net.Server;
 import io.sparklog.door.produce.TopicWriters;
-import io.sparklog.door.security.Listener;
+import io.sparklog.door.security.Credentials;
 import io.sparklog.door.security.Rights;
 import io.sparklog.log.Root;
 import io.sparklog.spec.PartlogException;
@@ -46,12 +47,14 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.security.SecureRandom;
 import java.time.Clock;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
+import java.util.stream.Collectors;
 import org.apache.kafka.common.protocol.ApiKeys;
 
 /** A door that is open: the parts of the packages below, and how they know each other. */
@@ -63,7 +66,8 @@ final class Door implements AutoCloseable {
   private final Server server;
   private final Work work;
   private final Commits commits;
-  private final Address address;
+  private final PartitionReads reads;
+  private final Map<String, Address> addresses = new LinkedHashMap<>();
   private final Servers servers;
   private final ServedTopics topics;
   private final RandomGenerator random = new SecureRandom();
@@ -80,26 +84,36 @@ final class Door implements AutoCloseable {
       root.requireWritable();
       root.prepare();
     }
+    List<ServeConfig.Entrance> entrances = config.entrances();
+    boolean asksForNames = entrances.stream().anyMatch(entrance -> entrance.listener().asksForName());
+    Credentials credentials = asksForNames ? config.credentials(root.location()) : null;
+    boolean isEncrypted = entrances.stream().anyMatch(entrance -> entrance.listener().isEncrypted());
+    SslContext tls = isEncrypted ? config.tls() : null;
     server = new Server(config.limits());
-    Server.Listening listening = listen(config);
-    address = new Address(config.host(), listening.address().getPort());
-    Listener listener = new Listener("PLAINTEXT", new Rights(config.readOnly(), List.of()));
+    Map<ServeConfig.Entrance, Server.Listening> listening = new LinkedHashMap<>();
+    for (ServeConfig.Entrance entrance : entrances) {
+      Server.Listening taken = listen(entrance.address(), entrance.listener().isEncrypted() ? tls : null);
+      listening.put(entrance, taken);
+      Address address = new Address(entrance.address().host(), taken.address().getPort());
+      addresses.put(entrance.listener().name(), entrance.advertised() == null ? address : entrance.advertised());
+    }
     work = new Work(config.number("num.io.threads"));
     commits = new Commits(root, work, Clock.systemUTC());
-    servers = new Servers("sparklog", Map.of(listener.name(), address));
+    reads = new PartitionReads(root, Clock.systemUTC());
+    servers = new Servers("sparklog", addresses);
     topics = new ServedTopics(root, Clock.systemUTC());
     writers = new TopicWriters(root, config.terms(), commits::made, Clock.systemUTC(), random);
     groups = new Groups(root, servers.self().node(), config.entries(), Clock.systemUTC(), random);
-    listening.serve(new KafkaService(listener, handlers(config, listener.rights())));
+    listening.forEach((entrance, taken) -> taken
+        .serve(new KafkaService(entrance.listener(), handlers(config, entrance.listener().rights()), credentials, work)));
   }
 
-  private Server.Listening listen(ServeConfig config) {
+  private Server.Listening listen(Address address, SslContext tls) {
     try {
-      return server.listen(new InetSocketAddress(config.host(), config.port()));
+      return server.listen(new InetSocketAddress(address.host(), address.port()), tls);
     } catch (IOException e) {
       server.drain(0);
-      String asked = new Address(config.host(), config.port()).toString();
-      throw PartlogException.caused(e, "SERVE_ADDRESS", "address", asked, "cause", e.getMessage());
+      throw PartlogException.caused(e, "SERVE_ADDRESS", "address", address, "cause", e.getMessage());
     }
   }
 
@@ -114,10 +128,9 @@ final class Door implements AutoCloseable {
         .add(ApiKeys.METADATA, new MetadataHandler(topics, servers, firstUse, work))
         .add(ApiKeys.DESCRIBE_CLUSTER, new DescribeClusterHandler(servers))
         .add(ApiKeys.DESCRIBE_TOPIC_PARTITIONS, new DescribeTopicPartitionsHandler(topics, servers, work))
-        .add(ApiKeys.DESCRIBE_CONFIGS, new DescribeConfigsHandler(topics, servers, config.told(address), work))
+        .add(ApiKeys.DESCRIBE_CONFIGS, new DescribeConfigsHandler(topics, servers, config.told(listeners()), work))
         .add(ApiKeys.LIST_CONFIG_RESOURCES, new ListConfigResourcesHandler(topics, servers, work))
         .add(ApiKeys.DESCRIBE_LOG_DIRS, new DescribeLogDirsHandler(topics, work));
-    PartitionReads reads = new PartitionReads(root, Clock.systemUTC());
     Fetches fetches = new Fetches(root, reads, commits, work);
     handlers.add(ApiKeys.FETCH, new FetchHandler(topics, fetches, work, config.number("fetch.max.bytes")))
         .add(ApiKeys.LIST_OFFSETS, new ListOffsetsHandler(topics, new Offsets(root, reads), work))
@@ -144,8 +157,14 @@ final class Door implements AutoCloseable {
     return root.location();
   }
 
+  /** Where clients reach the first listener. */
   Address address() {
-    return address;
+    return addresses.values().iterator().next();
+  }
+
+  /** All listeners, as Kafka writes them. */
+  String listeners() {
+    return addresses.entrySet().stream().map(each -> each.getKey() + "://" + each.getValue()).collect(Collectors.joining(","));
   }
 
   /**

@@ -1,20 +1,28 @@
 package io.sparklog.door;
 
+import io.sparklog.door.security.Credentials;
 import io.sparklog.spec.PartlogException;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 
 /** Serves a root to Kafka's clients: the main program of the door. */
 public final class Serve {
   private Serve() {}
 
-  /** Ends by SIGTERM or as end.when.unused.ms says, or with status 1 after a message on stderr. */
-  public static void main(String[] arguments) throws InterruptedException {
+  /** Ends by SIGTERM or as end.when.unused.ms says, or with status 1 after a message on stderr. {@code --verifiers
+   * USER} makes the lines of a user for the file of verifiers, from the password on stdin. */
+  public static void main(String[] arguments) throws InterruptedException, IOException {
     try {
+      if (arguments.length == 2 && arguments[0].equals("--verifiers")) {
+        System.out.print(Credentials.lines(arguments[1], new String(System.in.readAllBytes(), StandardCharsets.UTF_8).strip()));
+        return;
+      }
       ServeConfig config = ServeConfig.of(arguments);
       Door door = new Door(config);
       Runtime.getRuntime().addShutdownHook(new Thread(door::close, "door-end"));
       System.out.println("Serving " + door.location() + " at " + door.address());
-      System.out.println("Kafka's clients " + (config.readOnly() ? "read" : "read and write") + " its topics with bootstrap.servers="
-          + door.address() + ". Ctrl+C ends it, after the requests that it has.");
+      System.out.println("Kafka's clients " + (config.readOnly() ? "read" : "read and write") + " its topics at " + door.listeners()
+          + ". Ctrl+C ends it, after the requests that it has.");
       System.out.flush();
       door.awaitUnused(config.number("end.when.unused.ms"));
       System.exit(0);

@@ -1,18 +1,55 @@
 package io.sparklog.door;
 
+import io.netty.handler.ssl.SslContext;
 import io.sparklog.door.cluster.Address;
 import io.sparklog.door.group.Groups;
 import io.sparklog.door.net.Limits;
 import io.sparklog.door.produce.Terms;
+import io.sparklog.door.security.Credentials;
+import io.sparklog.door.security.Listener;
+import io.sparklog.door.security.Rights;
+import io.sparklog.door.security.Sasl;
+import io.sparklog.door.security.Tls;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.Reader;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
-/** The arguments of {@link Serve}. Where Kafka has a setting, its key is the same here. */
-record ServeConfig(String root, String host, int port, boolean readOnly, Map<String, String> entries) {
-  private static final String LISTEN = "--listen";
+/**
+ * The arguments of {@link Serve}, and the file that they name. Where Kafka has a setting, its key is the same here.
+ *
+ * @param isUnprotected whether a listener may be open to other machines
+ */
+record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedMap<String, String> entries) {
+  private static final String LISTENERS = "listeners";
+  private static final String ADVERTISED = "advertised.listeners";
+  private static final String PROTOCOLS = "listener.security.protocol.map";
+  private static final String MECHANISMS = "sasl.enabled.mechanisms";
+  private static final String CREDENTIALS = "sasl.credentials.file";
+  private static final String KEYSTORE = "ssl.keystore.location";
+  private static final String KEYSTORE_PASSWORD = "ssl.keystore.password";
+  private static final String KEYSTORE_TYPE = "ssl.keystore.type";
+
+  /** A setting of one listener: {@code listener.name.<name in lower case>.<key>}. */
+  private static final Pattern OF_LISTENER = Pattern.compile("listener\\.name\\.[a-z0-9_]+\\.(read\\.only|topic\\.prefixes)");
+
+  private static final Pattern LISTENER = Pattern.compile("([A-Z0-9_]+)://(?:\\[([^]]*)]|([^:/]*)):([0-9]{1,5})");
 
   /** Defaults of topics, by the names that brokers have for them. */
   private static final Map<String, String> KAFKAS = Map.of("partitions", "num.partitions", "max.message.bytes", "message.max.bytes",
@@ -24,7 +61,10 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
       Map.entry("max.connections", "10000"), Map.entry("connections.max.idle.ms", "600000"), Map.entry("end.when.unused.ms", "-1"),
       Map.entry("append.linger.ms", "0"), Map.entry("commit.interval.ms", "0"), Map.entry("merge.budget.bytes", "33554432"),
       Map.entry("auto.create.topics.enable", "true"), Map.entry("keys.in.any.partition", "false"), Map.entry("fetch.max.bytes", "57671680"),
-      Map.entry("num.partitions", Option.ofTopic("partitions").defaultValue()));
+      Map.entry("num.partitions", Option.ofTopic("partitions").defaultValue()), Map.entry(LISTENERS, "PLAINTEXT://127.0.0.1:9092"),
+      Map.entry(ADVERTISED, ""), Map.entry(PROTOCOLS, "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"),
+      Map.entry(MECHANISMS, "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"), Map.entry(CREDENTIALS, ""), Map.entry(KEYSTORE, ""),
+      Map.entry(KEYSTORE_PASSWORD, ""), Map.entry(KEYSTORE_TYPE, "PKCS12"));
 
   private static final Map<String, String> DEFAULTS = new TreeMap<>(Groups.SETTINGS);
 
@@ -33,26 +73,31 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
   }
 
   /**
-   * Takes ROOT [--listen HOST:PORT] [--read-only] [KEY=VALUE …].
+   * Takes ROOT [--listen HOST:PORT] [--read-only] [--unprotected] [--config FILE] [KEY=VALUE …]. An argument wins over the file.
    *
    * @throws PartlogException ROOT_REQUIRED, OPTION_UNKNOWN, OPTION_VALUE
    */
   static ServeConfig of(String... arguments) {
     String root = null;
-    String listen = "127.0.0.1:9092";
     boolean readOnly = false;
+    boolean isUnprotected = false;
+    TreeMap<String, String> given = new TreeMap<>();
     TreeMap<String, String> entries = new TreeMap<>(DEFAULTS);
     for (int i = 0; i < arguments.length; i++) {
       String argument = arguments[i];
       int equals = argument.indexOf('=');
-      if (argument.equals(LISTEN) && i + 1 < arguments.length) {
-        listen = arguments[++i];
+      if (argument.equals("--listen") && i + 1 < arguments.length) {
+        given.put(LISTENERS, "PLAINTEXT://" + arguments[++i]);
+      } else if (argument.equals("--config") && i + 1 < arguments.length) {
+        entries.putAll(file(arguments[++i]));
       } else if (argument.equals("--read-only")) {
         readOnly = true;
+      } else if (argument.equals("--unprotected")) {
+        isUnprotected = true;
+      } else if (equals > 0 && isKnown(argument.substring(0, equals))) {
+        given.put(argument.substring(0, equals), argument.substring(equals + 1));
       } else if (root == null && !argument.startsWith("-")) {
         root = argument;
-      } else if (equals > 0 && DEFAULTS.containsKey(argument.substring(0, equals))) {
-        entries.put(argument.substring(0, equals), argument.substring(equals + 1));
       } else {
         throw PartlogException.of("OPTION_UNKNOWN", "option", argument, "nearest", "");
       }
@@ -60,29 +105,121 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
     if (root == null) {
       throw PartlogException.of("ROOT_REQUIRED");
     }
-    int colon = listen.lastIndexOf(':');
-    String host = listen.substring(0, Math.max(colon, 0)).replaceAll("^\\[|]$", "");
-    int port = port(listen, listen.substring(colon + 1));
-    if (host.isEmpty()) {
-      throw badListen(listen);
-    }
-    return new ServeConfig(root, host, port, readOnly, entries);
+    entries.putAll(given);
+    return new ServeConfig(root, readOnly, isUnprotected, entries);
   }
 
-  private static int port(String listen, String text) {
-    try {
-      int port = Integer.parseInt(text);
-      if (port >= 0 && port < 1 << 16) {
-        return port;
+  private static boolean isKnown(String key) {
+    return DEFAULTS.containsKey(key) || OF_LISTENER.matcher(key).matches();
+  }
+
+  private static Map<String, String> file(String name) {
+    Properties properties = new Properties();
+    try (Reader reader = new InputStreamReader(new FileInputStream(name), StandardCharsets.UTF_8)) {
+      properties.load(reader);
+    } catch (IOException | IllegalArgumentException e) {
+      throw bad("config", name, "the file cannot be read (" + e.getMessage() + ")");
+    }
+    Map<String, String> entries = new TreeMap<>();
+    for (String key : properties.stringPropertyNames()) {
+      if (!isKnown(key)) {
+        throw PartlogException.of("OPTION_UNKNOWN", "option", key, "nearest", " It is in " + name + ".");
       }
-    } catch (NumberFormatException e) {
-      // The answer is below.
+      entries.put(key, properties.getProperty(key).trim());
     }
-    throw badListen(listen);
+    return entries;
   }
 
-  private static PartlogException badListen(String listen) {
-    return PartlogException.of("OPTION_VALUE", "option", "listen", "value", listen, "reason", "Give a host and a port: 127.0.0.1:9092");
+  private static PartlogException bad(String key, String value, String reason) {
+    return PartlogException.of("OPTION_VALUE", "option", key, "value", value, "reason", reason);
+  }
+
+  /**
+   * A listener with the address that it takes.
+   *
+   * @param advertised the address that clients are told; null if it is the same
+   */
+  record Entrance(Listener listener, Address address, Address advertised) {}
+
+  /**
+   * The listeners.
+   *
+   * @throws PartlogException OPTION_VALUE; SERVE_UNPROTECTED for a listener that anybody on the network could use
+   */
+  List<Entrance> entrances() {
+    Map<String, Address> advertised = addresses(ADVERTISED);
+    Map<String, Address> listening = addresses(LISTENERS);
+    if (listening.isEmpty() || !listening.keySet().containsAll(advertised.keySet())) {
+      throw bad(advertised.isEmpty() ? LISTENERS : ADVERTISED, get(advertised.isEmpty() ? LISTENERS : ADVERTISED),
+          "Name each listener as " + LISTENERS + " does, such as PLAINTEXT://127.0.0.1:9092");
+    }
+    List<Entrance> entrances = new ArrayList<>();
+    listening.forEach((name, address) -> entrances.add(new Entrance(listener(name, address), address, advertised.get(name))));
+    return entrances;
+  }
+
+  private Listener listener(String name, Address address) {
+    String protocol = Stream.of(get(PROTOCOLS).split(","))
+        .map(pair -> pair.trim().split(":", 2))
+        .filter(pair -> pair.length == 2 && pair[0].equals(name))
+        .map(pair -> pair[1])
+        .findFirst()
+        .orElseThrow(() -> bad(PROTOCOLS, get(PROTOCOLS), "Give the listener " + name + " a protocol"));
+    boolean isLocal = new InetSocketAddress(address.host(), 0).getAddress() != null
+        && new InetSocketAddress(address.host(), 0).getAddress().isLoopbackAddress();
+    if (protocol.equals("PLAINTEXT") && !isLocal && !isUnprotected) {
+      throw PartlogException.of("SERVE_UNPROTECTED", "listener", name, "address", address);
+    }
+    boolean isEncrypted = protocol.endsWith("SSL");
+    List<String> mechanisms = !protocol.startsWith("SASL_")
+        ? List.of()
+        : Stream.of(get(MECHANISMS).split(","))
+            .map(String::trim)
+            .filter(mechanism -> isEncrypted || isLocal || isUnprotected || !mechanism.equals("PLAIN"))
+            .toList();
+    if (!Set.of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL").contains(protocol)) {
+      throw bad(PROTOCOLS, get(PROTOCOLS), "Give PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL");
+    }
+    if (!mechanisms.stream().allMatch(Sasl::isKnown) || protocol.startsWith("SASL_") && mechanisms.isEmpty()) {
+      throw bad(MECHANISMS, get(MECHANISMS), "Give PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; PLAIN needs TLS at this address");
+    }
+    String key = "listener.name." + name.toLowerCase(Locale.ROOT) + ".";
+    List<String> prefixes = Stream.of(entries.getOrDefault(key + "topic.prefixes", "").split(","))
+        .map(String::trim)
+        .filter(prefix -> !prefix.isEmpty())
+        .toList();
+    boolean isReadOnly = readOnly || Boolean.parseBoolean(entries.get(key + "read.only"));
+    return new Listener(name, new Rights(isReadOnly, prefixes), isEncrypted, mechanisms);
+  }
+
+  private Map<String, Address> addresses(String key) {
+    Map<String, Address> addresses = new LinkedHashMap<>();
+    for (String text : get(key).isEmpty() ? new String[0] : get(key).split(",")) {
+      Matcher parts = LISTENER.matcher(text.trim());
+      String host = !parts.matches() ? "" : parts.group(2) != null ? parts.group(2) : parts.group(3);
+      if (host.isEmpty() || Integer.parseInt(parts.group(4)) >= 1 << 16) {
+        throw bad(key, text, "Give a name, a host and a port, such as PLAINTEXT://127.0.0.1:9092; --listen takes 127.0.0.1:9092");
+      }
+      addresses.put(parts.group(1), new Address(host, Integer.parseInt(parts.group(4))));
+    }
+    return addresses;
+  }
+
+  /** The certificate for listeners with TLS. @throws PartlogException OPTION_VALUE */
+  SslContext tls() {
+    return Tls.of(get(KEYSTORE), get(KEYSTORE_PASSWORD), get(KEYSTORE_TYPE));
+  }
+
+  /** The verifiers of users. @throws PartlogException OPTION_VALUE, also for a file in the root, which clients' programs read */
+  Credentials credentials(String location) {
+    if (get(CREDENTIALS).startsWith(location + "/")) {
+      throw bad(CREDENTIALS, get(CREDENTIALS), "Keep the file outside the root");
+    }
+    return Credentials.read(CREDENTIALS, get(CREDENTIALS));
+  }
+
+  private String get(String key) {
+    return entries.get(key);
   }
 
   /** How batches wait for their commits. */
@@ -91,12 +228,17 @@ record ServeConfig(String root, String host, int port, boolean readOnly, Map<Str
         number("merge.budget.bytes"), isTrue("keys.in.any.partition"));
   }
 
-  /** The settings as clients are told them: the settings of this server, and the settings of a broker that it cannot have otherwise. */
-  SortedMap<String, String> told(Address address) {
+  /**
+   * The settings as clients see them: without secrets, and with settings of Kafka's brokers.
+   *
+   * @param advertised the listeners, as clients reach them
+   */
+  SortedMap<String, String> told(String advertised) {
     TreeMap<String, String> told = new TreeMap<>(entries);
-    told.putAll(Map.of("default.replication.factor", "1", "offsets.topic.replication.factor", "1",
-        "transaction.state.log.replication.factor", "1", "min.insync.replicas", "1", "delete.topic.enable", "true", "listeners",
-        "PLAINTEXT://" + address, "advertised.listeners", "PLAINTEXT://" + address));
+    told.keySet().removeAll(List.of(CREDENTIALS, KEYSTORE, KEYSTORE_PASSWORD, KEYSTORE_TYPE));
+    told.putAll(
+        Map.of("default.replication.factor", "1", "offsets.topic.replication.factor", "1", "transaction.state.log.replication.factor", "1",
+            "min.insync.replicas", "1", "delete.topic.enable", "true", ADVERTISED, advertised));
     KAFKAS.forEach((ours, kafkas) -> told.putIfAbsent(kafkas, Option.ofTopic(ours).defaultValue()));
     return told;
   }

@@ -1,5 +1,6 @@
 package io.sparklog.door.api;
 
+import io.sparklog.door.security.Listener;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.message.ApiVersionsResponseData;
 import org.apache.kafka.common.protocol.ApiKeys;
@@ -14,13 +15,18 @@ public record ApiVersionsHandler(Handlers handlers) implements Handler<ApiVersio
     if (!request.isValid()) {
       throw Errors.INVALID_REQUEST.exception();
     }
-    return CompletableFuture.completedFuture(versions(handlers));
+    return CompletableFuture.completedFuture(versions(handlers, asked.listener()));
   }
 
-  static ApiVersionsResponseData versions(Handlers handlers) {
+  static ApiVersionsResponseData versions(Handlers handlers, Listener listener) {
     ApiVersionsResponseData data = new ApiVersionsResponseData().setFinalizedFeaturesEpoch(0);
     for (ApiKeys key : handlers.keys()) {
       data.apiKeys().add(ApiVersionsResponse.toApiVersion(key));
+    }
+    if (listener.asksForName()) {
+      // Version 0 of the handshake is followed by bytes that are no requests.
+      data.apiKeys().add(ApiVersionsResponse.toApiVersion(ApiKeys.SASL_HANDSHAKE).setMinVersion((short) 1));
+      data.apiKeys().add(ApiVersionsResponse.toApiVersion(ApiKeys.SASL_AUTHENTICATE));
     }
     if (handlers.keys().contains(ApiKeys.CONSUMER_GROUP_HEARTBEAT)) {
       feature(data, "group.version", (short) 1);

@@ -4,6 +4,7 @@ import io.sparklog.door.net.Peer;
 import io.sparklog.door.net.Reply;
 import io.sparklog.door.net.Session;
 import io.sparklog.door.security.Listener;
+import io.sparklog.door.security.Sasl;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.message.ApiVersionsResponseData;
@@ -22,11 +23,19 @@ import org.apache.kafka.common.security.auth.SecurityProtocol;
 
 /** Parses the requests of one connection, and hands them to their handlers. */
 final class KafkaSession implements Session {
+  /** As Kafka's, before the client has proved its name. */
+  private static final int UNPROVED_BYTES_MAX = 512 << 10;
+
   private final Listener listener;
   private final Handlers handlers;
   private final Peer peer;
+  private final Sasl sasl;
+  private final SaslRequests proof;
 
-  KafkaSession(Listener listener, Handlers handlers, Peer peer) {
+  /** @param sasl by which the client proves its name; null if it need not */
+  KafkaSession(Listener listener, Handlers handlers, Peer peer, Sasl sasl, Work work) {
+    this.sasl = sasl;
+    this.proof = sasl == null ? null : new SaslRequests(sasl, listener.mechanisms(), work);
     this.listener = listener;
     this.handlers = handlers;
     this.peer = peer;
@@ -39,9 +48,10 @@ final class KafkaSession implements Session {
       return CompletableFuture.completedFuture(versionTooHigh(header));
     }
     AbstractRequest request = AbstractRequest.parseRequest(header.apiKey(), header.apiVersion(), new ByteBufferAccessor(frame)).request;
+    boolean isProof = proof != null && proof.takes(request);
     CompletableFuture<? extends ApiMessage> message;
     try {
-      message = handlers.answer(asked(header), request);
+      message = isProof ? proof.answer(request) : handlers.answer(asked(header), request);
     } catch (RuntimeException e) {
       message = CompletableFuture.failedFuture(e);
     }
@@ -50,20 +60,24 @@ final class KafkaSession implements Session {
 
   @Override
   public int frameBytesMax() {
-    return Integer.MAX_VALUE;
+    return sasl == null || sasl.isDone() ? Integer.MAX_VALUE : UNPROVED_BYTES_MAX;
   }
 
   /** A client that is newer than this server learns by version 0 which versions there are. */
   private Reply versionTooHigh(RequestHeader header) {
-    ApiVersionsResponseData versions = ApiVersionsHandler.versions(handlers).setErrorCode(Errors.UNSUPPORTED_VERSION.code());
+    ApiVersionsResponseData versions = ApiVersionsHandler.versions(handlers, listener).setErrorCode(Errors.UNSUPPORTED_VERSION.code());
     RequestHeader lowest = new RequestHeader(ApiKeys.API_VERSIONS, (short) 0, header.clientId(), header.correlationId());
     return new Reply(Wire.frame(peer.allocator(), lowest, versions), false);
   }
 
   private Asked asked(RequestHeader header) {
-    RequestContext context = new RequestContext(header, Long.toString(peer.connection()), peer.address(), KafkaPrincipal.ANONYMOUS,
+    RequestContext context = new RequestContext(header, Long.toString(peer.connection()), peer.address(), principal(),
         new ListenerName(listener.name()), SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
     return new Asked(context, listener);
+  }
+
+  private KafkaPrincipal principal() {
+    return sasl == null || !sasl.isDone() ? KafkaPrincipal.ANONYMOUS : sasl.principal();
   }
 
   private CompletableFuture<Reply> reply(RequestHeader header, AbstractRequest request, CompletableFuture<? extends ApiMessage> message) {
@@ -88,7 +102,7 @@ final class KafkaSession implements Session {
   }
 
   private Reply frame(RequestHeader header, ApiMessage message) {
-    return message == null ? Reply.NONE : new Reply(Wire.frame(peer.allocator(), header, message), false);
+    return message == null ? Reply.NONE : new Reply(Wire.frame(peer.allocator(), header, message), proof != null && proof.hasFailed());
   }
 
   private Reply failed(RequestHeader header, AbstractRequest request, Throwable failure) {

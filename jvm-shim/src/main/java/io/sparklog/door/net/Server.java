@@ -12,6 +12,8 @@ import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.handler.ssl.SslContext;
+import io.netty.handler.stream.ChunkedWriteHandler;
 import io.netty.handler.timeout.IdleStateHandler;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import java.io.IOException;
@@ -41,7 +43,7 @@ public final class Server {
     private final Channel channel;
     private Service service;
 
-    private Listening(InetSocketAddress address) throws IOException {
+    private Listening(InetSocketAddress address, SslContext tls) throws IOException {
       ChannelFuture bound = new ServerBootstrap().group(threads)
           .channel(NioServerSocketChannel.class)
           .option(ChannelOption.AUTO_READ, false)
@@ -52,7 +54,7 @@ public final class Server {
           .childHandler(new ChannelInitializer<SocketChannel>() {
             @Override
             protected void initChannel(SocketChannel connection) {
-              begin(connection, service);
+              begin(connection, service, tls);
             }
           })
           .bind(address)
@@ -75,7 +77,7 @@ public final class Server {
     }
   }
 
-  private void begin(SocketChannel connection, Service service) {
+  private void begin(SocketChannel connection, Service service, SslContext tls) {
     if (connections.size() >= limits.connectionsMax()) {
       connection.close();
       return;
@@ -83,6 +85,9 @@ public final class Server {
     connections.add(connection);
     InetSocketAddress from = connection.remoteAddress();
     Session session = service.open(new Peer(begun.incrementAndGet(), from.getAddress(), from.getPort(), connection.alloc()));
+    if (tls != null) {
+      connection.pipeline().addLast(tls.newHandler(connection.alloc()), new ChunkedWriteHandler(), new FileRegions());
+    }
     if (limits.idleMs() >= 0) {
       connection.pipeline().addLast(new IdleStateHandler(0, 0, limits.idleMs(), TimeUnit.MILLISECONDS));
     }
@@ -91,9 +96,14 @@ public final class Server {
     connection.pipeline().addLast(frames, new Connection(session, budget, reading));
   }
 
-  /** Takes an address. @throws IOException such as "Address already in use" */
-  public Listening listen(InetSocketAddress address) throws IOException {
-    Listening taken = new Listening(address);
+  /**
+   * Takes an address.
+   *
+   * @param tls encrypts the connections; null if they are plain
+   * @throws IOException such as "Address already in use"
+   */
+  public Listening listen(InetSocketAddress address, SslContext tls) throws IOException {
+    Listening taken = new Listening(address, tls);
     listening.add(taken.channel);
     return taken;
   }

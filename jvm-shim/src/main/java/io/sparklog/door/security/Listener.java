@@ -1,8 +1,20 @@
 package io.sparklog.door.security;
 
+import java.util.List;
+
 /**
  * An address at which clients come in.
  *
- * @param name as clients never see it, such as PLAINTEXT: the name of the listener in the configuration
+ * @param name in the configuration, such as SASL_SSL
+ * @param isEncrypted whether clients speak TLS
+ * @param mechanisms of SASL by which a client proves its name; empty if the listener does not ask
  */
-public record Listener(String name, Rights rights) {}
+public record Listener(String name, Rights rights, boolean isEncrypted, List<String> mechanisms) {
+  public Listener {
+    mechanisms = List.copyOf(mechanisms);
+  }
+
+  public boolean asksForName() {
+    return !mechanisms.isEmpty();
+  }
+}

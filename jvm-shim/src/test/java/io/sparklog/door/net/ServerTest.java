@@ -75,7 +75,7 @@ final class ServerTest {
 
   private void serve(int frameBytesMax, long requestBytesMax, int connectionsMax, long idleMs) throws IOException {
     server = new Server(new Limits(2, frameBytesMax, requestBytesMax, connectionsMax, idleMs));
-    Server.Listening listening = server.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    Server.Listening listening = server.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), null);
     address = listening.address();
     listening.serve(peer -> new Session() {
       @Override
