@@ -170,6 +170,18 @@ def test_a_group_survives_a_door_that_is_killed(own: Door, group: str, protocol:
         consumer.close()
 
 
+def test_clients_of_a_door_for_readers_commit(own: Door, group: str) -> None:
+    """A door with --read-only changes the state of groups, and nothing else."""
+    with Door(own.classpath, own.root, ("--read-only",)) as reader:
+        consumer = confluent(reader, group, "classic")
+        try:
+            consumer.commit(offsets=[TopicPartition("t", 0, 3)], asynchronous=False)
+            assert consumer.committed([TopicPartition("t", 0)], 60)[0].offset == 3
+        finally:
+            consumer.close()
+    assert places(own, group) == {0: 3}
+
+
 def test_one_group_through_two_doors_in_turn(own: Door, group: str) -> None:
     """Each holds itself for the coordinator, and finds the commits of the other before it answers."""
     with Door(own.classpath, own.root) as other:
