@@ -153,7 +153,12 @@ public final class PlannedReads implements Closeable {
     /** Its bytes, once they have come. */
     private byte[] content() throws IOException {
       if (content == null) {
-        content = pending.answer();
+        try {
+          content = pending.answer();
+        } catch (IOException | RuntimeException e) {
+          pending = null; // A caller that reads again asks again.
+          throw e;
+        }
         if (by != Thread.currentThread()) {
           ReadStatistics.add(bytes()); // Hadoop has counted these bytes for the other thread.
         }
