@@ -6,6 +6,8 @@ import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic, ResourceType
 from door.serving import Door
 from kafka import KafkaProducer
+from kafka.admin import KafkaAdminClient
+from kafka.admin import NewTopic as KafkaTopic
 from kafka.errors import KafkaError
 
 import sparklog
@@ -40,6 +42,13 @@ def test_a_topic_that_a_client_creates_is_a_topic_of_the_root(door: Door, admin:
     assert {key: config[key] for key in expected} == expected
     sent = producer.send("made", b"x", key=b"some key").get(60)
     assert sparklog.Log(door.root).topic("made").read(key=b"some key").to_pylist()[0]["partition"] == sent.partition
+
+
+def test_kafka_python_creates_a_topic(door: Door) -> None:
+    client = KafkaAdminClient(bootstrap_servers=door.address)
+    client.create_topics([KafkaTopic("by-python", 3, 1, topic_configs={"retention.ms": "5000"})])
+    client.close()
+    assert config_of(door, "by-python")["retention.ms"] == "5000"
 
 
 def test_a_topic_is_deleted_and_made_again(door: Door, admin: AdminClient, producer: KafkaProducer) -> None:

@@ -17,6 +17,7 @@ import org.apache.kafka.common.message.CreateTopicsResponseData.CreatableTopicCo
 import org.apache.kafka.common.message.CreateTopicsResponseData.CreatableTopicResult;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.CreateTopicsRequest;
+import org.apache.kafka.common.requests.DescribeConfigsResponse.ConfigSource;
 
 /**
  * Creates topics. A number of replicas is taken, and has no effect.
@@ -61,7 +62,10 @@ public record CreateTopicsHandler(Operators operators, int partitions, Work work
       }
       Uuid id = validateOnly ? Uuid.ZERO_UUID : Uuid.fromString(operators.create(topic.name(), config));
       List<CreatableTopicConfigs> told = new ArrayList<>();
-      config.entries().forEach((key, value) -> told.add(new CreatableTopicConfigs().setName(key).setValue(value)));
+      config.entries().forEach((key, value) -> {
+        ConfigSource source = given.containsKey(key) ? ConfigSource.TOPIC_CONFIG : ConfigSource.DEFAULT_CONFIG;
+        told.add(new CreatableTopicConfigs().setName(key).setValue(value).setConfigSource(source.id()));
+      });
       return result.setTopicId(id).setNumPartitions(count).setReplicationFactor((short) 1).setConfigs(told);
     } catch (RuntimeException e) {
       return result.setErrorCode(KafkaErrors.of(e).code()).setErrorMessage(KafkaErrors.exception(e).getMessage());
