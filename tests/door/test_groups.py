@@ -59,6 +59,24 @@ def test_kafka_python_commits_and_finds_its_offsets(door: Door, group: str) -> N
     second.close()
 
 
+def test_members_of_kafka_python_share_the_partitions(door: Door, group: str) -> None:
+    one = KafkaConsumer("t", bootstrap_servers=door.address, group_id=group, heartbeat_interval_ms=200)
+    two = KafkaConsumer("t", bootstrap_servers=door.address, group_id=group, heartbeat_interval_ms=200)
+    try:
+
+        def are_shared() -> bool:
+            one.poll(50), two.poll(50)
+            return sorted(map(len, (one.assignment(), two.assignment()))) == [2, 2]
+
+        until(are_shared, "two members do not share four partitions")
+        found = TopicGroups(door.root).group(group)
+        assert sorted(len(each.assignment["t"]) for each in found.members()) == [2, 2]
+        two.close()
+        until(lambda: one.poll(50) is not None and len(one.assignment()) == 4, "the last member does not have all partitions")
+    finally:
+        one.close(), two.close()
+
+
 @pytest.fixture(params=["classic", "consumer"])
 def protocol(request: pytest.FixtureRequest) -> str:
     return str(request.param)
