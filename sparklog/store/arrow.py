@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sparklog.errors import SparklogError
 from sparklog.store.remote import ReadAhead, RemoteFile, RemoteStore, required_name
-from sparklog.store.requests import AT_ONCE_BY_PYARROW
+from sparklog.store.requests import AT_ONCE
 from sparklog.store.store import Absent, Damaged, Entry, File, below
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ArrowStore(RemoteStore):
         folder: str,
         filesystem: fs.FileSystem | None = None,
         settings: str = "",
-        max_requests: int = AT_ONCE_BY_PYARROW,
+        max_requests: int = AT_ONCE,
     ) -> None:
         self.place = place
         self.max_requests = max_requests

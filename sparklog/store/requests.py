@@ -19,8 +19,6 @@ B = TypeVar("B")
 
 AT_ONCE = 16
 """How many requests a process has under way at a store, unless the setting `max_requests` has another number."""
-AT_ONCE_BY_PYARROW = 32
-"""The same where pyarrow reads a file. It makes two requests in a row, the first of them for the length of the file."""
 AT_ONCE_MAX = 1_000
 _IDLE_S = 5.0
 """A thread without work ends after this time."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sparklog.errors import SparklogError
 from sparklog.store.local import LocalStore
-from sparklog.store.requests import AT_ONCE, AT_ONCE_BY_PYARROW, AT_ONCE_MAX
+from sparklog.store.requests import AT_ONCE, AT_ONCE_MAX
 from sparklog.store.store import Store
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _given(root: str, filesystem: FileSystem) -> Store:
     if scheme in ("s3", "s3a"):
         return _bucket(root, authority, rest, filesystem)
     if scheme != "file":
-        path, settings, at_once = _settings(root, rest, AT_ONCE_BY_PYARROW)
+        path, settings, at_once = _settings(root, rest)
         allowed = _CONTAINER if scheme.startswith(("abfs", "wasb")) else _AUTHORITY
         is_default = scheme == "viewfs" and not authority and rest.startswith("/")  # the default mount table has no name
         if not is_default and not allowed.fullmatch(authority):
@@ -85,7 +85,7 @@ def _given(root: str, filesystem: FileSystem) -> Store:
 def _hdfs(root: str, authority: str, rest: str) -> Store:
     if not _AUTHORITY.fullmatch(authority):
         raise _invalid_path(root, "after hdfs:// there must be the host of a NameNode, and its port, or the name of a service")
-    path, settings, at_once = _settings(root, rest, AT_ONCE)
+    path, settings, at_once = _settings(root, rest)
     from sparklog.store import hdfs
 
     try:
@@ -97,15 +97,15 @@ def _hdfs(root: str, authority: str, rest: str) -> Store:
     return hdfs.HdfsStore(authority, _normal(root, path), addresses, hdfs.user(), at_once)
 
 
-def _settings(root: str, rest: str, at_once: int) -> tuple[str, str, int]:
-    """The path of a URL, the settings after it without `max_requests`, and `max_requests`: by default `at_once`. CallError OPTION_VALUE."""
+def _settings(root: str, rest: str) -> tuple[str, str, int]:
+    """The path of a URL; the settings after it, without `max_requests`; and `max_requests`. CallError OPTION_VALUE."""
     path, _, settings = rest.partition("?")
     pairs = [pair for pair in settings.split("&") if pair]
     given = [pair.partition("=")[2] for pair in pairs if pair.partition("=")[0] == _AT_ONCE]
     if wrong := [each for each in given if not re.fullmatch("[1-9][0-9]{0,3}", each) or int(each) > AT_ONCE_MAX]:
         reason = f"the number of requests at once must be from 1 to {AT_ONCE_MAX}"
         raise SparklogError("OPTION_VALUE", option=_AT_ONCE, value=wrong[0], reason=reason)
-    return path, "&".join(pair for pair in pairs if pair.partition("=")[0] != _AT_ONCE), int(given[-1]) if given else at_once
+    return path, "&".join(pair for pair in pairs if pair.partition("=")[0] != _AT_ONCE), int(given[-1]) if given else AT_ONCE
 
 
 def _normal(root: str, path: str) -> str:
@@ -122,7 +122,7 @@ def _bucket(root: str, bucket: str, rest: str, filesystem: FileSystem | None) ->
         raise _invalid_path("s3a://…", f"{reason}: the environment (AWS_…), or `filesystem`")
     if not bucket or not re.fullmatch("[a-zA-Z0-9._-]+", bucket):
         raise _invalid_path(root, "after s3a:// there must be the name of a bucket")
-    path, settings, at_once = _settings(root, rest, AT_ONCE_BY_PYARROW)
+    path, settings, at_once = _settings(root, rest)
     from sparklog.store.arrow import ArrowStore
 
     return ArrowStore(f"s3a://{bucket}", bucket, _normal(root, path).lstrip("/"), filesystem, settings, at_once)

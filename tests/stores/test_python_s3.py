@@ -247,15 +247,15 @@ def test_many_topics(s3, tmp_path, fault_proxy, monkeypatch):
     assert (found, counts) == (True, Counter(LIST=1))
     found, counts, requests = asked(proxy, log.topics)
     assert (len(found), counts) == (54, Counter(LIST=55))
-    assert 16 < most_at_once(requests) <= 32, "pyarrow lists folders with eight threads by default"
-    assert rounds(requests) < 8
+    assert 8 < most_at_once(requests) <= 16, "pyarrow lists folders with eight threads by default"
+    assert rounds(requests) < 9
     began = time.monotonic()
     shown, counts, requests = asked(proxy, lambda: CliRunner().invoke(app, ["topics", url, "--json"]))
     took = time.monotonic() - began
     assert [each["offsets"] for each in json.loads(shown.stdout)] == [1] * 54
     assert sum(counts.values()) <= 4 * 54 + 4, "two to see the root, and one to list it"
-    assert 16 < most_at_once(requests) <= 32
-    assert rounds(requests) < 18
+    assert 8 < most_at_once(requests) <= 16
+    assert rounds(requests) < 24
     print(f"54 topics: {dict(counts)}, {most_at_once(requests)} at once, {rounds(requests)} in a row, {took:.1f} s")
 
 
@@ -272,12 +272,12 @@ def test_many_versions_and_segments(s3, tmp_path, fault_proxy):
     took = time.monotonic() - began
     assert found == {0: 100}
     assert counts == Counter(LIST=2, HEAD=102, GET=100), "each version file, and two to ask again for the newest state"
-    assert 16 < most_at_once(requests) <= 32
-    assert rounds(requests) <= 16, "14 if no answer is late"
+    assert 8 < most_at_once(requests) <= 16
+    assert rounds(requests) <= 28, "some 20 if no answer is late"
     print(f"100 versions: {dict(counts)}, {most_at_once(requests)} at once, {rounds(requests)} in a row, {took:.1f} s")
     rows, counts, requests = asked(proxy, lambda: log["t"].read().num_rows)
     assert (rows, counts) == (100, Counter(HEAD=104, GET=100)), "each data file, and two looks for new versions, twice"
-    assert rounds(requests) <= 16, "12 if no answer is late"
+    assert rounds(requests) <= 28, "some 20 if no answer is late"
     print(f"read(): {most_at_once(requests)} at once, {rounds(requests)} in a row")
     began = time.monotonic()
     report, counts, requests = asked(proxy, lambda: log.verify(quick=True))
@@ -285,7 +285,7 @@ def test_many_versions_and_segments(s3, tmp_path, fault_proxy):
     assert (report.findings, report.checked.segments) == ([], 100)
     assert not [request for request in requests if request.key.endswith(".log")]
     assert sum(request.kind == "LIST" and "_partlog%2Ft%2Fdata" in request.query for request in requests) == 1
-    assert rounds(requests) < 32
+    assert rounds(requests) < 60
     print(f"verify(quick): {dict(counts)}, {most_at_once(requests)} at once, {rounds(requests)} in a row, {took:.1f} s")
 
 
@@ -309,7 +309,7 @@ def test_a_consumer_reads_many_segments(s3, tmp_path, fault_proxy):
     took = time.monotonic() - began
     assert (rows, counts["GET"]) == (40, 80), "each version file, and each data file"
     assert counts["HEAD"] <= 80 + 6
-    assert rounds(requests) <= 18, "12 if no answer is late"
+    assert rounds(requests) <= 26, "some 18 if no answer is late"
     print(f"consumer: {dict(counts)}, {most_at_once(requests)} at once, {rounds(requests)} in a row, {took:.1f} s")
 
 

@@ -167,7 +167,6 @@ def test_the_url_of_hdfs_says_how_many_at_once():
     store = open_store("hdfs://h:8020/data/events?webhdfs=h:1&max_requests=7")
     assert (store.max_requests, store.above().max_requests, store.root) == (7, 7, "hdfs://h:8020/data/events")
     assert open_store("hdfs://h:8020/data/events").max_requests == 16
-    assert open_store("s3a://bucket/events").max_requests == 32
 
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "", "1001", "x", "1e3", "99999999999"])
