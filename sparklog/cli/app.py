@@ -141,8 +141,8 @@ _MORE = (
 )
 _OF_GROUPS, _OF_CONNECTOR = "Groups", "Spark"
 _PANELS = {
-    "Look": (topics, verify, metrics, ui, serve),
-    "Records": (records, dump, producer),
+    "Look": (topics, verify, metrics, ui),
+    "Records": (records, dump, producer, serve),
     _OF_GROUPS: (groups,),
     "Change": (upkeep,),
 }

@@ -37,7 +37,7 @@ def show(group: TyperGroup, panels: Sequence[str], about: Sequence[str], more: S
                 lines.append(Text.assemble((label.ljust(first), "bold"), (name.ljust(second), "cyan"), summary))
                 label = ""
     console = Console(highlight=False)
-    for line in [*lines, Text(), *map(Text, more)]:
+    for line in [*lines, *map(Text, more)]:
         console.print(line, soft_wrap=True)
 
 

@@ -38,7 +38,7 @@ EVERY = {**COMMANDS, **{f"groups {name}": each for name, each in COMMANDS["group
 """All commands by name."""
 CHANGING = {"create", "produce", "class-archive", "groups carry", *(each.command() for each in procedures.declared().values())}
 """Commands that start Spark, that make a large file, or that need a topic that Spark made."""
-ENDLESS = re.compile(r"sparklog (ui|groups consume|tail .*-f|metrics .*--listen)\b|--(add|ms|execute)\b|sparklog move-keys")
+ENDLESS = re.compile(r"sparklog (ui|serve|groups consume|tail .*-f|metrics .*--listen)\b|--(add|ms|execute)\b|sparklog move-keys")
 """Examples that run until they are interrupted, and more that start Spark or move the group."""
 
 
