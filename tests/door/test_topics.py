@@ -7,7 +7,6 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from door.serving import Door
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
-from kafka.admin import KafkaAdminClient
 from kafka.admin import NewTopic as KafkaTopic
 from kafka.errors import KafkaError
 
