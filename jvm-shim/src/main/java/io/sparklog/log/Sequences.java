@@ -35,6 +35,12 @@ public final class Sequences {
     before = newest.producers();
   }
 
+  /** Whether the topic has a batch of the producer in the partition, or the version adds one. */
+  public boolean knows(int partition, long id) {
+    Producer producer = new Producer(partition, id);
+    return after.containsKey(producer) || before.last().containsKey(producer);
+  }
+
   /**
    * Decides about the next batch of a partition. If the batch is new, the version is expected to add it.
    *

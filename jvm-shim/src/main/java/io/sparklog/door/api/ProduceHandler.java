@@ -102,7 +102,7 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
         ByteBuffer records = partition.records() instanceof MemoryRecords memory ? memory.buffer() : ByteBuffer.allocate(0);
         CompletableFuture<Checked> checked = new CompletableFuture<>();
         CompletableFuture<Appended> done = error == null
-            ? writers.append(name, partition.index(), records.remaining(), checked)
+            ? writers.append(name, partition.index(), records, checked)
             : CompletableFuture.failedFuture(error.exception());
         parts.add(new Part(partition.index(), records, checked, done));
       }

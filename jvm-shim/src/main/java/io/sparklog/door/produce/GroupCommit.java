@@ -23,7 +23,7 @@ final class GroupCommit implements Change {
   private final TopicLog log;
   private final List<Arrival> arrivals;
   private final DataFolder folder;
-  private final boolean keysAnywhere;
+  private final Means means;
   private final Optional<State> planned;
 
   /** The outcome of each arrival by the last state that was asked: an {@link Appended} or a {@link Refused}. */
@@ -41,14 +41,13 @@ final class GroupCommit implements Change {
 
   /**
    * @param arrivals in the order of their offsets; all are checked
-   * @param keysAnywhere as of {@link Terms}
    * @param planned the state of a moment ago
    */
-  GroupCommit(TopicLog log, List<Arrival> arrivals, DataFolder folder, boolean keysAnywhere, Optional<State> planned) {
+  GroupCommit(TopicLog log, List<Arrival> arrivals, DataFolder folder, Means means, Optional<State> planned) {
     this.log = log;
     this.arrivals = arrivals;
     this.folder = folder;
-    this.keysAnywhere = keysAnywhere;
+    this.means = means;
     this.planned = planned;
   }
 
@@ -129,7 +128,7 @@ final class GroupCommit implements Change {
     if (!state.router().isOpen(partition)) {
       throw new Refused(Refusal.POLICY, "Partition " + partition + " of topic " + log.topic() + " is closed.");
     }
-    if (hasSlots(state) && !keysAnywhere && checked.batches().stream().anyMatch(Accepted::keyed)) {
+    if (hasSlots(state) && !means.terms().keysAnywhere() && checked.batches().stream().anyMatch(Accepted::keyed)) {
       throw new Refused(Refusal.POLICY, "Topic " + log.topic()
           + " has slots, which give each key its partition, and clients of Kafka do not know them. Write keyed records with Spark.");
     }
@@ -140,15 +139,19 @@ final class GroupCommit implements Change {
     return state.config().bindsSlots() || state.routing().epoch() > 0;
   }
 
-  private static Sequences.Decision decision(Sequences sequences, int partition, byte[] batch, long base) throws Refused {
+  private Sequences.Decision decision(Sequences sequences, int partition, byte[] batch, long base) throws Refused {
     long id = BatchHeader.producerId(batch, 0);
     if (id < 0) {
       return new Sequences.Decision(Sequences.Answer.NEW, base);
     }
     int first = BatchHeader.baseSequence(batch, 0);
     short epoch = BatchHeader.producerEpoch(batch, 0);
-    Sequences.Decision decision = sequences.next(partition, id, epoch, first, BatchHeader.count(batch, 0), base);
     String what = "producer " + id + " in partition " + partition;
+    if (!sequences.knows(partition, id) && means.resends().isAwaited(log.topic(), partition, new Numbers(id, epoch, first))) {
+      throw new Refused(Refusal.OUT_OF_ORDER,
+          "Sequence " + first + " of " + what + " comes before a batch that was refused. Send that batch again first.");
+    }
+    Sequences.Decision decision = sequences.next(partition, id, epoch, first, BatchHeader.count(batch, 0), base);
     switch (decision.answer()) {
       case OUT_OF_ORDER ->
         throw new Refused(Refusal.OUT_OF_ORDER, "Sequence " + first + " of " + what + " does not follow its last batch.");

@@ -10,4 +10,4 @@ import java.util.random.RandomGenerator;
  * @param committed is called with the topic after each commit
  * @param random is safe for many threads
  */
-record Means(Terms terms, Threads threads, Consumer<String> committed, Clock clock, RandomGenerator random) {}
+record Means(Terms terms, Threads threads, Consumer<String> committed, Clock clock, RandomGenerator random, Resends resends) {}

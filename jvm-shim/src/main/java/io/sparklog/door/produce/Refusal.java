@@ -1,5 +1,8 @@
 package io.sparklog.door.produce;
 
+import java.util.EnumSet;
+import java.util.Set;
+
 /** The reasons why batches are not added. */
 public enum Refusal {
   /** The bytes are no batch, or were damaged on their way. */
@@ -27,5 +30,13 @@ public enum Refusal {
   /** The commit failed, and no reader will see its records. */
   STORAGE,
   /** The commit may be done or not. */
-  UNKNOWN_OUTCOME
+  UNKNOWN_OUTCOME;
+
+  private static final Set<Refusal> FINAL = EnumSet.of(UNSUPPORTED_MAGIC, UNSUPPORTED_CODEC, INVALID_RECORD, INVALID_TIMESTAMP,
+      TOO_LARGE_FOR_SEGMENT, POLICY, OUT_OF_ORDER, OLD_EPOCH);
+
+  /** Whether a client sends the records again with the same sequences, perhaps in smaller batches. */
+  boolean isPassing() {
+    return !FINAL.contains(this);
+  }
 }

@@ -103,7 +103,7 @@ final class TopicWriter {
         planned = log.toPlan();
       }
       TopicWork work = new TopicWork(log, means.clock(), means.random());
-      GroupCommit change = new GroupCommit(log, checked, folder, means.terms().keysAnywhere(), planned);
+      GroupCommit change = new GroupCommit(log, checked, folder, means, planned);
       TopicWork.Begun begun = work.begin(change, work.identity(), means.terms().mergeBytes());
       upkeep.owe(begun::followed);
       means.committed().accept(log.topic());

@@ -1,6 +1,7 @@
 package io.sparklog.door.produce;
 
 import io.sparklog.log.Root;
+import java.nio.ByteBuffer;
 import java.time.Clock;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -22,26 +23,31 @@ public final class TopicWriters implements AutoCloseable {
    */
   public TopicWriters(Root root, Terms terms, Consumer<String> committed, Clock clock, RandomGenerator random) {
     this.root = root;
-    this.means = new Means(terms, new Threads(), committed, clock, random);
+    this.means = new Means(terms, new Threads(), committed, clock, random, new Resends(clock));
   }
 
   /**
    * Adds batches to a partition, behind the batches of earlier calls for the topic. Does not wait.
    *
    * @param topic by name
-   * @param bytes that the batches take
+   * @param records one batch of a client, not checked yet
    * @param checked is completed by another thread when the batches are checked; with {@link Refused} if they may not be added
    * @return is complete when the batches are durable; with {@link Refused} if they are not added
    */
-  public CompletableFuture<Appended> append(String topic, int partition, long bytes, CompletableFuture<Checked> checked) {
-    if (!takes(bytes)) {
-      return CompletableFuture.failedFuture(new Refused(Refusal.BUSY, "More than " + means.terms().queuedBytesMax()
-          + " bytes wait for their commit, or the server ends. Send the batches again later."));
-    }
+  public CompletableFuture<Appended> append(String topic, int partition, ByteBuffer records, CompletableFuture<Checked> checked) {
     CompletableFuture<Appended> done = new CompletableFuture<>();
+    Numbers numbers = Numbers.of(records);
+    CompletableFuture<Appended> answer =
+        done.whenComplete((appended, refused) -> means.resends().answered(topic, partition, numbers, refused));
+    int bytes = records.remaining();
+    if (!takes(bytes)) {
+      done.completeExceptionally(new Refused(Refusal.BUSY, "More than " + means.terms().queuedBytesMax()
+          + " bytes wait for their commit, or the server ends. Send the batches again later."));
+      return answer;
+    }
     writers.computeIfAbsent(topic, name -> new TopicWriter(means, root.topic(name)))
         .add(new Arrival(partition, bytes, checked, done, means.clock().millis()));
-    return done.whenComplete((appended, refused) -> release(bytes));
+    return answer.whenComplete((appended, refused) -> release(bytes));
   }
 
   private synchronized boolean takes(long bytes) {

@@ -33,7 +33,7 @@ public final class IntakeTool {
         byte[] batch = batches.get();
         try {
           Checked checked = Checked.of(intake, intake.accept(partition, ByteBuffer.wrap(batch)));
-          sent.add(writers.append(args[1], partition, batch.length, CompletableFuture.completedFuture(checked)));
+          sent.add(writers.append(args[1], partition, ByteBuffer.wrap(batch), CompletableFuture.completedFuture(checked)));
         } catch (Refused refused) {
           // As most are.
         }

@@ -16,6 +16,7 @@ import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
@@ -63,7 +64,7 @@ final class TopicWriterTest extends Drivers {
     }
 
     CompletableFuture<Appended> send(int partition, ClientBatch batch) {
-      return writers.append("t", partition, batch.bytes().limit(), CompletableFuture.completedFuture(checked(partition, batch)));
+      return writers.append("t", partition, batch.bytes(), CompletableFuture.completedFuture(checked(partition, batch)));
     }
 
     Checked checked(int partition, ClientBatch batch) {
@@ -95,7 +96,7 @@ final class TopicWriterTest extends Drivers {
     State before = state();
     CompletableFuture<Checked> slow = new CompletableFuture<>();
     List<CompletableFuture<Appended>> sent = new ArrayList<>();
-    sent.add(door.writers.append("t", 1, 100, slow));
+    sent.add(door.writers.append("t", 1, ByteBuffer.allocate(100), slow));
     for (int i = 0; i < 50; i++) {
       sent.add(door.send(i % 4, ClientBatch.of(3, "v" + i)));
     }
@@ -178,7 +179,7 @@ final class TopicWriterTest extends Drivers {
       }
     });
     CompletableFuture<Checked> later = new CompletableFuture<>();
-    sent.add(door.writers.append("t", 0, 100, later));
+    sent.add(door.writers.append("t", 0, ByteBuffer.allocate(100), later));
     later.complete(door.checked(0, ClientBatch.of(3, "a")));
     done(sent.get(0));
     assertEquals(List.of(false, false), early);
@@ -232,9 +233,9 @@ final class TopicWriterTest extends Drivers {
     CompletableFuture<Checked> old = CompletableFuture.completedFuture(door.checked(0, ClientBatch.of(3, "a")));
     Administration operator = new Administration(new TopicWork(new Driver().log(), clock(), random));
     operator.delete(false);
-    assertEquals(Refusal.UNKNOWN_TOPIC, refusal(door.writers.append("t", 0, 100, old)));
+    assertEquals(Refusal.UNKNOWN_TOPIC, refusal(door.writers.append("t", 0, ByteBuffer.allocate(100), old)));
     new Driver().commit(Map.of(), 0);
-    assertEquals(Refusal.TOPIC_RECREATED, refusal(door.writers.append("t", 0, 100, old)));
+    assertEquals(Refusal.TOPIC_RECREATED, refusal(door.writers.append("t", 0, ByteBuffer.allocate(100), old)));
     done(door.send(0, ClientBatch.of(3, "b")));
   }
 
@@ -242,11 +243,68 @@ final class TopicWriterTest extends Drivers {
   void aRefusedBatchHoldsUpNoOther() throws Exception {
     Door door = new Door();
     CompletableFuture<Checked> bad = new CompletableFuture<>();
-    CompletableFuture<Appended> refused = door.writers.append("t", 0, 100, bad);
+    CompletableFuture<Appended> refused = door.writers.append("t", 0, ByteBuffer.allocate(100), bad);
     CompletableFuture<Appended> good = door.send(0, ClientBatch.of(3, "b"));
     bad.completeExceptionally(new Refused(Refusal.CORRUPT, "it is damaged"));
     assertEquals(Refusal.CORRUPT, refusal(refused));
     done(good);
+  }
+
+  /** The queue is full at the first batch of a producer, and has room for the second. */
+  @Test
+  void noBatchIsAddedBeforeARefusedBatchOfItsProducer() throws Exception {
+    Door door = new Door(Stores.open(folder.toString()), new Terms(0, 0, 1000, 0, false));
+    CompletableFuture<Checked> slow = new CompletableFuture<>();
+    CompletableFuture<Appended> full = door.writers.append("t", 1, ByteBuffer.allocate(800), slow);
+    ClientBatch first = ClientBatch.of(20, "first").by(7, 0, 0);
+    ClientBatch second = ClientBatch.of(1, "second").by(7, 0, 20);
+    assertEquals(Refusal.BUSY, refusal(door.send(0, first)));
+    CompletableFuture<Appended> early = door.send(0, second);
+    CompletableFuture<Appended> other = door.send(0, ClientBatch.of(1, "other").by(8, 0, 20));
+    slow.complete(door.checked(1, ClientBatch.of(1, "v")));
+    done(full);
+    done(other);
+    assertEquals(Refusal.OUT_OF_ORDER, refusal(early));
+    assertEquals(done(door.send(0, first)).end(), done(door.send(0, second)).base());
+  }
+
+  /** The first batch came damaged, and shares its commit with the second. */
+  @Test
+  void noBatchIsAddedBeforeADamagedBatchOfItsProducer() throws Exception {
+    Door door = new Door();
+    CompletableFuture<Checked> bad = new CompletableFuture<>();
+    ClientBatch first = ClientBatch.of(3, "first").by(7, 0, 0);
+    ClientBatch second = ClientBatch.of(1, "second").by(7, 0, 3);
+    CompletableFuture<Appended> damaged = door.writers.append("t", 0, first.bytes(), bad);
+    CompletableFuture<Appended> early = door.send(0, second);
+    bad.completeExceptionally(new Refused(Refusal.CORRUPT, "it is damaged"));
+    assertEquals(Refusal.CORRUPT, refusal(damaged));
+    assertEquals(Refusal.OUT_OF_ORDER, refusal(early));
+    done(door.send(0, ClientBatch.of(1, "new").by(7, 1, 0)));
+  }
+
+  @Test
+  void noBatchIsAddedBeforeABatchWhoseCommitFailed() throws Exception {
+    FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
+    Door door = new Door(store.store(), Terms.USUAL);
+    AtomicInteger full = new AtomicInteger(1);
+    store.at((call, name, when) -> {
+      if (call.equals("flush") && name.contains("/data/") && when == When.BEFORE && full.getAndDecrement() > 0) {
+        throw new IOException("No space left on device");
+      }
+    });
+    assertEquals(Refusal.STORAGE, refusal(door.send(0, ClientBatch.of(3, "first").by(7, 0, 0))));
+    assertEquals(Refusal.OUT_OF_ORDER, refusal(door.send(0, ClientBatch.of(1, "second").by(7, 0, 3))));
+  }
+
+  @Test
+  void aBatchThatIsRefusedForGoodHoldsUpNoOther() throws Exception {
+    Door door = new Door();
+    CompletableFuture<Checked> bad = new CompletableFuture<>();
+    CompletableFuture<Appended> refused = door.writers.append("t", 0, ClientBatch.of(3, "first").by(7, 0, 0).bytes(), bad);
+    bad.completeExceptionally(new Refused(Refusal.INVALID_RECORD, "it has no records"));
+    assertEquals(Refusal.INVALID_RECORD, refusal(refused));
+    done(door.send(0, ClientBatch.of(1, "second").by(7, 0, 3)));
   }
 
   @Test
@@ -255,10 +313,10 @@ final class TopicWriterTest extends Drivers {
     Door other = new Door();
     long end = state().end(0);
     Checked checked = door.checked(0, ClientBatch.of(2, "a")).at(end);
-    assertEquals(end + 2, done(door.writers.append("t", 0, 100, CompletableFuture.completedFuture(checked))).end());
+    assertEquals(end + 2, done(door.writers.append("t", 0, ByteBuffer.allocate(100), CompletableFuture.completedFuture(checked))).end());
     done(other.send(0, ClientBatch.of(1, "x")));
     Checked stale = door.checked(0, ClientBatch.of(2, "b")).at(end + 2);
-    assertEquals(Refusal.FENCED, refusal(door.writers.append("t", 0, 100, CompletableFuture.completedFuture(stale))));
+    assertEquals(Refusal.FENCED, refusal(door.writers.append("t", 0, ByteBuffer.allocate(100), CompletableFuture.completedFuture(stale))));
     assertEquals(end + 3, state().end(0));
   }
 
@@ -279,11 +337,11 @@ final class TopicWriterTest extends Drivers {
   void theQueueIsBounded() throws Exception {
     Door door = new Door(Stores.open(folder.toString()), new Terms(0, 0, 1000, 0, false));
     CompletableFuture<Checked> slow = new CompletableFuture<>();
-    CompletableFuture<Appended> first = door.writers.append("t", 0, 900, slow);
-    assertEquals(Refusal.BUSY, refusal(door.writers.append("t", 0, 200, slow)));
+    CompletableFuture<Appended> first = door.writers.append("t", 0, ByteBuffer.allocate(900), slow);
+    assertEquals(Refusal.BUSY, refusal(door.writers.append("t", 0, ByteBuffer.allocate(200), slow)));
     slow.complete(door.checked(0, ClientBatch.of(1, "v")));
     done(first);
-    done(door.writers.append("t", 0, 900, slow));
+    done(door.writers.append("t", 0, ByteBuffer.allocate(900), slow));
   }
 
   /** A small commit syncs its data file, the data folder, the version file and the topic's folder. */

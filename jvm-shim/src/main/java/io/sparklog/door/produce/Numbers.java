@@ -1,0 +1,29 @@
+package io.sparklog.door.produce;
+
+import io.sparklog.format.Layout;
+import java.nio.ByteBuffer;
+
+/**
+ * The numbers that a producer gave to a batch. FORMAT.md section 5.9.
+ *
+ * @param id of the producer; −1 without a producer
+ * @param first the sequence of the first record
+ */
+record Numbers(long id, int epoch, int first) {
+  private static final Numbers NONE = new Numbers(-1, -1, -1);
+
+  /** The numbers of a batch that is not checked yet. */
+  static Numbers of(ByteBuffer batch) {
+    int at = batch.position();
+    if (batch.remaining() < Layout.HEADER_BYTES || batch.get(at + Layout.MAGIC_AT) != Layout.MAGIC) {
+      return NONE;
+    }
+    return new Numbers(batch.getLong(at + Layout.PRODUCER_ID_AT), batch.getShort(at + Layout.PRODUCER_EPOCH_AT),
+        batch.getInt(at + Layout.BASE_SEQUENCE_AT));
+  }
+
+  /** Whether this batch comes after a batch of the same producer and epoch. The sequence after 2³¹ − 1 is 0. */
+  boolean isAfter(int otherFirst) {
+    return first != otherFirst && (first - otherFirst & Integer.MAX_VALUE) < 1 << 30;
+  }
+}

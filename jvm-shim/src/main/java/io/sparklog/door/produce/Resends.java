@@ -1,0 +1,66 @@
+package io.sparklog.door.produce;
+
+import java.time.Clock;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/**
+ * The refused batches that their producers will send again. A topic that does not know a producer takes any batch as its first. So a later
+ * batch of the producer must wait for the refused batch: it would be added before that batch. Safe for many threads.
+ */
+final class Resends {
+  private static final int PRODUCERS_MAX = 100_000;
+
+  /** Clients give a batch up after some minutes, and begin a new epoch. */
+  private static final long KEPT_MS = 300_000;
+
+  private record Producer(String topic, int partition, long id, int epoch) {}
+
+  /** A refused batch. @param first the sequence of its first record @param sinceMs when it was refused, in ms since 1970 */
+  private record First(int first, long sinceMs) {}
+
+  private final Clock clock;
+
+  /** The first refused batch of each producer, from old to new. */
+  private final Map<Producer, First> firsts = new LinkedHashMap<>();
+
+  Resends(Clock clock) {
+    this.clock = clock;
+  }
+
+  /** A batch has its answer. @param failure null if the topic has the batch */
+  synchronized void answered(String topic, int partition, Numbers numbers, Throwable failure) {
+    if (numbers.id() < 0) {
+      return;
+    }
+    Producer producer = new Producer(topic, partition, numbers.id(), numbers.epoch());
+    if (failure == null) {
+      firsts.remove(producer);
+    } else if (!(failure instanceof Refused refused) || refused.refusal().isPassing()) {
+      note(producer, numbers);
+    }
+  }
+
+  private void note(Producer producer, Numbers numbers) {
+    long now = clock.millis();
+    First known = firsts.get(producer);
+    if (known != null && isKept(known, now) && numbers.isAfter(known.first)) {
+      return;
+    }
+    firsts.remove(producer);
+    firsts.put(producer, new First(numbers.first(), now));
+    while (firsts.size() > PRODUCERS_MAX || !isKept(firsts.values().iterator().next(), now)) {
+      firsts.remove(firsts.keySet().iterator().next());
+    }
+  }
+
+  private static boolean isKept(First first, long now) {
+    return now - first.sinceMs < KEPT_MS;
+  }
+
+  /** Whether a batch of the producer before this batch was refused, and is not added yet. */
+  synchronized boolean isAwaited(String topic, int partition, Numbers later) {
+    First known = firsts.get(new Producer(topic, partition, later.id(), later.epoch()));
+    return known != null && isKept(known, clock.millis()) && later.isAfter(known.first);
+  }
+}
