@@ -7,12 +7,14 @@ import io.sparklog.door.produce.Intake;
 import io.sparklog.door.produce.TopicWriters;
 import io.sparklog.log.State;
 import io.sparklog.segment.Names;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
 import java.nio.ByteBuffer;
 import java.time.Clock;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -70,15 +72,12 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
   private CompletableFuture<List<TopicParts>> named(Asked asked, ProduceRequest request) {
     String connection = asked.context().connectionId();
     CompletableFuture<?> earlier = unnamed.get(connection);
-    boolean isKnown = request.data().topicData().stream().allMatch(topic -> isByName(topic) || known(topic).isPresent());
+    boolean isKnown = request.data().topicData().stream().allMatch(topic -> writers.serves(name(topic)));
     if (isKnown && (earlier == null || earlier.isDone())) {
-      return CompletableFuture.completedFuture(queued(asked, request));
+      return CompletableFuture.completedFuture(queued(asked, request, Set.of()));
     }
     CompletableFuture<?> before = earlier == null ? CompletableFuture.completedFuture(null) : earlier.exceptionally(failure -> null);
-    CompletableFuture<List<TopicParts>> later = before.thenCompose(done -> work.run(() -> {
-      request.data().topicData().stream().filter(topic -> !isByName(topic)).forEach(topic -> topics.name(topic.topicId().toString()));
-      return queued(asked, request);
-    }));
+    CompletableFuture<List<TopicParts>> later = before.thenCompose(done -> work.run(() -> queued(asked, request, absent(request))));
     unnamed.put(connection, later);
     later.whenComplete((done, failure) -> unnamed.remove(connection, later));
     return later;
@@ -88,15 +87,35 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
     return topic.topicId().equals(Uuid.ZERO_UUID);
   }
 
-  private Optional<String> known(TopicProduceData topic) {
-    return topics.knownName(topic.topicId().toString());
+  /** The name of the topic; empty if no topic that this process has seen has its id. */
+  private String name(TopicProduceData topic) {
+    return isByName(topic) ? topic.name() : topics.knownName(topic.topicId().toString()).orElse("");
   }
 
-  private List<TopicParts> queued(Asked asked, ProduceRequest request) {
+  /** The topics of a request that do not exist. A topic that cannot be read exists: its batches get the error. */
+  private Set<String> absent(ProduceRequest request) {
+    Set<String> absent = new HashSet<>();
+    for (TopicProduceData topic : request.data().topicData()) {
+      if (!isByName(topic)) {
+        topics.name(topic.topicId().toString());
+      }
+      String name = name(topic);
+      try {
+        if (!writers.serves(name) && topics.newest(name).isEmpty()) {
+          absent.add(name);
+        }
+      } catch (PartlogException e) {
+        Warnings.warn(ProduceHandler.class, "Topic {} cannot be read: {}", name, e.getMessage());
+      }
+    }
+    return absent;
+  }
+
+  private List<TopicParts> queued(Asked asked, ProduceRequest request, Set<String> absent) {
     List<TopicParts> queued = new ArrayList<>();
     for (TopicProduceData topic : request.data().topicData()) {
-      String name = isByName(topic) ? topic.name() : known(topic).orElse("");
-      Errors error = error(asked, topic, name);
+      String name = name(topic);
+      Errors error = error(asked, topic, name, absent);
       List<Part> parts = new ArrayList<>();
       for (PartitionProduceData partition : topic.partitionData()) {
         ByteBuffer records = partition.records() instanceof MemoryRecords memory ? memory.buffer() : ByteBuffer.allocate(0);
@@ -110,21 +129,24 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
         work.run(() -> {
           check(name, topic.topicId(), parts);
           return null;
-        });
+        }).exceptionally(e -> fail(parts, e)); // Without an answer, a part would block its topic.
       }
       queued.add(new TopicParts(name, topic.topicId(), error, parts));
     }
     return queued;
   }
 
-  private static Errors error(Asked asked, TopicProduceData topic, String name) {
+  private static Errors error(Asked asked, TopicProduceData topic, String name, Set<String> absent) {
     if (!isByName(topic) && name.isEmpty()) {
       return Errors.UNKNOWN_TOPIC_ID;
     }
     if (Names.illegalTopic(name).isPresent()) {
       return Errors.INVALID_TOPIC_EXCEPTION;
     }
-    return asked.rights().mayWrite(name) ? null : Errors.TOPIC_AUTHORIZATION_FAILED;
+    if (!asked.rights().mayWrite(name)) {
+      return Errors.TOPIC_AUTHORIZATION_FAILED;
+    }
+    return absent.contains(name) ? Errors.UNKNOWN_TOPIC_OR_PARTITION : null;
   }
 
   /** Checks the batches of a topic, and tells the writer of the topic. */
@@ -143,8 +165,13 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
         }
       }
     } catch (Throwable e) { // An Error, too, must not leave the queue of the topic waiting.
-      parts.forEach(part -> part.checked().completeExceptionally(e));
+      fail(parts, e);
     }
+  }
+
+  private static Void fail(List<Part> parts, Throwable e) {
+    parts.forEach(part -> part.checked().completeExceptionally(e));
+    return null;
   }
 
   private static CompletableFuture<ProduceResponseData> answered(List<TopicParts> queued) {

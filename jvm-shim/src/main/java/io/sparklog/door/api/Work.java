@@ -28,20 +28,26 @@ public final class Work implements Executor, AutoCloseable {
     this.threads = Executors.newFixedThreadPool(threads, new Named());
   }
 
-  /** Runs the task as soon as a thread is free. A task whose future is cancelled before does not run. */
+  /** Runs the task as soon as a thread is free. A task whose future is cancelled before does not run. Never throws. */
   public <T> CompletableFuture<T> run(Callable<T> task) {
     CompletableFuture<T> done = new CompletableFuture<>();
-    threads.execute(() -> {
-      if (done.isDone()) {
-        return;
-      }
-      try {
-        done.complete(task.call());
-      } catch (Throwable e) {
-        done.completeExceptionally(e);
-      }
-    });
+    try {
+      threads.execute(() -> complete(done, task));
+    } catch (Throwable e) {
+      done.completeExceptionally(e);
+    }
     return done;
+  }
+
+  private static <T> void complete(CompletableFuture<T> done, Callable<T> task) {
+    if (done.isDone()) {
+      return;
+    }
+    try {
+      done.complete(task.call());
+    } catch (Throwable e) {
+      done.completeExceptionally(e);
+    }
   }
 
   @Override

@@ -32,6 +32,7 @@ final class GroupCommit implements Change {
   private List<Placed> written = List.of();
   private final List<Segment> segments = new ArrayList<>();
   private final List<String> files = new ArrayList<>();
+  private boolean refused;
 
   /** A batch that the version adds. @param routed whether the topic puts each of its keys there */
   private record Placed(int partition, Accepted batch, boolean routed) {}
@@ -197,8 +198,14 @@ final class GroupCommit implements Change {
     return parts;
   }
 
+  /** Whether the commit failed before it could add anything. */
+  boolean isRefused() {
+    return refused;
+  }
+
   @Override
   public void refused() {
+    refused = true;
     files.forEach(folder::delete);
   }
 

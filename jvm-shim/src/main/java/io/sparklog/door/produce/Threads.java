@@ -10,6 +10,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** The threads that commit, and the threads of the upkeep beside. A topic that is written to has at most two threads. */
 final class Threads {
+  /** The pause before a task is tried again that could have no thread. */
+  private static final long RETRY_MS = 1000;
+
   private final ExecutorService commits = Executors.newCachedThreadPool(named("door-commit-"));
   private final ExecutorService upkeeps = Executors.newCachedThreadPool(named("door-upkeep-"));
   private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1, named("door-timer-"));
@@ -36,7 +39,13 @@ final class Threads {
   }
 
   private void later(long ms, Executor threads, Runnable task) {
-    timer.schedule(() -> threads.execute(task), ms, TimeUnit.MILLISECONDS);
+    timer.schedule(() -> {
+      try {
+        threads.execute(task);
+      } catch (Throwable e) { // The task must not be lost, or its topic would wait for ever.
+        later(RETRY_MS, threads, task);
+      }
+    }, ms, TimeUnit.MILLISECONDS);
   }
 
   /** Ends when the tasks at work have ended. */

@@ -17,8 +17,8 @@ final class TopicUpkeep {
   synchronized void owe(Runnable run) {
     owed = run;
     if (!working) {
-      working = true;
       threads.keepUpLater(PAUSE_MS, this::work);
+      working = true;
     }
   }
 
@@ -32,9 +32,10 @@ final class TopicUpkeep {
       run.run();
     } finally {
       synchronized (this) {
-        working = owed != null;
-        if (working) {
+        working = false;
+        if (owed != null) {
           threads.keepUpLater(PAUSE_MS, this::work);
+          working = true;
         }
       }
     }

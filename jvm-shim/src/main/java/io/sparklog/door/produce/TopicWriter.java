@@ -12,6 +12,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Commits the batches of one topic, all that wait together, one commit at a time: the next begins when the last ends. An acknowledgement
@@ -23,48 +24,87 @@ final class TopicWriter {
 
   private static final int COMMIT_ARRIVALS_MAX = 10_000;
 
+  /** The longest wait for a batch to be checked. */
+  private static final long CHECK_MS = 30_000;
+
   private final Means means;
   private final TopicLog log;
   private final DataFolder folder;
   private final TopicUpkeep upkeep;
   private final Deque<Arrival> waiting = new ArrayDeque<>();
+  private final Runnable unused;
   private boolean working;
   /** The thread that commits, and no other, uses it. */
   private long begunMs;
 
-  TopicWriter(Means means, TopicLog log) {
+  /** @param unused is called when the writer has nothing to do, and its last batches were all refused: the topic may not exist */
+  TopicWriter(Means means, TopicLog log, Runnable unused) {
     this.means = means;
     this.log = log;
     this.folder = new DataFolder(log.store(), log.topic(), means.random());
+    this.unused = unused;
     this.upkeep = new TopicUpkeep(means.threads());
   }
 
-  /** Adds batches behind the batches that wait. */
-  void add(Arrival arrival) {
+  /** Adds batches behind the batches that wait. {@link #start} must follow. */
+  synchronized void queue(Arrival arrival) {
+    waiting.add(arrival);
+  }
+
+  /** Begins to commit, unless that is under way. */
+  void start() {
     synchronized (this) {
-      waiting.add(arrival);
-      if (working) {
+      if (working || waiting.isEmpty()) {
         return;
       }
       working = true;
     }
-    means.threads().commit(this::work);
+    try {
+      means.threads().commit(this::work);
+    } catch (Throwable e) {
+      refuseWaiting(e);
+    }
+  }
+
+  /** Whether nothing waits, and no commit is under way. */
+  synchronized boolean isIdle() {
+    return !working && waiting.isEmpty();
   }
 
   private void work() {
-    while (true) {
-      long pause = pauseMs();
-      if (pause > 0) {
-        means.threads().commitLater(pause, this::work);
-        return;
+    boolean added = true;
+    try {
+      while (true) {
+        long pause = pauseMs();
+        if (pause > 0) {
+          means.threads().commitLater(pause, this::work);
+          return;
+        }
+        List<Arrival> taken = take();
+        if (taken.isEmpty()) {
+          break;
+        }
+        commit(taken);
+        added = taken.stream().anyMatch(arrival -> !arrival.done().isCompletedExceptionally());
       }
-      List<Arrival> taken = take();
-      if (taken.isEmpty()) {
-        return;
-      }
-      begunMs = means.clock().millis();
-      commit(taken);
+    } catch (Throwable e) {
+      refuseWaiting(e);
+      return;
     }
+    if (!added) {
+      unused.run();
+    }
+  }
+
+  /** There is no thread, or no memory, for more. The next arrival begins the work again. */
+  private void refuseWaiting(Throwable e) {
+    List<Arrival> refused;
+    synchronized (this) {
+      refused = new ArrayList<>(waiting);
+      waiting.clear();
+      working = false;
+    }
+    refuse(refused, Refusal.STORAGE, e);
   }
 
   /** How long the arrivals wait for others. */
@@ -81,42 +121,61 @@ final class TopicWriter {
   private synchronized List<Arrival> take() {
     List<Arrival> taken = new ArrayList<>();
     long bytes = 0;
-    while (!waiting.isEmpty() && taken.size() < COMMIT_ARRIVALS_MAX
-        && (taken.isEmpty() || bytes + waiting.getFirst().bytes() <= COMMIT_BYTES_MAX)) {
-      Arrival arrival = waiting.remove();
-      taken.add(arrival);
+    for (Arrival arrival : waiting) {
       bytes += arrival.bytes();
+      if (taken.size() == COMMIT_ARRIVALS_MAX || !taken.isEmpty() && bytes > COMMIT_BYTES_MAX) {
+        break;
+      }
+      taken.add(arrival);
     }
+    taken.forEach(arrival -> waiting.remove()); // Not before: an error above must not lose an arrival.
     working = !taken.isEmpty();
     return taken;
   }
 
   private void commit(List<Arrival> taken) {
-    List<Arrival> checked = taken.stream().filter(TopicWriter::isChecked).toList();
-    if (checked.isEmpty()) {
-      return;
-    }
+    TopicWork.Begun begun = null;
+    GroupCommit change = null;
     try {
+      begunMs = means.clock().millis();
+      List<Arrival> checked = taken.stream().filter(TopicWriter::isChecked).toList();
+      if (checked.isEmpty()) {
+        return;
+      }
       Optional<State> planned = log.toPlan();
       if (planned.filter(state -> !state.isDeleted() && state.pendingWeights().isPresent()).isPresent()) {
         PendingReroute.apply(log, means.clock(), means.random()).ifPresent(upkeep::owe);
         planned = log.toPlan();
       }
       TopicWork work = new TopicWork(log, means.clock(), means.random());
-      GroupCommit change = new GroupCommit(log, checked, folder, means, planned);
-      TopicWork.Begun begun = work.begin(change, work.identity(), means.terms().mergeBytes());
+      change = new GroupCommit(log, checked, folder, means, planned);
+      begun = work.begin(change, work.identity(), means.terms().mergeBytes());
+    } catch (Throwable e) { // An Error, too, must not leave a client without an answer, or a topic without a thread.
+      refuse(taken, isUndone(change, e) ? Refusal.STORAGE : Refusal.UNKNOWN_OUTCOME, e);
+      return;
+    }
+    follow(begun);
+  }
+
+  /** Whether no version has the batches of a failed commit, or will have them. @param change null before the commit */
+  private static boolean isUndone(GroupCommit change, Throwable e) {
+    return change == null || change.isRefused() || e instanceof PartlogException failure && !failure.id().equals("COMMIT_UNKNOWN");
+  }
+
+  /** Owes the upkeep, and tells of the commit. A failure concerns no client: the clients have their answers. */
+  private void follow(TopicWork.Begun begun) {
+    try {
       upkeep.owe(begun::followed);
       means.committed().accept(log.topic());
-    } catch (Throwable e) { // An Error, too, must not leave a client without an answer, or a topic without a thread.
-      Refused refused = refused(e);
-      checked.forEach(arrival -> arrival.done().completeExceptionally(refused));
+    } catch (Throwable e) {
+      Warnings.warn(TopicWriter.class, "the work after a commit of topic {} under {} failed", log.topic(), log.store().root(), e);
     }
   }
 
-  /** Waits until an arrival is checked. One that is refused has its answer then. */
+  /** Waits until an arrival is checked. One that is refused, or that is not checked in time, has its answer then. */
   private static boolean isChecked(Arrival arrival) {
     try {
-      arrival.checked().join();
+      arrival.checked().orTimeout(CHECK_MS, TimeUnit.MILLISECONDS).join();
       return true;
     } catch (CompletionException e) {
       arrival.done().completeExceptionally(e.getCause());
@@ -126,10 +185,17 @@ final class TopicWriter {
     return false;
   }
 
-  private Refused refused(Throwable e) {
-    Warnings.warn(TopicWriter.class, "batches for topic {} under {} are not committed, or not known to be", log.topic(), log.store().root(),
-        e);
-    boolean isUnknown = e instanceof PartlogException failure && failure.id().equals("COMMIT_UNKNOWN");
-    return new Refused(isUnknown ? Refusal.UNKNOWN_OUTCOME : Refusal.STORAGE, String.valueOf(e.getMessage()), e);
+  /** Answers the arrivals that have no answer yet. */
+  private void refuse(List<Arrival> arrivals, Refusal refusal, Throwable e) {
+    Throwable answer = e;
+    try {
+      Warnings.warn(TopicWriter.class, "batches for topic {} under {} are not committed, or not known to be", log.topic(),
+          log.store().root(), e);
+      answer = new Refused(refusal, String.valueOf(e.getMessage()), e);
+    } finally {
+      for (Arrival arrival : arrivals) {
+        arrival.done().completeExceptionally(answer);
+      }
+    }
   }
 }

@@ -6,11 +6,14 @@ import java.time.Clock;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.random.RandomGenerator;
 
 /** Adds batches to the topics of a root, by commits that many requests share. FORMAT.md section 7.8. */
 public final class TopicWriters implements AutoCloseable {
+  private static final long CLOSE_NANOS = TimeUnit.MINUTES.toNanos(1);
+
   private final Root root;
   private final Means means;
   private final Map<String, TopicWriter> writers = new ConcurrentHashMap<>();
@@ -45,9 +48,27 @@ public final class TopicWriters implements AutoCloseable {
           + " bytes wait for their commit, or the server ends. Send the batches again later."));
       return answer;
     }
-    writers.computeIfAbsent(topic, name -> new TopicWriter(means, root.topic(name)))
-        .add(new Arrival(partition, bytes, checked, done, means.clock().millis()));
-    return answer.whenComplete((appended, refused) -> release(bytes));
+    CompletableFuture<Appended> released = answer.whenComplete((appended, refused) -> release(bytes));
+    try {
+      Arrival arrival = new Arrival(partition, bytes, checked, done, means.clock().millis());
+      writers.compute(topic, (name, known) -> {
+        TopicWriter writer = known == null ? new TopicWriter(means, root.topic(name), () -> drop(name)) : known;
+        writer.queue(arrival);
+        return writer;
+      }).start();
+    } catch (Throwable e) {
+      done.completeExceptionally(e);
+    }
+    return released;
+  }
+
+  /** Whether batches of the topic were added lately, so that it is likely to exist. */
+  public boolean serves(String topic) {
+    return writers.containsKey(topic);
+  }
+
+  private void drop(String topic) {
+    writers.computeIfPresent(topic, (name, writer) -> writer.isIdle() ? null : writer);
   }
 
   private synchronized boolean takes(long bytes) {
@@ -64,7 +85,7 @@ public final class TopicWriters implements AutoCloseable {
     notifyAll();
   }
 
-  /** Takes no more, and waits until all that waits has its answer. An interrupt ends the wait. */
+  /** Takes no more, and waits until all that waits has its answer, a minute at most. An interrupt ends the wait. */
   @Override
   public void close() {
     try {
@@ -77,8 +98,9 @@ public final class TopicWriters implements AutoCloseable {
 
   private synchronized void awaitAnswers() throws InterruptedException {
     closed = true;
-    while (queuedBytes > 0) {
-      wait();
+    long end = System.nanoTime() + CLOSE_NANOS;
+    for (long left = CLOSE_NANOS; queuedBytes > 0 && left > 0; left = end - System.nanoTime()) {
+      TimeUnit.NANOSECONDS.timedWait(this, left);
     }
   }
 }

@@ -18,6 +18,10 @@ import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
+import java.time.Clock;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -48,6 +52,29 @@ final class TopicWriterTest extends Drivers {
     }
   }
 
+  /** Shows {@link #nowMs}, or fails so many times. */
+  private final class LiveClock extends Clock {
+    private final AtomicInteger failures = new AtomicInteger();
+
+    @Override
+    public Instant instant() {
+      if (failures.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+        throw new OutOfMemoryError("of a test");
+      }
+      return Instant.ofEpochMilli(nowMs);
+    }
+
+    @Override
+    public ZoneId getZone() {
+      return ZoneOffset.UTC;
+    }
+
+    @Override
+    public Clock withZone(ZoneId zone) {
+      return this;
+    }
+  }
+
   /** A door: a process that remembers what it has seen of the topic. */
   private final class Door {
     private final Driver driver;
@@ -59,7 +86,7 @@ final class TopicWriterTest extends Drivers {
 
     Door(LogStore store, Terms terms) {
       driver = new Driver(store);
-      writers = new TopicWriters(driver.root, terms, topic -> {}, clock(), random);
+      writers = new TopicWriters(driver.root, terms, topic -> {}, new LiveClock(), random);
       doors.add(writers);
     }
 
@@ -295,6 +322,8 @@ final class TopicWriterTest extends Drivers {
     });
     assertEquals(Refusal.STORAGE, refusal(door.send(0, ClientBatch.of(3, "first").by(7, 0, 0))));
     assertEquals(Refusal.OUT_OF_ORDER, refusal(door.send(0, ClientBatch.of(1, "second").by(7, 0, 3))));
+    nowMs += 300_000; // The client gave up.
+    done(door.send(0, ClientBatch.of(1, "second").by(7, 0, 3)));
   }
 
   @Test
@@ -342,6 +371,54 @@ final class TopicWriterTest extends Drivers {
     slow.complete(door.checked(0, ClientBatch.of(1, "v")));
     done(first);
     done(door.writers.append("t", 0, ByteBuffer.allocate(900), slow));
+  }
+
+  private Arrival arrival(CompletableFuture<Checked> checked) {
+    return new Arrival(0, 100, checked, new CompletableFuture<>(), nowMs);
+  }
+
+  private static Refusal refused(TopicWriter writer, Arrival arrival) {
+    writer.queue(arrival);
+    writer.start();
+    return refusal(arrival.done());
+  }
+
+  @Test
+  void withoutAThreadBatchesAreRefused() {
+    Threads none = new Threads();
+    none.end();
+    Means means = new Means(Terms.USUAL, none, topic -> {}, clock(), random, new Resends(clock()));
+    TopicWriter writer = new TopicWriter(means, new Driver().log(), () -> {});
+    assertEquals(Refusal.STORAGE, refused(writer, arrival(new CompletableFuture<>())));
+    assertEquals(Refusal.STORAGE, refused(writer, arrival(new CompletableFuture<>())), "the next arrival tries again");
+  }
+
+  @Test
+  void anErrorBetweenTwoCommitsLeavesNoTopicWithoutAWriter() throws Exception {
+    Door door = new Door();
+    LiveClock clock = new LiveClock();
+    Means means = new Means(Terms.USUAL, new Threads(), topic -> {}, clock, random, new Resends(clock));
+    TopicWriter writer = new TopicWriter(means, new Driver().log(), () -> {});
+    clock.failures.set(1);
+    CompletableFuture<Checked> checked = CompletableFuture.completedFuture(door.checked(0, ClientBatch.of(3, "v")));
+    assertEquals(Refusal.STORAGE, refused(writer, arrival(checked)));
+    Arrival next = arrival(checked);
+    writer.queue(next);
+    writer.start();
+    done(next.done());
+    means.threads().end();
+  }
+
+  @Test
+  void aTopicThatDoesNotExistKeepsNoWriter() throws Exception {
+    Door door = new Door();
+    done(door.send(0, ClientBatch.of(1, "v")));
+    CompletableFuture<Checked> checked = CompletableFuture.completedFuture(door.checked(0, ClientBatch.of(1, "v")));
+    assertEquals(Refusal.UNKNOWN_TOPIC, refusal(door.writers.append("absent", 0, ByteBuffer.allocate(100), checked)));
+    while (door.writers.serves("absent")) {
+      Thread.sleep(1); // The writer ends after its answers.
+    }
+    assertTrue(door.writers.serves("t"));
   }
 
   /** A small commit syncs its data file, the data folder, the version file and the topic's folder. */
