@@ -32,6 +32,8 @@ final class GroupCommit implements Change {
   private List<Placed> written = List.of();
   private final List<Segment> segments = new ArrayList<>();
   private final List<String> files = new ArrayList<>();
+  /** The data file of the version that was asked for last; null if there was nothing to add. */
+  private String named;
   private boolean refused;
 
   /** A batch that the version adds. @param routed whether the topic puts each of its keys there */
@@ -61,6 +63,7 @@ final class GroupCommit implements Change {
 
   @Override
   public Optional<NextVersion> next(Optional<State> newest) throws IOException {
+    named = null;
     if (newest.isEmpty() || newest.get().isDeleted()) {
       Refused gone = new Refused(Refusal.UNKNOWN_TOPIC, "Topic " + log.topic() + " does not exist.");
       outcomes = new ArrayList<>();
@@ -78,6 +81,7 @@ final class GroupCommit implements Change {
     write(state, plan.batches());
     NextVersion next = new NextVersion(state, "write").send(plan.sequences());
     segments.forEach(next::append);
+    named = segments.get(0).file();
     return Optional.of(next);
   }
 
@@ -218,5 +222,6 @@ final class GroupCommit implements Change {
         arrivals.get(i).done().completeExceptionally((Refused) outcomes.get(i));
       }
     }
+    files.stream().filter(file -> !file.equals(named)).forEach(folder::delete);
   }
 }
