@@ -25,7 +25,8 @@ record Producers(SortedMap<Producer, Last> last) {
   private static final long SEQUENCES = 1L << 31;
 
   private static final int BATCHES_KEPT = 5;
-  private static final int BATCHES_MAX = 1_000_000;
+  /** The most entries of a version or a checkpoint. */
+  static final int PRODUCERS_MAX = 1_000_000;
   private static final String EXPIRATION = "producer.id.expiration.ms";
   private static final String EXPIRATION_MS = "86400000";
 
@@ -83,7 +84,7 @@ record Producers(SortedMap<Producer, Last> last) {
     added.forEach(segment -> segments.computeIfAbsent(segment.partition(), any -> new TreeMap<>()).put(segment.base(), segment));
     Map<Integer, Long> ends = new HashMap<>();
     List<Sent> found = new ArrayList<>();
-    for (JsonNode entry : json.has("producers") ? Json.array(json, "producers", BATCHES_MAX) : Json.MAPPER.createArrayNode()) {
+    for (JsonNode entry : json.has("producers") ? Json.array(json, "producers", PRODUCERS_MAX) : Json.MAPPER.createArrayNode()) {
       Producer producer = key(entry, partitions);
       ProducerBatch batch = ProducerBatch.parse(Json.field(entry, "first"), Json.field(entry, "base"), Json.field(entry, "end"));
       String where = "a batch of partition " + producer.partition + " at offset " + batch.base;
@@ -106,8 +107,11 @@ record Producers(SortedMap<Producer, Last> last) {
     return (int) Json.number(Json.field(json, "epoch"), "epoch", 0, Short.MAX_VALUE);
   }
 
-  /** As the head of a checkpoint has them. */
+  /** As the head of a checkpoint has them. @throws IllegalStateException if a checkpoint may not have so many: it would be damaged */
   ArrayNode toJson() {
+    if (last.size() > PRODUCERS_MAX) {
+      throw new IllegalStateException("the topic has " + last.size() + " producers, and a checkpoint has at most " + PRODUCERS_MAX);
+    }
     ArrayNode json = Json.MAPPER.createArrayNode();
     last.forEach((producer, newest) -> {
       ObjectNode entry = json.addObject().put("partition", producer.partition).put("id", producer.id).put("epoch", newest.epoch);
@@ -120,7 +124,7 @@ record Producers(SortedMap<Producer, Last> last) {
   /** The producers in the head of a checkpoint. @param ends of the state */
   static Producers parse(JsonNode head, long[] ends) throws Damaged {
     TreeMap<Producer, Last> found = new TreeMap<>();
-    for (JsonNode entry : head.has("producers") ? Json.array(head, "producers", BATCHES_MAX) : Json.MAPPER.createArrayNode()) {
+    for (JsonNode entry : head.has("producers") ? Json.array(head, "producers", PRODUCERS_MAX) : Json.MAPPER.createArrayNode()) {
       Producer producer = key(entry, ends.length);
       List<ProducerBatch> batches = new ArrayList<>();
       for (JsonNode values : Json.array(entry, "batches", BATCHES_KEPT)) {

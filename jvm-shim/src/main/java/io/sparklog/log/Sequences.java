@@ -20,11 +20,16 @@ public final class Sequences {
     /** Batches before it are missing. */
     OUT_OF_ORDER,
     /** The topic has a higher epoch of the producer. */
-    OLD_EPOCH
+    OLD_EPOCH,
+    /** The topic knows so many producers that a new one has no place. */
+    TOO_MANY
   }
 
   /** @param base the offset of the first record; of no meaning for a batch that is refused */
   public record Decision(Answer answer, long base) {}
+
+  /** Half as many as a checkpoint may have, since other programs add producers too. */
+  static final int PRODUCERS_MAX = Producers.PRODUCERS_MAX / 2;
 
   private final Producers before;
   private final Map<Producer, Last> after = new HashMap<>();
@@ -32,7 +37,11 @@ public final class Sequences {
 
   /** @param newest the state that the version extends */
   public Sequences(State newest) {
-    before = newest.producers();
+    this(newest.producers());
+  }
+
+  Sequences(Producers before) {
+    this.before = before;
   }
 
   /** Whether the topic has a batch of the producer in the partition, or the version adds one. */
@@ -50,6 +59,9 @@ public final class Sequences {
   public Decision next(int partition, long id, int epoch, long first, int records, long base) {
     Producer producer = new Producer(partition, id);
     Last known = after.getOrDefault(producer, before.last().get(producer));
+    if (known == null && before.last().size() + after.size() >= PRODUCERS_MAX) {
+      return new Decision(Answer.TOO_MANY, -1);
+    }
     if (known != null && epoch < known.epoch()) {
       return new Decision(Answer.OLD_EPOCH, -1);
     }
