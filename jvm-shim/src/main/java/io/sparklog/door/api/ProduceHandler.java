@@ -183,15 +183,14 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
       for (Part part : topic.parts()) {
         PartitionProduceResponse answer = new PartitionProduceResponse().setIndex(part.partition()).setBaseOffset(-1);
         response.partitionResponses().add(answer);
-        all.add(part.done().handle((appended, failure) -> failure == null ? told(answer, part, appended) : told(answer, failure)));
+        all.add(part.done().handle((appended, failure) -> failure == null ? told(answer, appended) : told(answer, failure)));
       }
     }
     return CompletableFuture.allOf(all.toArray(CompletableFuture[]::new)).thenApply(done -> data);
   }
 
-  private static PartitionProduceResponse told(PartitionProduceResponse answer, Part part, Appended appended) {
-    long time = part.checked().join().batches().get(0).logAppendTime();
-    return answer.setBaseOffset(appended.base()).setLogAppendTimeMs(time).setLogStartOffset(appended.logStart());
+  private static PartitionProduceResponse told(PartitionProduceResponse answer, Appended appended) {
+    return answer.setBaseOffset(appended.base()).setLogAppendTimeMs(appended.time()).setLogStartOffset(appended.logStart());
   }
 
   private static PartitionProduceResponse told(PartitionProduceResponse answer, Throwable failure) {

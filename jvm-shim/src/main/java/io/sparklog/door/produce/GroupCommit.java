@@ -100,6 +100,7 @@ final class GroupCommit implements Change {
         int p = arrival.partition();
         long base = ends[p];
         long end = ends[p];
+        long time = -1;
         for (Accepted batch : checked.batches()) {
           Sequences.Decision decision = decision(sequences, p, batch.bytes(), ends[p]);
           int count = BatchHeader.count(batch.bytes(), 0);
@@ -107,13 +108,14 @@ final class GroupCommit implements Change {
             placed.add(new Placed(p, batch, routed && batch.routed()));
             ends[p] += count;
             end = ends[p];
+            time = batch.logAppendTime();
           } else {
             isRepeated = true;
             base = decision.base();
             end = base + count;
           }
         }
-        outcomes.add(new Appended(base, end, state.start(p)));
+        outcomes.add(new Appended(base, end, state.start(p), time));
       } catch (Refused e) {
         outcomes.add(e);
       }

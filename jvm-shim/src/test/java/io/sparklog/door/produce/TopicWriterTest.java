@@ -132,7 +132,7 @@ final class TopicWriterTest extends Drivers {
     for (int i = 0; i < sent.size(); i++) {
       int partition = i == 0 ? 1 : (i - 1) % 4;
       int records = i == 0 ? 2 : 3;
-      assertEquals(new Appended(ends[partition], ends[partition] + records, 0), done(sent.get(i)), "batch " + i);
+      assertEquals(new Appended(ends[partition], ends[partition] + records, 0, -1), done(sent.get(i)), "batch " + i);
       ends[partition] += records;
     }
     assertTrue(state().version() <= before.version() + 2, "51 batches took " + (state().version() - before.version()) + " versions");
@@ -336,6 +336,19 @@ final class TopicWriterTest extends Drivers {
     bad.completeExceptionally(new Refused(Refusal.INVALID_RECORD, "it has no records"));
     assertEquals(Refusal.INVALID_RECORD, refusal(refused));
     done(door.send(0, ClientBatch.of(1, "second").by(7, 0, 3)));
+  }
+
+  /** The topic has the batch with the time of its first commit, which is not known any more. */
+  @Test
+  void aBatchThatIsSentAgainHasNoNewLogAppendTime() throws Exception {
+    new Administration(new TopicWork(new Driver().log(), clock(), random)).delete(false);
+    new Driver().commit(Map.of("kafka.view", "none", "message.timestamp.type", "LogAppendTime"), 0);
+    Door door = new Door();
+    ClientBatch batch = ClientBatch.of(3, "a").by(7, 0, 0);
+    Appended first = done(door.send(0, batch));
+    assertEquals(nowMs, first.time());
+    nowMs += 1000;
+    assertEquals(new Appended(first.base(), first.end(), 0, -1), done(door.send(0, batch)));
   }
 
   @Test
