@@ -23,6 +23,13 @@ def serve(
         Path | None,
         typer.Option("--config", "-c", metavar="FILE", help="Settings, as in Kafka's server.properties.", exists=True, dir_okay=False),
     ] = None,
+    unprotected: Annotated[
+        bool, typer.Option("--unprotected", help="Let everybody who reaches the address read and write every record.")
+    ] = False,
+    verifiers: Annotated[
+        str | None,
+        typer.Option("--verifiers", metavar="USER", help="Print the lines of a user for sasl.credentials.file, and end.", show_default=False),
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", "-X", metavar="KEY=VALUE", help="One setting, again and again.", show_default=False)
     ] = None,
@@ -41,8 +48,10 @@ def serve(
     given = [f"{key}={value}" for key, value in key_values(settings or (), "-X").items()]
     given += ["--listen", listen] if listen else []
     given += ["--read-only"] if read_only else []
+    given += ["--unprotected"] if unprotected else []
     given += ["--config", str(config)] if config else []
-    line = command(str(arguments.named_root(root)), given)
+    # The lines of a user belong to no root.
+    line = command("--verifiers", [verifiers]) if verifiers else command(str(arguments.named_root(root)), given)
     sys.stdout.flush()
     os.execvp(line[0], line)
 
