@@ -90,11 +90,15 @@ class Producer:
 
         Raises:
             KafkaError: KafkaTimeoutError if the server does not answer; MessageSizeTooLargeError.
+            TypeError: If the key or the value is not bytes, and has no serializer; if a number is not one.
 
         Example:
             >>> producer.send("visits", value=b"2", key=b"ann").get(timeout=30).partition
             0
         """
+        for name, given in (("partition", partition), ("timestamp_ms", timestamp_ms)):
+            if given is not None:
+                arguments.integer(name, given)
         return self._producer.send(topic, value, key, headers, partition, timestamp_ms)
 
     def flush(self, timeout: float | None = None) -> None:
@@ -109,7 +113,8 @@ class Producer:
         Example:
             >>> producer.flush()
         """
-        self._producer.flush(timeout)
+        seconds = None if timeout is None else arguments.duration("timeout", timeout)
+        self._producer.flush(seconds)
 
     def partitions_for(self, topic: str) -> set[int]:
         """The partitions of a topic.
@@ -149,8 +154,9 @@ class Producer:
         Example:
             >>> producer.close()
         """
+        seconds = None if timeout is None else arguments.duration("timeout", timeout)
         try:
-            self._producer.close(timeout)
+            self._producer.close(seconds)
         finally:
             self._leave()
 

@@ -28,7 +28,9 @@ def serve(
     ] = False,
     verifiers: Annotated[
         str | None,
-        typer.Option("--verifiers", metavar="USER", help="Print the lines of a user for sasl.credentials.file, and end.", show_default=False),
+        typer.Option(
+            "--verifiers", metavar="USER", help="Print the lines of a user for sasl.credentials.file, and end.", show_default=False
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", "-X", metavar="KEY=VALUE", help="One setting, again and again.", show_default=False)

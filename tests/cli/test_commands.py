@@ -187,7 +187,7 @@ def test_groups_lag_and_reset(run, topic, tmp_path, monkeypatch):
     given = ["--table", tmp_path / "offsets"]
     (group,) = json.loads(run("groups", topic.root, *given, "--json"))
     assert (group["group"], group["lag"], group["topics"]) == ("g", 11, ["t"])
-    assert json.loads(run("lag", topic.root, "g", *given, "--json")) == table.lag("g").to_pylist()
+    assert json.loads(run("lag", topic.root, "g", *given, "--json")) == [each | {"home": "table"} for each in table.lag("g").to_pylist()]
     monkeypatch.setenv("SPARKLOG_OFFSETS", str(tmp_path / "offsets"))
     assert "behind by 11 records" in run("lag", topic.root, "g")
 

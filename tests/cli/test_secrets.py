@@ -25,7 +25,7 @@ ROOTS = [
 SECRET = re.compile("SECRET|SEC/RET")
 OF_OPTIONS = {
     "partitions": "3", "weights": "0:1", "offsets": "0:1", "moves": "0:1",
-    "key": "k", "keys": "k", "partition": "0", "to": "u",
+    "key": "k", "keys": "k", "partition": "0", "to": "topic",
 }  # fmt: skip
 MORE = {("reset",): ["--to-earliest"], ("groups", "reset"): ["--to-earliest"]}
 """Options of which one is required."""

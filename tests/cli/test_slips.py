@@ -31,7 +31,7 @@ from sparklog.offsets import OffsetTable
         (["-C", "-b", "host:9092", "-t", "orders"], "kcat's -C is `sparklog cat ROOT TOPIC`"),
         (["tpoics", "."], "No such command 'tpoics'. Did you mean topics?"),
         (["desc", "."], "No such command 'desc'. Did you mean describe?"),
-        (["groups", "."], "Missing option '--table'"),
+        (["groups", "."], "PARTLOG_ROOT_WITHOUT_LOG"),
         (["compct", "."], "No such command 'compct'. `sparklog --help` lists the commands."),
         (["compact", "."], "there is no compaction; `sparklog merge ROOT TOPIC` makes few segments of many"),
         (["cat", ".", "--topic", "t"], "--topic is not known here: a command takes root and topic without options"),

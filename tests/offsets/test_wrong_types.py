@@ -109,6 +109,13 @@ INTERVALS = (
     "idle_look_ms",
 )
 SIZES = ("max_poll_records", "fetch_max_bytes", "max_partition_fetch_bytes", "capacity", "metadata_max_age_ms", "consumer_timeout_ms")
+
+
+def unconnected() -> sparklog.Producer:
+    """A producer that looks at its arguments before it asks its client, which it does not have."""
+    return object.__new__(sparklog.Producer)
+
+
 NUMBERS: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "Consumer.__init__": (lambda topic, table, **given: opened(topic, table, assignor="range", **given), (*INTERVALS, *SIZES)),
     "Consumer.poll": (of_consumer("poll"), ("timeout_ms", "max_records")),
@@ -120,6 +127,9 @@ NUMBERS: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "serve": (lambda topic, table, **given: serve(topic.root, **given), ("port",)),
     "serve_metrics": (lambda topic, table, **given: serve_metrics(topic.root, **given), ("port",)),
     "Placement.__init__": (lambda topic, table, **given: sparklog.Placement(topic.root, "t", **given), ("refresh_s",)),
+    "Producer.send": (lambda topic, table, **given: unconnected().send("t", **given), ("partition", "timestamp_ms")),
+    "Producer.flush": (lambda topic, table, **given: unconnected().flush(**given), ("timeout",)),
+    "Producer.close": (lambda topic, table, **given: unconnected().close(**given), ("timeout",)),
     "Topic.batches": (of_topic("batches"), ("partition",)),
     "Topic.commits": (of_topic("commits"), ("limit",)),
     "Topic.head": (of_topic("head"), ("n", "partition")),
