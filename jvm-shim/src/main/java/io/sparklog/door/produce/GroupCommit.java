@@ -219,6 +219,7 @@ final class GroupCommit implements Change {
 
   @Override
   public void settled() {
+    files.stream().filter(file -> !file.equals(named)).forEach(folder::delete);
     for (int i = 0; i < arrivals.size(); i++) {
       if (outcomes.get(i) instanceof Appended appended) {
         arrivals.get(i).done().complete(appended);
@@ -226,6 +227,5 @@ final class GroupCommit implements Change {
         arrivals.get(i).done().completeExceptionally((Refused) outcomes.get(i));
       }
     }
-    files.stream().filter(file -> !file.equals(named)).forEach(folder::delete);
   }
 }

@@ -40,8 +40,8 @@ public final class TopicWriters implements AutoCloseable {
   public CompletableFuture<Appended> append(String topic, int partition, ByteBuffer records, CompletableFuture<Checked> checked) {
     CompletableFuture<Appended> done = new CompletableFuture<>();
     Numbers numbers = Numbers.of(records);
-    CompletableFuture<Appended> answer =
-        done.whenComplete((appended, refused) -> means.resends().answered(topic, partition, numbers, refused));
+    CompletableFuture<Appended> answer = done
+        .whenComplete((appended, refused) -> means.resends().answered(topic, partition, numbers, refused));
     int bytes = records.remaining();
     if (!takes(bytes)) {
       done.completeExceptionally(new Refused(Refusal.BUSY, "More than " + means.terms().queuedBytesMax()

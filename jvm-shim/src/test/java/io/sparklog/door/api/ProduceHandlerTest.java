@@ -72,8 +72,7 @@ final class ProduceHandlerTest extends Drivers {
       ProduceHandler whole = new ProduceHandler(topics, writers, clock(), work);
       assertEquals(Errors.NONE, answer(whole, Map.of(0, batch())));
       ended.close();
-      assertEquals(Errors.KAFKA_STORAGE_ERROR,
-          answer(new ProduceHandler(topics, writers, clock(), ended), Map.of(0, batch(), 1, batch())));
+      assertEquals(Errors.KAFKA_STORAGE_ERROR, answer(new ProduceHandler(topics, writers, clock(), ended), Map.of(0, batch(), 1, batch())));
       assertEquals(Errors.NONE, answer(whole, Map.of(0, batch(), 1, batch())));
     }
   }

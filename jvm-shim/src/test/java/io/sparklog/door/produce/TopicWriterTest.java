@@ -175,7 +175,6 @@ final class TopicWriterTest extends Drivers {
     assertEquals(others.get(0), own);
     assertEquals(end + 5, own.base());
     assertEquals(end + 8, state().end(0));
-    close();
     assertEquals(2, files(), "the file that no version names is deleted");
   }
 
