@@ -23,6 +23,10 @@ public record ApiVersionsHandler(Handlers handlers) implements Handler<ApiVersio
     for (ApiKeys key : handlers.keys()) {
       data.apiKeys().add(ApiVersionsResponse.toApiVersion(key));
     }
+    if (handlers.keys().contains(ApiKeys.PRODUCE)) {
+      // Brokers name versions that they do not take: librdkafka before 2.8 knows by them that it may compress, and takes a later one.
+      data.apiKeys().find(ApiKeys.PRODUCE.id).setMinVersion(ApiKeys.PRODUCE_API_VERSIONS_RESPONSE_MIN_VERSION);
+    }
     if (listener.asksForName()) {
       // Version 0 of the handshake is followed by bytes that are no requests.
       data.apiKeys().add(ApiVersionsResponse.toApiVersion(ApiKeys.SASL_HANDSHAKE).setMinVersion((short) 1));
