@@ -57,8 +57,11 @@ final class GroupPartition {
   /** The coordinator knows all records below this offset, and these are committed. */
   private long known;
 
-  /** The end offset after the append that is under way; {@link #known} if none is. */
+  /** The end offset after the append that is under way; {@link #known} without an append. */
   private long underWay;
+
+  /** Completes when the outcome of the newest append counts here. */
+  private CompletableFuture<Void> settled = CompletableFuture.completedFuture(null);
 
   /** The end offset after all appends. */
   private long end;
@@ -83,15 +86,19 @@ final class GroupPartition {
     CompletableFuture<Void> wait;
     synchronized (this) {
       long there = state.end(place.partition());
-      if (standing == Standing.ACTIVE && (there <= known || there == underWay)) {
+      if (standing == Standing.ACTIVE && there <= known) {
         return CompletableFuture.completedFuture(null);
       }
-      if (standing == Standing.ACTIVE) {
-        startOver();
-      } else if (standing == Standing.IDLE) {
-        begin();
+      if (standing == Standing.ACTIVE && there == underWay) {
+        wait = settled; // These are the records that are under way, or as many records of another process.
+      } else {
+        if (standing == Standing.ACTIVE) {
+          startOver();
+        } else if (standing == Standing.IDLE) {
+          begin();
+        }
+        wait = loaded;
       }
-      wait = loaded;
     }
     return wait.thenCompose(done -> current(state));
   }
@@ -161,7 +168,10 @@ final class GroupPartition {
     waiting = new ArrayList<>();
     underWay = end;
     int of = epoch;
-    topic.append(topicId, place.partition(), known, false, batches).whenComplete((after, failed) -> committed(of, after, failed));
+    settled = topic.append(topicId, place.partition(), known, false, batches).handle((after, failed) -> {
+      committed(of, after, failed);
+      return null;
+    });
   }
 
   private void committed(int of, Long after, Throwable failed) {
@@ -181,12 +191,15 @@ final class GroupPartition {
       told = listener;
       if (!waiting.isEmpty()) {
         commit();
-      } else if (records >= compactAt) {
-        startOver();
       }
     }
     if (told != null) {
-      told.onHighWatermarkUpdated(place, after);
+      told.onHighWatermarkUpdated(place, after); // First: a start over refuses the requests that still wait.
+    }
+    synchronized (this) {
+      if (of == epoch && underWay == known && records >= compactAt) {
+        startOver();
+      }
     }
   }
 

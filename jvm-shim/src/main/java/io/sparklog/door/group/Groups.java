@@ -141,10 +141,10 @@ public final class Groups implements AutoCloseable {
     }
   }
 
-  /** Makes the topic, unless another process was first. */
+  /** Makes the topic, unless another process was first. Its records never expire: only a coordinator knows the records that it needs. */
   private State create() {
     Map<String, String> config = Map.of(TopicConfig.PARTITIONS, Integer.toString(partitions), TopicConfig.PARTITIONER, "murmur2",
-        TopicConfig.KAFKA_VIEW, "none");
+        TopicConfig.KAFKA_VIEW, "none", TopicConfig.RETENTION_MS, "-1", TopicConfig.RETENTION_BYTES, "-1");
     topic.create(TopicConfig.of(Options.of(config, Options.Side.WRITE).topicConfig()));
     return root.state(TOPIC);
   }

@@ -1,6 +1,7 @@
 package io.sparklog.door.group;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -21,6 +22,10 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.random.RandomGenerator;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.compress.Compression;
@@ -33,6 +38,7 @@ import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.SimpleRecord;
 import org.apache.kafka.common.utils.BufferSupplier;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
+import org.apache.kafka.coordinator.group.GroupCoordinator;
 import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
 import org.apache.kafka.coordinator.group.generated.OffsetCommitKey;
 import org.apache.kafka.coordinator.group.generated.OffsetCommitValue;
@@ -54,6 +60,10 @@ final class GroupsTest {
   private List<KnownTopic> topics = Member.topics(2);
 
   private Groups open(String... settings) {
+    return open(random, settings);
+  }
+
+  private Groups open(RandomGenerator random, String... settings) {
     Map<String, String> config = new HashMap<>(Map.of("group.initial.rebalance.delay.ms", "0", Groups.PARTITIONS, "2"));
     for (int i = 0; i < settings.length; i += 2) {
       config.put(settings[i], settings[i + 1]);
@@ -97,6 +107,7 @@ final class GroupsTest {
     assertEquals(2, state().partitions());
     assertEquals("none", state().config().get("kafka.view"));
     assertEquals(-1, state().config().retentionMs());
+    assertEquals(-1, state().config().retentionBytes());
   }
 
   /** Both hold themselves for the coordinator. Each finds the records of the other before it answers. */
@@ -124,6 +135,42 @@ final class GroupsTest {
         .await(late.commitOffsets(Member.context(ApiKeys.OFFSET_COMMIT), a.commitData(topics.get(0), 0, 1), BufferSupplier.NO_CACHING));
     assertEquals(Errors.NOT_COORDINATOR.code(), refused.topics().get(0).partitions().get(0).errorCode());
     assertEquals(2, new Member(second, "g").fetch(topics.get(0), 0));
+  }
+
+  /** The topic ends at the offset that the first coordinator expects after its own append, with a record of the second one. */
+  @Test
+  void aCoordinatorDoesNotTakeTheRecordsOfAnotherForTheAppendThatIsUnderWay() throws Exception {
+    CountDownLatch reached = new CountDownLatch(1);
+    CompletableFuture<Void> released = new CompletableFuture<>();
+    AtomicBoolean holds = new AtomicBoolean();
+    Groups first = open(() -> { // Each append draws its identity after its request, and before it looks at the topic.
+      if (holds.get() && Thread.currentThread().getName().equals("group-commits")) {
+        reached.countDown();
+        Member.await(released);
+      }
+      return random.nextLong();
+    });
+    Member member = new Member(first, "g");
+    assertEquals(Errors.NONE, member.commit(topics.get(0), 0, 1));
+    holds.set(true);
+    var late = commitOnce(Member.await(first.of("g")), member, 5);
+    assertTrue(reached.await(60, TimeUnit.SECONDS));
+    assertEquals(Errors.NONE, new Member(open(), "g").commit(topics.get(0), 0, 9));
+    CompletableFuture<GroupCoordinator> current = first.of("g");
+    Member.await(first.partition("g"));
+    Member.await(first.partition("g")); // A later look: the question for the coordinator was asked after the look before it.
+    assertFalse(current.isDone());
+    released.complete(null);
+    Member.await(current);
+    assertEquals(Errors.NOT_COORDINATOR, Member.await(late));
+    assertEquals(9, member.fetch(topics.get(0), 0));
+  }
+
+  /** Commits an offset of partition 0 of the first topic, and does not repeat a request that is refused. */
+  private CompletableFuture<Errors> commitOnce(GroupCoordinator coordinator, Member member, long offset) {
+    return coordinator
+        .commitOffsets(Member.context(ApiKeys.OFFSET_COMMIT), member.commitData(topics.get(0), 0, offset), BufferSupplier.NO_CACHING)
+        .thenApply(data -> Errors.forCode(data.topics().get(0).partitions().get(0).errorCode()));
   }
 
   /** A coordinator that starts over may leave an append behind, which has the same expected end as the next one. */
@@ -224,6 +271,20 @@ final class GroupsTest {
     for (int partition = 0; partition < 3; partition++) {
       assertEquals(4L * COMPACTION_RECORDS - 3 + partition, later.fetch(topics.get(0), partition));
     }
+  }
+
+  @Test
+  void aCommitThatIsRefusedBesideACompactionWasNotMade() {
+    Groups groups = open(Groups.PARTITIONS, "1");
+    Member member = new Member(groups, "g");
+    long made = -1;
+    for (int i = 0; i < 6 * COMPACTION_RECORDS; i++) {
+      long next = made + 1;
+      Errors error = Member.await(groups.of("g").thenCompose(coordinator -> commitOnce(coordinator, member, next)));
+      made = error == Errors.NONE ? next : made;
+      assertEquals(made, member.fetch(topics.get(0), 0), error::toString);
+    }
+    assertTrue(state().start(0) > 0, "nothing was compacted");
   }
 
   /** Everybody who can write files of the root can write such records. */
