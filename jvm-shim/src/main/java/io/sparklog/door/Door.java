@@ -62,6 +62,9 @@ final class Door implements AutoCloseable {
   private static final long LOOK_MS = 1000;
   private static final long DRAIN_MS = 15_000;
 
+  /** This share of the heap may hold copies of batches for answers. Requests have half of the heap at most. */
+  private static final int COPIED_SHARE = 4;
+
   private final Root root;
   private final Server server;
   private final Work work;
@@ -99,7 +102,7 @@ final class Door implements AutoCloseable {
     }
     work = new Work(config.number("num.io.threads"));
     commits = new Commits(root, work, Clock.systemUTC());
-    reads = new PartitionReads(root, Clock.systemUTC());
+    reads = new PartitionReads(root, Clock.systemUTC(), Runtime.getRuntime().maxMemory() / COPIED_SHARE);
     servers = new Servers("sparklog", addresses);
     topics = new ServedTopics(root, Clock.systemUTC());
     writers = new TopicWriters(root, config.terms(), commits::made, Clock.systemUTC(), random);

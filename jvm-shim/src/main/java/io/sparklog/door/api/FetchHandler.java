@@ -6,6 +6,7 @@ import io.sparklog.door.cluster.ServedTopics;
 import io.sparklog.door.fetch.Fetches;
 import io.sparklog.door.fetch.Found;
 import io.sparklog.door.fetch.Part;
+import io.sparklog.door.fetch.PartitionReads;
 import io.sparklog.door.fetch.Wanted;
 import io.sparklog.log.State;
 import java.util.ArrayList;
@@ -25,13 +26,25 @@ import org.apache.kafka.common.requests.FetchResponse;
 
 /**
  * Gives records. All that is committed is stable, so the high watermark and the last stable offset are the end offset, and both isolation
- * levels see the same.
- *
- * @param bytesMax of the records of an answer; a client may ask for fewer
+ * levels see the same. A connection has the records of one answer in memory at most: its next request is looked at when these are sent.
  */
-public record FetchHandler(ServedTopics topics, Fetches fetches, Work work, int bytesMax) implements Handler<FetchRequest> {
+public final class FetchHandler implements Handler<FetchRequest> {
   /** The first version that names topics by id alone. */
   private static final short BY_ID = 13;
+
+  private final ServedTopics topics;
+  private final Fetches fetches;
+  private final Work work;
+  private final int bytesMax;
+  private final Turns turns = new Turns();
+
+  /** @param bytesMax of the records of an answer; a client may ask for fewer */
+  public FetchHandler(ServedTopics topics, Fetches fetches, Work work, int bytesMax) {
+    this.topics = topics;
+    this.fetches = fetches;
+    this.work = work;
+    this.bytesMax = bytesMax;
+  }
 
   /** One partition of a request. @param error the reason why it is not read; null if it is */
   private record Line(FetchTopic topic, int partition, Errors error, Wanted wanted) {}
@@ -39,12 +52,19 @@ public record FetchHandler(ServedTopics topics, Fetches fetches, Work work, int 
   @Override
   public CompletableFuture<FetchResponseData> answer(Asked asked, FetchRequest request) {
     CompletableFuture<FetchResponseData> answer = new CompletableFuture<>();
-    work.run(() -> lines(asked, request)).whenComplete((lines, failure) -> {
-      if (failure != null) {
-        answer.completeExceptionally(failure);
-      } else {
-        fetch(asked, request, lines, answer);
-      }
+    turns.take(asked.context().connectionId, turn -> {
+      answer.whenComplete((data, failure) -> {
+        if (failure != null) {
+          turn.complete(null); // Nothing is sent that could end it.
+        }
+      });
+      work.run(() -> lines(asked, request)).whenComplete((lines, failure) -> {
+        if (failure != null) {
+          answer.completeExceptionally(failure);
+        } else {
+          fetch(asked, request, lines, answer, turn);
+        }
+      });
     });
     return answer;
   }
@@ -70,20 +90,28 @@ public record FetchHandler(ServedTopics topics, Fetches fetches, Work work, int 
     return lines;
   }
 
-  private void fetch(Asked asked, FetchRequest request, List<Line> lines, CompletableFuture<FetchResponseData> answer) {
+  private void fetch(Asked asked, FetchRequest request, List<Line> lines, CompletableFuture<FetchResponseData> answer,
+      CompletableFuture<Void> turn) {
     List<Wanted> wanted = lines.stream().filter(line -> line.error == null).map(Line::wanted).toList();
     long waitMs = wanted.size() < lines.size() ? 0 : Math.max(0, request.maxWait());
     CompletableFuture<List<Found>> reading = fetches
         .fetch(new Fetches.Request(wanted, request.minBytes(), Math.min(request.maxBytes(), bytesMax), waitMs));
     answer.whenComplete((data, failure) -> reading.cancel(false)); // The connection ended, or the answer is there.
     reading.thenAccept(found -> {
+      AfterSend sent = new AfterSend(() -> {
+        closeCopies(found);
+        turn.complete(null);
+      });
       boolean isAnswered = false;
       try {
-        isAnswered = answer.complete(message(asked.version(), lines, found));
+        isAnswered = answer.complete(message(asked.version(), lines, found, sent));
       } finally {
         if (!isAnswered) {
           Fetches.close(found);
         }
+      }
+      if (found.stream().allMatch(one -> one.parts().isEmpty())) {
+        turn.complete(null);
       }
     }).exceptionally(failure -> {
       answer.completeExceptionally(failure);
@@ -91,8 +119,15 @@ public record FetchHandler(ServedTopics topics, Fetches fetches, Work work, int 
     });
   }
 
-  private static FetchResponseData message(short version, List<Line> lines, List<Found> found) {
+  /** Files are closed each by its own region. */
+  private static void closeCopies(List<Found> found) {
+    found.forEach(one -> PartitionReads.close(one.parts().stream().filter(part -> part instanceof Part.Copied).toList()));
+  }
+
+  /** @param sent goes with the last records, if there are any */
+  private static FetchResponseData message(short version, List<Line> lines, List<Found> found, AfterSend sent) {
     FetchResponseData data = new FetchResponseData();
+    Found lastWithParts = found.stream().filter(one -> !one.parts().isEmpty()).reduce((one, next) -> next).orElse(null);
     FetchTopic last = null;
     int next = 0;
     for (Line line : lines) {
@@ -100,15 +135,18 @@ public record FetchHandler(ServedTopics topics, Fetches fetches, Work work, int 
         last = line.topic;
         data.responses().add(new FetchableTopicResponse().setTopic(last.topic()).setTopicId(last.topicId()));
       }
-      PartitionData partition = line.error != null
-          ? FetchResponse.partitionResponse(line.partition, line.error)
-          : partition(line.wanted, found.get(next++));
-      data.responses().get(data.responses().size() - 1).partitions().add(partition);
+      List<PartitionData> partitions = data.responses().get(data.responses().size() - 1).partitions();
+      if (line.error != null) {
+        partitions.add(FetchResponse.partitionResponse(line.partition, line.error));
+      } else {
+        Found one = found.get(next++);
+        partitions.add(partition(line.wanted, one, one == lastWithParts ? List.of(sent) : List.of()));
+      }
     }
     return data;
   }
 
-  private static PartitionData partition(Wanted wanted, Found found) {
+  private static PartitionData partition(Wanted wanted, Found found, List<AfterSend> after) {
     int number = wanted.partition();
     if (found.failure() != null) {
       Errors error = KafkaErrors.of(found.failure());
@@ -122,10 +160,10 @@ public record FetchHandler(ServedTopics topics, Fetches fetches, Work work, int 
         .setLastStableOffset(end)
         .setLogStartOffset(state.start(number))
         .setAbortedTransactions(null)
-        .setRecords(records(found));
+        .setRecords(records(found, after));
   }
 
-  private static BaseRecords records(Found found) {
+  private static BaseRecords records(Found found, List<AfterSend> after) {
     if (found.parts().isEmpty()) {
       return MemoryRecords.EMPTY;
     }
@@ -133,6 +171,6 @@ public record FetchHandler(ServedTopics topics, Fetches fetches, Work work, int 
     for (Part part : found.parts()) {
       parts.add(part instanceof Part.InFile file ? new FileBatches(file) : Unpooled.wrappedBuffer(((Part.Copied) part).copy()));
     }
-    return new RecordParts(parts, found.bytes());
+    return new RecordParts(parts, after, found.bytes());
   }
 }

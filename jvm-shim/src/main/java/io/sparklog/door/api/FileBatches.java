@@ -1,18 +1,18 @@
 package io.sparklog.door.api;
 
-import io.netty.channel.FileRegion;
-import io.netty.util.AbstractReferenceCounted;
 import io.sparklog.door.fetch.Part;
-import io.sparklog.spec.Warnings;
+import io.sparklog.door.fetch.PartitionReads;
 import java.io.IOException;
 import java.nio.channels.WritableByteChannel;
+import java.util.List;
 
 /** Batches that go from their file to the connection, with no copy in memory. It closes the file when it is released. */
-final class FileBatches extends AbstractReferenceCounted implements FileRegion {
+final class FileBatches extends AfterSend {
   private final Part.InFile part;
   private long sent;
 
   FileBatches(Part.InFile part) {
+    super(() -> PartitionReads.close(List.of(part)));
     this.part = part;
   }
 
@@ -37,42 +37,5 @@ final class FileBatches extends AbstractReferenceCounted implements FileRegion {
   @Override
   public long transferred() {
     return sent;
-  }
-
-  @Override
-  @SuppressWarnings("deprecation") // The interface still has it.
-  public long transfered() {
-    return sent;
-  }
-
-  @Override
-  protected void deallocate() {
-    try {
-      part.close();
-    } catch (IOException e) {
-      Warnings.warn(FileBatches.class, "A file was not closed", e);
-    }
-  }
-
-  @Override
-  public FileRegion touch(Object hint) {
-    return this;
-  }
-
-  @Override
-  public FileRegion touch() {
-    return this;
-  }
-
-  @Override
-  public FileRegion retain() {
-    super.retain();
-    return this;
-  }
-
-  @Override
-  public FileRegion retain(int increment) {
-    super.retain(increment);
-    return this;
   }
 }

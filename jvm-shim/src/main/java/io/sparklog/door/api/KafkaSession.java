@@ -91,7 +91,7 @@ final class KafkaSession implements Session {
       Reply made;
       try {
         made = failure == null ? frame(header, answered) : failed(header, request, failure);
-      } catch (RuntimeException e) { // A message that its version cannot say.
+      } catch (RuntimeException | Error e) { // A message that its version cannot say.
         made = failed(header, request, e);
       }
       if (!reply.complete(made)) {

@@ -19,12 +19,20 @@ import org.apache.kafka.common.utils.ByteUtils;
 /** An answer as Netty's buffers and regions of files: Kafka's message classes write into it, and records stay where they are. */
 final class Wire implements Writable {
   private final ByteBufAllocator allocator;
+  private final List<ByteBuf> buffers = new ArrayList<>();
   private final List<ReferenceCounted> parts = new ArrayList<>();
+  private final List<ReferenceCounted> after = new ArrayList<>();
   private ByteBuf buffer;
 
   private Wire(ByteBufAllocator allocator, int bytes) {
     this.allocator = allocator;
-    this.buffer = allocator.buffer(bytes);
+    this.buffer = begin(bytes);
+  }
+
+  private ByteBuf begin(int bytes) {
+    ByteBuf begun = allocator.buffer(bytes);
+    buffers.add(begun);
+    return begun;
   }
 
   /**
@@ -37,19 +45,23 @@ final class Wire implements Writable {
     MessageSizeAccumulator size = new MessageSizeAccumulator();
     ResponseHeaderData header = new ResponseHeaderData().setCorrelationId(request.correlationId());
     short headerVersion = request.apiKey().responseHeaderVersion(request.apiVersion());
-    header.addSize(size, cache, headerVersion);
-    message.addSize(size, cache, request.apiVersion());
-    Wire wire = new Wire(allocator, size.sizeExcludingZeroCopy() + Integer.BYTES);
+    Wire wire = null;
     try {
+      header.addSize(size, cache, headerVersion);
+      message.addSize(size, cache, request.apiVersion());
+      wire = new Wire(allocator, size.sizeExcludingZeroCopy() + Integer.BYTES);
       wire.writeInt(size.totalSize());
       header.write(wire, cache, headerVersion);
       message.write(wire, cache, request.apiVersion());
-    } catch (RuntimeException e) {
-      wire.parts.forEach(ReferenceCounted::release);
-      wire.buffer.release();
+    } catch (RuntimeException | Error e) {
+      if (wire != null) {
+        wire.buffers.forEach(ReferenceCounted::release);
+      }
+      RecordParts.of(message).forEach(RecordParts::release);
       throw e;
     }
     wire.parts.add(wire.buffer);
+    wire.parts.addAll(wire.after);
     return wire.parts;
   }
 
@@ -117,6 +129,7 @@ final class Wire implements Writable {
     }
     parts.add(buffer);
     parts.addAll(((RecordParts) records).parts());
-    buffer = allocator.buffer(256);
+    after.addAll(((RecordParts) records).after());
+    buffer = begin(256);
   }
 }

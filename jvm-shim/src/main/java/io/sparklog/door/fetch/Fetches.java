@@ -45,7 +45,7 @@ public final class Fetches {
 
   /**
    * Waits until there are enough bytes or something is wrong, and then reads. Files are read once, after the wait: states have
-   * the number of bytes.
+   * the number of bytes. While answers fill the memory for copies, an answer has fewer bytes, but at least one batch.
    *
    * @return the answers, in the order of {@code wanted}. If it was cancelled, nothing is left open
    */
@@ -67,7 +67,7 @@ public final class Fetches {
           if (failure != null) {
             throw failure;
           }
-          List<Found> found = pending.read();
+          List<Found> found = readWithin(reads.memory(), pending);
           if (!answer.complete(found)) {
             close(found);
           }
@@ -77,6 +77,17 @@ public final class Fetches {
       }, work);
     });
     return answer;
+  }
+
+  /** The parts take their bytes from the memory while they are made. So bytes are kept for them meanwhile. */
+  private static List<Found> readWithin(Memory memory, Pending pending) {
+    long bytes = pending.bytes();
+    long kept = memory.take(bytes);
+    try {
+      return pending.read(kept < bytes ? kept : Long.MAX_VALUE);
+    } finally {
+      memory.give(kept);
+    }
   }
 
   /** Closes the parts of answers that are not sent. */
@@ -119,7 +130,7 @@ public final class Fetches {
         if (!has(state, wanted) || wanted.offset() < state.start(wanted.partition())) {
           return true;
         }
-        bytes += bytes(state, wanted);
+        bytes += Fetches.bytes(state, wanted);
       }
       return bytes >= request.bytesMin;
     }
@@ -142,11 +153,25 @@ public final class Fetches {
       return wanted.partition() >= 0 && wanted.partition() < state.partitions() && wanted.offset() <= state.end(wanted.partition());
     }
 
-    /** Reads partition after partition, by the states that were seen last. */
-    synchronized List<Found> read() {
+    /** About how many bytes a read gives, by the states that were seen last. */
+    synchronized long bytes() {
+      long bytes = 0;
+      for (Wanted wanted : request.wanted) {
+        Optional<State> state = states.getOrDefault(wanted.topic(), Optional.empty()).filter(known -> has(known, wanted));
+        bytes += state.map(known -> Fetches.bytes(known, wanted)).orElse(0L);
+      }
+      return Math.min(bytes, request.bytesMax);
+    }
+
+    /**
+     * Reads partition after partition, by the states that were seen last.
+     *
+     * @param most bytes to give, but for the first batch
+     */
+    synchronized List<Found> read(long most) {
       List<Found> found = new ArrayList<>();
       try {
-        long left = request.bytesMax;
+        long left = Math.max(1, Math.min(request.bytesMax, most));
         for (Wanted wanted : request.wanted) {
           Found one = read(wanted, left);
           left -= one.bytes();

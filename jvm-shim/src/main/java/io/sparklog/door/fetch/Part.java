@@ -7,18 +7,33 @@ import java.io.IOException;
 public sealed interface Part {
   int bytes();
 
-  /** Gives the file back, if there is one. */
+  /** Gives the file or the memory back. */
   void close() throws IOException;
 
   /** Batches in memory. */
-  record Copied(byte[] copy) implements Part {
+  final class Copied implements Part {
+    private final byte[] copy;
+    private final Memory memory;
+
+    Copied(byte[] copy, Memory memory) {
+      this.copy = copy;
+      this.memory = memory;
+      memory.use(copy.length);
+    }
+
+    public byte[] copy() {
+      return copy;
+    }
+
     @Override
     public int bytes() {
       return copy.length;
     }
 
     @Override
-    public void close() {}
+    public void close() {
+      memory.give(copy.length);
+    }
   }
 
   /**

@@ -30,9 +30,12 @@ public final class PartitionReads {
   private final ReadableTopics topics;
   private final IdleCursors idle;
   private final AtomicInteger files = new AtomicInteger();
+  private final Memory memory;
 
-  public PartitionReads(ReadableTopics topics, Clock clock) {
+  /** @param copiedBytesMax the bytes that the parts of all answers should have in memory; a part of one batch is given in any case */
+  public PartitionReads(ReadableTopics topics, Clock clock, long copiedBytesMax) {
     this.topics = topics;
+    this.memory = new Memory(copiedBytesMax);
     this.idle = new IdleCursors(topics.isRemote() ? IDLE_REMOTE_MAX : IDLE_MAX, clock);
   }
 
@@ -105,7 +108,7 @@ public final class PartitionReads {
     List<Part> parts = new ArrayList<>();
     try {
       for (PartitionCursor.Batches each : batches) {
-        parts.add(each.copy() != null ? new Part.Copied(each.copy()) : inFile(topic, each));
+        parts.add(each.copy() != null ? new Part.Copied(each.copy(), memory) : inFile(topic, each));
       }
     } catch (SegmentGone gone) {
       return parts.isEmpty() ? null : parts;
@@ -130,7 +133,7 @@ public final class PartitionReads {
       byte[] copy = new byte[batches.bytes()];
       file.read(batches.position(), copy, 0, copy.length);
       file.close();
-      return new Part.Copied(copy);
+      return new Part.Copied(copy, memory);
     } catch (IOException | RuntimeException | Error e) {
       if (sent) {
         files.decrementAndGet();
@@ -151,6 +154,10 @@ public final class PartitionReads {
         Warnings.warn(PartitionReads.class, "A file was not closed", e);
       }
     }
+  }
+
+  Memory memory() {
+    return memory;
   }
 
   /** Closes the cursors that have waited for long. To be called from time to time. */

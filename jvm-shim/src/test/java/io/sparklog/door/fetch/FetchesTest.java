@@ -5,9 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.RemoteReads;
 import io.sparklog.kit.WrittenTopic;
+import io.sparklog.log.Root;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.Stores;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -44,7 +47,7 @@ final class FetchesTest {
     topic.padding = offset -> 3_000;
     topic.segment(0, 20, 20).segment(1, 20, 20).segment(2, 20).commit();
     commits = new Commits(topic.root, work, Clock.systemUTC());
-    reads = new PartitionReads(topic.root, Clock.systemUTC());
+    reads = new PartitionReads(topic.root, Clock.systemUTC(), Long.MAX_VALUE);
     fetches = new Fetches(topic.root, reads, commits, work);
   }
 
@@ -95,6 +98,25 @@ final class FetchesTest {
   @Test
   void aRequestGetsTheBytesThatThereAreAfterItsTime() throws Exception {
     assertEquals(List.of(20), rows(ask(MUCH, MUCH, 1, wanted(0, 20)).get(WAIT_S, TimeUnit.SECONDS)));
+  }
+
+  /** Over a network, all records are copied. A segment has one batch of 20 records, some 60,000 bytes. */
+  @Test
+  void answersThatFillTheMemoryLeaveOneBatchForTheNext() throws Exception {
+    Root root = new Root(new RemoteReads(Stores.open(directory.toString())).store());
+    reads = new PartitionReads(root, Clock.systemUTC(), 130_000);
+    fetches = new Fetches(root, reads, commits, work);
+    List<List<Found>> answers = new ArrayList<>();
+    for (int records : List.of(40, 20, 20)) {
+      answers.add(ask(1, MUCH, 0, wanted(0, 0), wanted(1, 40)).get(WAIT_S, TimeUnit.SECONDS));
+      List<Part> parts = answers.get(answers.size() - 1).get(0).parts();
+      assertEquals(records / 20, parts.size());
+    }
+    assertTrue(reads.memory().free() < 0);
+    answers.forEach(Fetches::close);
+    assertEquals(130_000, reads.memory().free());
+    assertEquals(List.of(40), rows(ask(1, MUCH, 0, wanted(0, 0)).get(WAIT_S, TimeUnit.SECONDS)));
+    assertEquals(130_000, reads.memory().free(), "the parts are closed, and nothing is kept for the read");
   }
 
   @Test

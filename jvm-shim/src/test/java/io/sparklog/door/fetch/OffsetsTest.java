@@ -29,7 +29,7 @@ final class OffsetsTest {
     for (int i = 0; i < 5; i++) {
       topic.segment(0, 1 + random.nextInt(20), 1 + random.nextInt(20)).commit();
     }
-    Offsets offsets = new Offsets(topic.root, new PartitionReads(topic.root, Clock.systemUTC()));
+    Offsets offsets = new Offsets(topic.root, new PartitionReads(topic.root, Clock.systemUTC(), Long.MAX_VALUE));
     for (long start = 0; start < topic.rows.get(0).size(); start += 1 + random.nextInt(15)) {
       topic.operator().deleteRecords(new TreeMap<>(Map.of(0, start)), new TreeMap<>(), false);
       State state = topic.state();

@@ -31,7 +31,7 @@ final class PartitionReadsTest {
   @BeforeEach
   void open() {
     topic = new WrittenTopic(directory, "t").with(TopicConfig.KAFKA_VIEW, "none");
-    reads = new PartitionReads(topic.root, Clock.systemUTC());
+    reads = new PartitionReads(topic.root, Clock.systemUTC(), Long.MAX_VALUE);
   }
 
   @ParameterizedTest
