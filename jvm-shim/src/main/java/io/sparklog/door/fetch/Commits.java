@@ -46,6 +46,9 @@ public final class Commits implements AutoCloseable {
     boolean isSeen;
     long seenMs;
     long changedMs;
+
+    /** The number of commits of this process. */
+    long made;
     boolean isLooking;
 
     Watched(long nowMs) {
@@ -57,6 +60,9 @@ public final class Commits implements AutoCloseable {
   private final class Wait extends CompletableFuture<Boolean> {
     private final Set<String> names;
     private final BooleanSupplier enough;
+
+    /** Where the wait is registered. */
+    private final Set<Watched> watches = ConcurrentHashMap.newKeySet();
     private volatile ScheduledFuture<?> timeout;
 
     Wait(Collection<String> names, BooleanSupplier enough) {
@@ -99,6 +105,7 @@ public final class Commits implements AutoCloseable {
     Watched watch = watched.get(topic);
     if (watch != null) {
       synchronized (watch) {
+        watch.made++;
         watch.isSeen = false;
         watch.changedMs = clock.millis();
       }
@@ -136,13 +143,7 @@ public final class Commits implements AutoCloseable {
     Wait wait = new Wait(names, enough);
     wait.whenComplete((done, failure) -> end(wait));
     // In this order: a commit between the question and the wait would be missed.
-    for (String name : wait.names) {
-      Watched watch = watch(name);
-      synchronized (watch) {
-        watch.waits.add(wait);
-        lookLater(name, watch);
-      }
-    }
+    wait.names.forEach(name -> register(wait, name));
     wait.ask();
     if (!wait.isDone()) {
       try {
@@ -157,13 +158,24 @@ public final class Commits implements AutoCloseable {
     return wait;
   }
 
-  private void end(Wait wait) {
-    for (String name : wait.names) {
-      Watched watch = watched.get(name);
-      if (watch != null) {
-        synchronized (watch) {
-          watch.waits.remove(wait);
+  private void register(Wait wait, String name) {
+    while (true) {
+      Watched watch = watch(name);
+      synchronized (watch) {
+        if (watched.get(name) == watch) { // Otherwise a look has just forgotten this object, and no commit would wake the wait.
+          watch.waits.add(wait);
+          wait.watches.add(watch);
+          lookLater(name, watch);
+          return;
         }
+      }
+    }
+  }
+
+  private void end(Wait wait) {
+    for (Watched watch : wait.watches) {
+      synchronized (watch) {
+        watch.waits.remove(wait);
       }
     }
     ScheduledFuture<?> timeout = wait.timeout;
@@ -214,9 +226,16 @@ public final class Commits implements AutoCloseable {
   /** Looks at a topic, and wakes its waits if there is something new. */
   private Optional<State> look(String topic, Watched watch) {
     long nowMs = clock.millis();
+    long made;
+    synchronized (watch) {
+      made = watch.made;
+    }
     Optional<State> newest = topics.newest(topic);
     boolean changed;
     synchronized (watch) {
+      if (made != watch.made || isBefore(newest, watch.seen)) {
+        return newest; // It may be older than a commit, or a look, that came meanwhile.
+      }
       changed = !watch.isSeen || !isSame(newest, watch.seen);
       watch.changedMs = changed ? nowMs : watch.changedMs;
       watch.seen = newest;
@@ -230,6 +249,11 @@ public final class Commits implements AutoCloseable {
       wake(watch);
     }
     return newest;
+  }
+
+  private static boolean isBefore(Optional<State> one, Optional<State> other) {
+    return one.isPresent() && other.isPresent() && one.get().topicId().equals(other.get().topicId())
+        && one.get().version() < other.get().version();
   }
 
   private static boolean isSame(Optional<State> one, Optional<State> other) {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.MillisClock;
 import io.sparklog.kit.RemoteReads;
+import io.sparklog.kit.Seed;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.Root;
@@ -24,6 +25,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -39,6 +41,9 @@ final class CommitsTest {
 
   private final ExecutorService work = Executors.newFixedThreadPool(2);
   private final AtomicInteger looks = new AtomicInteger();
+
+  /** Runs once, when the next look has its answer, and before the caller has it. */
+  private final AtomicReference<Runnable> afterLook = new AtomicReference<>(() -> {});
   private WrittenTopic topic;
   private Commits commits;
 
@@ -63,7 +68,11 @@ final class CommitsTest {
             looks.incrementAndGet();
           }
           try {
-            return method.invoke(topics, arguments);
+            Object found = method.invoke(topics, arguments);
+            if (method.getName().equals("newest")) {
+              afterLook.getAndSet(() -> {}).run();
+            }
+            return found;
           } catch (InvocationTargetException e) {
             throw e.getCause();
           }
@@ -134,6 +143,29 @@ final class CommitsTest {
     assertEquals("damaged", failure.getCause().getMessage());
   }
 
+  /** A look that finds no topic forgets it, also while a wait for it begins. */
+  @Test
+  void aWaitForATopicThatComesIsFoundBesideLooksThatFindNoTopic() throws Exception {
+    AtomicBoolean isOver = new AtomicBoolean();
+    CompletableFuture<Void> others = CompletableFuture.runAsync(() -> {
+      while (!isOver.get()) {
+        commits.newest("absent");
+      }
+    }, task -> new Thread(task).start());
+    try {
+      for (int i = 0; i < Seed.either(2_000, 20_000); i++) {
+        AtomicBoolean isThere = new AtomicBoolean();
+        CompletableFuture<Boolean> wait = commits.await(List.of("absent"), isThere::get, LONG_MS);
+        isThere.set(true);
+        commits.made("absent");
+        assertTrue(wait.get(WAIT_S, TimeUnit.SECONDS));
+      }
+    } finally {
+      isOver.set(true);
+      others.join();
+    }
+  }
+
   /** Where each look is a request, many consumers of a topic share a look. */
   @Test
   void looksThatTakeRequestsAreShared() {
@@ -151,5 +183,33 @@ final class CommitsTest {
     remote.newest("t");
     assertEquals(3, looks.get());
     remote.close();
+  }
+
+  /** The answer of the look is older than the commit, and comes after it. */
+  @Test
+  void aLookThatBeganBeforeACommitDoesNotHideIt() {
+    Root root = new Root(new RemoteReads(Stores.open(directory.toString())).store());
+    Commits remote = new Commits(counted(root), work, new MillisClock(() -> 1_000_000));
+    afterLook.set(() -> {
+      append();
+      remote.made("t");
+    });
+    assertEquals(3, remote.recent("t").orElseThrow().end(0));
+    assertEquals(6, remote.recent("t").orElseThrow().end(0));
+    afterLook.set(() -> {
+      append();
+      assertEquals(9, remote.newest("t").orElseThrow().end(0));
+    });
+    remote.newest("t");
+    assertEquals(9, remote.recent("t").orElseThrow().end(0), "nor does it hide a later look");
+    remote.close();
+  }
+
+  private void append() {
+    try {
+      topic.segment(0, 3).commit();
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    }
   }
 }
