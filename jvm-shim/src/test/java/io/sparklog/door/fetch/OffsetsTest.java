@@ -31,6 +31,7 @@ final class OffsetsTest {
     }
     Offsets offsets = new Offsets(topic.root, new PartitionReads(topic.root, Clock.systemUTC(), Long.MAX_VALUE));
     for (long start = 0; start < topic.rows.get(0).size(); start += 1 + random.nextInt(15)) {
+      State before = topic.state();
       topic.operator().deleteRecords(new TreeMap<>(Map.of(0, start)), new TreeMap<>(), false);
       State state = topic.state();
       List<WrittenTopic.Row> rows = topic.rows(0, start, state.end(0));
@@ -42,11 +43,13 @@ final class OffsetsTest {
             .map(row -> new Offsets.At(row.offset(), row.timestampMs()))
             .orElse(Offsets.NONE);
         assertEquals(first, offsets.first(state, 0, time));
+        assertEquals(first, offsets.first(before, 0, time), "the records expired while it searched");
       }
       WrittenTopic.Row greatest = rows.stream()
           .max(Comparator.comparingLong(WrittenTopic.Row::timestampMs).thenComparing(row -> -row.offset()))
           .orElseThrow();
       assertEquals(new Offsets.At(greatest.offset(), greatest.timestampMs()), offsets.greatest(state, 0));
+      assertEquals(offsets.greatest(state, 0), offsets.greatest(before, 0));
     }
     assertEquals(Offsets.NONE, offsets.greatest(topic.state(), 1));
   }
