@@ -159,7 +159,7 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
       Intake intake = new Intake(state, clock);
       for (Part part : parts) {
         try {
-          part.checked().complete(Checked.of(intake, intake.accept(part.partition(), part.records())));
+          part.checked().complete(Checked.of(intake, part.partition(), part.records()));
         } catch (Exception refused) {
           part.checked().completeExceptionally(refused);
         }

@@ -10,9 +10,9 @@ import io.sparklog.format.BatchHeader;
  * @param routed whether each record has a key, and the router that {@link Intake} had puts the key into this partition
  * @param ordered whether no record has a lower time than a record before it, and the first has the base timestamp
  */
-public record Accepted(byte[] bytes, long minTimestamp, boolean keyed, boolean routed, boolean ordered) {
+record Accepted(byte[] bytes, long minTimestamp, boolean keyed, boolean routed, boolean ordered) {
   /** The time that the log gave to all records, in ms since 1970; −1 if they have the times of their producer. */
-  public long logAppendTime() {
+  long logAppendTime() {
     return BatchHeader.isLogAppendTime(bytes, 0) ? minTimestamp : -1;
   }
 }

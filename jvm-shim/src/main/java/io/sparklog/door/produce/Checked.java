@@ -1,6 +1,7 @@
 package io.sparklog.door.produce;
 
 import io.sparklog.routing.Router;
+import java.nio.ByteBuffer;
 import java.util.List;
 
 /**
@@ -13,9 +14,14 @@ import java.util.List;
 public record Checked(String topicId, Router router, long fence, List<Accepted> batches) {
   private static final long NO_FENCE = -1;
 
-  /** A batch that {@code intake} accepted. */
-  public static Checked of(Intake intake, Accepted batch) {
-    return new Checked(intake.state().topicId(), intake.state().router(), NO_FENCE, List.of(batch));
+  /**
+   * The only batch in {@code records}, which is copied.
+   *
+   * @param intake of the topic
+   * @throws Refused if the batch may not be added
+   */
+  public static Checked of(Intake intake, int partition, ByteBuffer records) throws Refused {
+    return new Checked(intake.state().topicId(), intake.state().router(), NO_FENCE, List.of(intake.accept(partition, records)));
   }
 
   /** The same, if the partition has the end offset {@code end}. */

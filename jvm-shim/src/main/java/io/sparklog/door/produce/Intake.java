@@ -40,7 +40,7 @@ public final class Intake {
   }
 
   /** The only batch in {@code records}, which is copied. */
-  public Accepted accept(int partition, ByteBuffer records) throws Refused {
+  Accepted accept(int partition, ByteBuffer records) throws Refused {
     requirePartition(partition);
     byte[] batch = new byte[records.remaining()];
     records.duplicate().get(batch);

@@ -96,7 +96,7 @@ final class TopicWriter {
     }
   }
 
-  /** There is no thread, or no memory, for more. The next arrival begins the work again. */
+  /** A thread, or memory, is missing. The next arrival begins the work again. */
   private void refuseWaiting(Throwable e) {
     List<Arrival> refused;
     synchronized (this) {
@@ -162,7 +162,7 @@ final class TopicWriter {
     return change == null || change.isRefused() || e instanceof PartlogException failure && !failure.id().equals("COMMIT_UNKNOWN");
   }
 
-  /** Owes the upkeep, and tells of the commit. A failure concerns no client: the clients have their answers. */
+  /** Owes the upkeep, and reports the commit. A failure concerns no client: the clients have their answers. */
   private void follow(TopicWork.Begun begun) {
     try {
       upkeep.owe(begun::followed);

@@ -32,7 +32,7 @@ public final class IntakeTool {
         int partition = random.nextInt(state.partitions());
         byte[] batch = batches.get();
         try {
-          Checked checked = Checked.of(intake, intake.accept(partition, ByteBuffer.wrap(batch)));
+          Checked checked = Checked.of(intake, partition, ByteBuffer.wrap(batch));
           sent.add(writers.append(args[1], partition, ByteBuffer.wrap(batch), CompletableFuture.completedFuture(checked)));
         } catch (Refused refused) {
           // As most are.

@@ -97,7 +97,7 @@ final class TopicWriterTest extends Drivers {
     Checked checked(int partition, ClientBatch batch) {
       try {
         Intake intake = new Intake(driver.root.state("t"), clock());
-        return Checked.of(intake, intake.accept(partition, batch.bytes()));
+        return Checked.of(intake, partition, batch.bytes());
       } catch (Refused e) {
         throw new AssertionError(e);
       }
