@@ -42,7 +42,6 @@ public record ApiVersionsHandler(Handlers handlers) implements Handler<ApiVersio
   private static void feature(ApiVersionsResponseData data, String name, short level) {
     data.finalizedFeatures()
         .add(new ApiVersionsResponseData.FinalizedFeatureKey().setName(name).setMinVersionLevel(level).setMaxVersionLevel(level));
-    data.supportedFeatures()
-        .add(new ApiVersionsResponseData.SupportedFeatureKey().setName(name).setMinVersion((short) 0).setMaxVersion(level));
+    data.supportedFeatures().add(new ApiVersionsResponseData.SupportedFeatureKey().setName(name).setMinVersion(level).setMaxVersion(level)); // Clients before 3.9 take no 0.
   }
 }

@@ -23,6 +23,8 @@ final class Frames extends ByteToMessageDecoder {
   /** The bytes of the budget that the frame has asked for, or has. */
   private int taken = -1;
   private ByteBuffer frame;
+  /** The number of the frame. A timer knows the frame by it, and keeps no bytes. */
+  private long number;
   private boolean ended;
 
   /** @param bytesMax the length of the next frame */
@@ -76,15 +78,16 @@ final class Frames extends ByteToMessageDecoder {
   }
 
   private void read(ChannelHandlerContext context) {
-    ByteBuffer begun = ByteBuffer.allocate(taken);
-    frame = begun;
+    frame = ByteBuffer.allocate(taken);
+    long begun = ++number;
     context.executor().schedule(() -> endIfSlow(context, begun), SLOW_MS, TimeUnit.MILLISECONDS);
   }
 
-  private void endIfSlow(ChannelHandlerContext context, ByteBuffer begun) {
-    if (frame == begun && budget.isShort()) {
+  private void endIfSlow(ChannelHandlerContext context, long begun) {
+    boolean isLeft = frame != null && number == begun;
+    if (isLeft && budget.isShort()) {
       context.fireExceptionCaught(new CorruptedFrameException("a frame was not complete after " + SLOW_MS + " ms, and others wait"));
-    } else if (frame == begun) {
+    } else if (isLeft) {
       context.executor().schedule(() -> endIfSlow(context, begun), SLOW_MS, TimeUnit.MILLISECONDS);
     }
   }
