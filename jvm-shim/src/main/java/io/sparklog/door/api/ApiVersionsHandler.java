@@ -42,6 +42,7 @@ public record ApiVersionsHandler(Handlers handlers) implements Handler<ApiVersio
   private static void feature(ApiVersionsResponseData data, String name, short level) {
     data.finalizedFeatures()
         .add(new ApiVersionsResponseData.FinalizedFeatureKey().setName(name).setMinVersionLevel(level).setMaxVersionLevel(level));
-    data.supportedFeatures().add(new ApiVersionsResponseData.SupportedFeatureKey().setName(name).setMinVersion(level).setMaxVersion(level)); // Clients before 3.9 take no 0.
+    // Clients before 3.9 take no lowest version of 0.
+    data.supportedFeatures().add(new ApiVersionsResponseData.SupportedFeatureKey().setName(name).setMinVersion(level).setMaxVersion(level));
   }
 }
