@@ -12,7 +12,6 @@ from confluent_kafka import KafkaException, Producer
 from door.serving import Door
 from handmade import draw_seed
 from kafka import KafkaProducer
-from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 from logtool import LogTool, small_jvm
 
@@ -34,16 +33,6 @@ def values(door: Door, topic: str, begins: str) -> list[str]:
     return [value for value in found if value.startswith(begins)]
 
 
-@pytest.fixture(scope="module")
-def fetches(door: Door) -> None:
-    """A door that librdkafka sends batches to."""
-    admin = KafkaAdminClient(bootstrap_servers=door.address)
-    told = admin.api_versions()
-    admin.close()
-    if 1 not in told:
-        pytest.skip("librdkafka sends batches of magic number 2 only to a server that has the API Fetch")
-
-
 @pytest.mark.parametrize("codec", CODECS)
 def test_kafka_python_writes_what_readers_find_at_once(door: Door, codec: str | None) -> None:
     topic = topic_of(door, f"python-{codec}")
@@ -60,7 +49,6 @@ def test_kafka_python_writes_what_readers_find_at_once(door: Door, codec: str | 
 
 
 @pytest.mark.parametrize("codec", CODECS)
-@pytest.mark.usefixtures("fetches")
 def test_librdkafka_writes(door: Door, codec: str | None) -> None:
     topic = topic_of(door, f"librdkafka-{codec}")
     told: list[tuple[object, int]] = []
@@ -107,7 +95,6 @@ def test_transactions_are_refused(door: Door) -> None:
     assert failure.value.args[0].fatal()
 
 
-@pytest.mark.usefixtures("fetches")
 def test_two_doors_add_the_records_of_a_producer_once(door: Door, serve_classpath: str) -> None:
     topic = topic_of(door, "two")
     with Door(serve_classpath, door.root) as other:

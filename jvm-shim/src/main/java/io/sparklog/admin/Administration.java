@@ -159,6 +159,17 @@ public final class Administration {
     return changed;
   }
 
+  /**
+   * Deletes the topic, if it still has this id.
+   *
+   * @throws PartlogException TOPIC_NOT_FOUND; TOPIC_RECREATED if another topic has its name; as {@link #delete}
+   */
+  public Changed deleteOf(String topicId) {
+    Changed changed = commit(new DeleteTopic(log, existing(topicId)), false);
+    clear();
+    return changed;
+  }
+
   private void clear() {
     try {
       Uninterrupted.run(() -> {

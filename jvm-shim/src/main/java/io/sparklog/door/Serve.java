@@ -29,6 +29,9 @@ public final class Serve {
     } catch (PartlogException e) {
       System.err.println(e.condition() + ": " + e.getMessage());
       System.exit(1);
+    } catch (RuntimeException | Error e) { // Threads of the network would keep the process alive, and it would serve nothing.
+      e.printStackTrace();
+      System.exit(1);
     }
   }
 }

@@ -18,6 +18,8 @@ import java.io.InputStreamReader;
 import java.io.Reader;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -212,10 +214,19 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedM
 
   /** The verifiers of users. @throws PartlogException OPTION_VALUE, also for a file in the root, which clients' programs read */
   Credentials credentials(String location) {
-    if (get(CREDENTIALS).startsWith(location + "/")) {
+    if (isWithin(get(CREDENTIALS), location)) {
       throw bad(CREDENTIALS, get(CREDENTIALS), "Keep the file outside the root");
     }
     return Credentials.read(CREDENTIALS, get(CREDENTIALS));
+  }
+
+  /** Links count as the files that they lead to. A root in a store has no local file. */
+  private static boolean isWithin(String file, String location) {
+    try {
+      return Path.of(file).toRealPath().startsWith(Path.of(location).toRealPath());
+    } catch (IOException | InvalidPathException e) {
+      return false; // A file that does not exist is refused when it is read.
+    }
   }
 
   private String get(String key) {
@@ -224,8 +235,10 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedM
 
   /** How batches wait for their commits. */
   Terms terms() {
-    return new Terms(number("append.linger.ms"), number("commit.interval.ms"), number("queued.max.request.bytes"),
-        number("merge.budget.bytes"), isTrue("keys.in.any.partition"));
+    // Beside the requests, which have half of the heap: the copies of batches that wait for their commit.
+    long queued = Math.min(number("queued.max.request.bytes"), Runtime.getRuntime().maxMemory() / 8);
+    return new Terms(number("append.linger.ms"), number("commit.interval.ms"), (int) queued, number("merge.budget.bytes"),
+        isTrue("keys.in.any.partition"));
   }
 
   /**
@@ -235,6 +248,7 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedM
    */
   SortedMap<String, String> told(String advertised) {
     TreeMap<String, String> told = new TreeMap<>(entries);
+    told.keySet().removeIf(key -> key.startsWith("listener.name."));
     told.keySet().removeAll(List.of(CREDENTIALS, KEYSTORE, KEYSTORE_PASSWORD, KEYSTORE_TYPE));
     told.putAll(
         Map.of("default.replication.factor", "1", "offsets.topic.replication.factor", "1", "transaction.state.log.replication.factor", "1",

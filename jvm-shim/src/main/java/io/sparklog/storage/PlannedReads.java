@@ -87,8 +87,8 @@ public final class PlannedReads implements Closeable {
   /**
    * Asks for the bytes that come next.
    *
-   * @param bytes that the caller is known to need from its position on. It may stop after these bytes, so no more than them is asked for,
-   *     and one window for a caller that has read on before. Until this is called, the caller needs all bytes
+   * @param bytes that the caller needs from its position on, as far as is known. The caller may stop after these bytes. So these bytes are
+   *     asked for, and one window more for a caller that has read on before. Until the first call, the caller needs all bytes
    */
   public void want(long bytes) {
     wanted = bytes;

@@ -24,7 +24,7 @@ public record ApiVersionsHandler(Handlers handlers) implements Handler<ApiVersio
       data.apiKeys().add(ApiVersionsResponse.toApiVersion(key));
     }
     if (handlers.keys().contains(ApiKeys.PRODUCE)) {
-      // Brokers name versions that they do not take: librdkafka before 2.8 knows by them that it may compress, and takes a later one.
+      // Brokers name old versions of Produce that no broker takes. librdkafka before 2.8 looks for these versions, and uses a later one.
       data.apiKeys().find(ApiKeys.PRODUCE.id).setMinVersion(ApiKeys.PRODUCE_API_VERSIONS_RESPONSE_MIN_VERSION);
     }
     if (listener.asksForName()) {

@@ -2,7 +2,6 @@ package io.sparklog.door.api;
 
 import io.sparklog.admin.Changed;
 import io.sparklog.log.State;
-import java.util.Collections;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.message.DeleteRecordsRequestData.DeleteRecordsPartition;
@@ -37,7 +36,7 @@ public record DeleteRecordsHandler(Operators operators, Work work) implements Ha
           offsets.put(partition.partitionIndex(), partition.offset());
         }
       }
-      Changed changed = operators.of(topic.name()).deleteRecords(offsets, Collections.emptySortedMap(), false);
+      Changed changed = operators.of(topic.name()).deleteRecordsOf(state.topicId(), offsets);
       after = changed.is();
     } catch (RuntimeException e) {
       failed = KafkaErrors.of(e);

@@ -27,7 +27,7 @@ public record DeleteTopicsHandler(Operators operators, Work work) implements Han
           ? operators.topics().newestById(topic.topicId().toString()).orElseThrow(Errors.UNKNOWN_TOPIC_ID::exception).topic()
           : topic.name();
       String id = operators.changeable(asked, name).topicId();
-      operators.of(name).delete(false);
+      operators.of(name).deleteOf(id);
       return result.setName(name).setTopicId(Uuid.fromString(id));
     } catch (RuntimeException e) {
       return result.setErrorCode(KafkaErrors.of(e).code()).setErrorMessage(KafkaErrors.exception(e).getMessage());

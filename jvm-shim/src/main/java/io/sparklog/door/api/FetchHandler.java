@@ -9,6 +9,7 @@ import io.sparklog.door.fetch.Part;
 import io.sparklog.door.fetch.PartitionReads;
 import io.sparklog.door.fetch.Wanted;
 import io.sparklog.log.State;
+import io.sparklog.segment.Names;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -78,9 +79,11 @@ public final class FetchHandler implements Handler<FetchRequest> {
       for (FetchPartition partition : topic.partitions()) {
         Errors error = name.isEmpty()
             ? Errors.UNKNOWN_TOPIC_ID
-            : !asked.rights().mayRead(name.get())
-                ? Errors.TOPIC_AUTHORIZATION_FAILED
-                : partition.currentLeaderEpoch() > 0 ? Errors.UNKNOWN_LEADER_EPOCH : null;
+            : Names.illegalTopic(name.get()).isPresent()
+                ? Errors.INVALID_TOPIC_EXCEPTION
+                : !asked.rights().mayRead(name.get())
+                    ? Errors.TOPIC_AUTHORIZATION_FAILED
+                    : partition.currentLeaderEpoch() > 0 ? Errors.UNKNOWN_LEADER_EPOCH : null;
         Wanted wanted = error != null
             ? null
             : new Wanted(name.get(), id, partition.partition(), partition.fetchOffset(), partition.partitionMaxBytes());

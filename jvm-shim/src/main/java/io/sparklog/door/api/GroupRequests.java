@@ -4,11 +4,13 @@ import io.sparklog.door.cluster.ServedTopics;
 import io.sparklog.door.group.Groups;
 import io.sparklog.door.group.KnownTopic;
 import io.sparklog.log.State;
+import io.sparklog.spec.Warnings;
 import java.util.Collection;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
 
 /** The way of requests to the coordinator of their group. It knows the topics of the root as they were at most a second before. */
@@ -19,8 +21,11 @@ public final class GroupRequests {
   private final ServedTopics topics;
   private final Work work;
 
-  /** When the coordinator was given the topics. Guarded by this. */
-  private long given = System.nanoTime() - FRESH_NANOS;
+  /** When the coordinator was given the topics. */
+  private volatile long given = System.nanoTime() - FRESH_NANOS;
+
+  /** The last look at all topics. Guarded by this. */
+  private CompletableFuture<Void> giving;
 
   public GroupRequests(Groups groups, ServedTopics topics, Work work) {
     this.groups = groups;
@@ -53,20 +58,24 @@ public final class GroupRequests {
   }
 
   private <T> CompletableFuture<T> withTopics(Supplier<CompletableFuture<T>> request) {
-    synchronized (this) {
-      if (System.nanoTime() - given < FRESH_NANOS) {
-        return request.get();
-      }
-    }
-    return work.run(this::giveTopics).thenCompose(done -> request.get());
+    return System.nanoTime() - given < FRESH_NANOS ? request.get() : topicsGiven().thenCompose(done -> request.get());
   }
 
-  private synchronized Void giveTopics() {
-    if (System.nanoTime() - given >= FRESH_NANOS) {
-      Collection<State> found = topics.all().values();
-      groups.topics(found.stream().map(state -> new KnownTopic(state.topic(), state.topicId(), state.partitions())).toList());
-      given = System.nanoTime();
+  /** One look at all topics for all requests that need one now. It is made on another thread, as it may take requests to a store. */
+  private synchronized CompletableFuture<Void> topicsGiven() {
+    if (giving == null || giving.isDone()) {
+      giving = work.run(this::giveTopics).exceptionallyCompose(e -> {
+        Warnings.warn(GroupRequests.class, "the topics of {} cannot be listed now", topics.root().location(), e);
+        return CompletableFuture.failedFuture(Errors.COORDINATOR_NOT_AVAILABLE.exception()); // Clients repeat the request.
+      });
     }
+    return giving;
+  }
+
+  private Void giveTopics() {
+    Collection<State> found = topics.all().values();
+    groups.topics(found.stream().map(state -> new KnownTopic(state.topic(), state.topicId(), state.partitions())).toList());
+    given = System.nanoTime();
     return null;
   }
 }

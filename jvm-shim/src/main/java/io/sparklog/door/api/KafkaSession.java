@@ -5,6 +5,7 @@ import io.sparklog.door.net.Reply;
 import io.sparklog.door.net.Session;
 import io.sparklog.door.security.Listener;
 import io.sparklog.door.security.Sasl;
+import io.sparklog.spec.Warnings;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.message.ApiVersionsResponseData;
@@ -92,7 +93,7 @@ final class KafkaSession implements Session {
       try {
         made = failure == null ? frame(header, answered) : failed(header, request, failure);
       } catch (RuntimeException | Error e) { // A message that its version cannot say.
-        made = failed(header, request, e);
+        made = failedOrClosed(header, request, e);
       }
       if (!reply.complete(made)) {
         made.release();
@@ -103,6 +104,16 @@ final class KafkaSession implements Session {
 
   private Reply frame(RequestHeader header, ApiMessage message) {
     return message == null ? Reply.NONE : new Reply(Wire.frame(peer.allocator(), header, message), proof != null && proof.hasFailed());
+  }
+
+  /** Without any reply, the answers behind this one would wait for ever. */
+  private Reply failedOrClosed(RequestHeader header, AbstractRequest request, Throwable failure) {
+    try {
+      return failed(header, request, failure);
+    } catch (RuntimeException | Error e) {
+      Warnings.warn(KafkaSession.class, "no answer to {} can be written, and its connection ends", header.apiKey(), e);
+      return Reply.CLOSE;
+    }
   }
 
   private Reply failed(RequestHeader header, AbstractRequest request, Throwable failure) {

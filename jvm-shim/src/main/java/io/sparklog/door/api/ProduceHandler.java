@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.ProduceRequestData.PartitionProduceData;
@@ -33,6 +34,9 @@ import org.apache.kafka.common.requests.ProduceRequest;
  * requests that a client has in flight share a commit.
  */
 public final class ProduceHandler implements Handler<ProduceRequest> {
+  /** A check may decompress up to 64 MiB. All checks at once take a quarter of the heap at most, or are one. */
+  private static final Semaphore CHECKS = new Semaphore((int) Math.max(1, Math.min(64, Runtime.getRuntime().maxMemory() / 4 >> 26)));
+
   private static final Set<Short> ACKS = Set.of((short) -1, (short) 0, (short) 1);
 
   private final ServedTopics topics;
@@ -151,6 +155,7 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
 
   /** Checks the batches of a topic, and tells the writer of the topic. */
   private void check(String name, Uuid id, List<Part> parts) {
+    CHECKS.acquireUninterruptibly();
     try {
       State state = topics.newest(name).orElseThrow(Errors.UNKNOWN_TOPIC_OR_PARTITION::exception);
       if (!id.equals(Uuid.ZERO_UUID) && !state.topicId().equals(id.toString())) {
@@ -166,6 +171,8 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
       }
     } catch (Throwable e) { // An Error, too, must not leave the queue of the topic waiting.
       fail(parts, e);
+    } finally {
+      CHECKS.release();
     }
   }
 

@@ -11,14 +11,21 @@ import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 
 /** The topics of a root by name and by id. Each question reads files, if only two stats: so ask on a thread that may block. */
 public final class ServedTopics {
+  private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
+
   private final Root root;
   private final Clock clock;
 
   /** The name that a topic id was last seen with. */
   private final Map<String, String> names = new ConcurrentHashMap<>();
+
+  /** When all topics were looked at for an unknown id. */
+  private final AtomicLong walked = new AtomicLong(System.nanoTime() - FRESH_NANOS);
 
   public ServedTopics(Root root, Clock clock) {
     this.root = root;
@@ -56,7 +63,10 @@ public final class ServedTopics {
   /** The name of the topic; empty if no topic of the root has this id. */
   public Optional<String> name(String topicId) {
     String name = names.get(topicId);
-    if (name == null) {
+    long now = System.nanoTime();
+    if (name == null && now - walked.get() >= FRESH_NANOS) {
+      // Clients may ask for any id: all that were unknown a moment ago are answered by one walk.
+      walked.set(now);
       all();
       name = names.get(topicId);
     }

@@ -4,6 +4,7 @@ import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.time.Clock;
 import java.util.Collection;
@@ -18,7 +19,9 @@ import java.util.concurrent.Executors;
 import java.util.random.RandomGenerator;
 import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.errors.CoordinatorNotAvailableException;
+import org.apache.kafka.common.errors.GroupAuthorizationException;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
+import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
 
 /**
  * The groups of a root. The coordinator that answers a request has all records that any process committed before the request
@@ -65,6 +68,7 @@ public final class Groups implements AutoCloseable {
     Map<String, Object> all = new HashMap<>(SETTINGS);
     all.putAll(settings);
     this.settings = Map.copyOf(all);
+    GroupCoordinatorConfig.fromProps(this.settings); // A wrong value is an error now, and not of the first request.
     this.partitions = Integer.parseInt(this.settings.get(PARTITIONS).toString());
     this.compactionRecordsMin = compactionRecordsMin;
   }
@@ -113,6 +117,10 @@ public final class Groups implements AutoCloseable {
       Throwable why = failed instanceof CompletionException && failed.getCause() != null ? failed.getCause() : failed;
       if (why instanceof ApiException) {
         return CompletableFuture.failedFuture(why);
+      }
+      if (why instanceof PartlogException refused && refused.id().equals("ROOT_NOT_WRITABLE")) {
+        // It will not be writable soon, so a client must not ask again and again.
+        return CompletableFuture.failedFuture(new GroupAuthorizationException(why.getMessage()));
       }
       Warnings.warn(Groups.class, "the groups of {} cannot be served now", OffsetsTopic.NAME, why);
       return CompletableFuture.failedFuture(new CoordinatorNotAvailableException(why.getMessage(), why));

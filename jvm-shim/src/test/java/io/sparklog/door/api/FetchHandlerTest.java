@@ -83,27 +83,31 @@ final class FetchHandlerTest {
     return Wire.frame(UnpooledByteBufAllocator.DEFAULT, header(), answer.get(WAIT_S, TimeUnit.SECONDS));
   }
 
+  private static void release(List<ReferenceCounted> parts) {
+    parts.forEach(ReferenceCounted::release);
+  }
+
   @Test
   void aRequestIsReadWhenTheAnswerBeforeItIsSent() throws Exception {
     List<ReferenceCounted> first = sent(ask("1", 0, 0));
     CompletableFuture<FetchResponseData> second = ask("1", 0, 0);
     CompletableFuture<FetchResponseData> third = ask("1", 0, 0);
-    sent(ask("2", 0, 0));
+    release(sent(ask("2", 0, 0)));
     assertFalse(second.isDone(), "a connection waits for itself, and no other connection does");
     first.subList(0, first.size() - 1).forEach(ReferenceCounted::release);
-    sent(ask("3", 0, 0));
+    release(sent(ask("3", 0, 0)));
     assertFalse(second.isDone(), "the end of the first answer is not sent");
     first.get(first.size() - 1).release();
     List<ReferenceCounted> next = sent(second);
     assertFalse(third.isDone());
-    next.forEach(ReferenceCounted::release);
-    sent(third);
+    release(next);
+    release(sent(third));
   }
 
   @Test
   void anAnswerWithoutRecordsEndsItsTurnAtOnce() throws Exception {
     assertEquals(2, ask("1", 0, 5).get(WAIT_S, TimeUnit.SECONDS).responses().get(0).partitions().size());
-    sent(ask("1", 0, 0));
+    release(sent(ask("1", 0, 0)));
   }
 
   @Test
