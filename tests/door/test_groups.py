@@ -15,13 +15,13 @@ from aiokafka import TopicPartition as AioPlace
 from confluent_kafka import Consumer as Confluent
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
+from door.kafka_tools import run_tool
 from door.serving import Door
 from kafka import KafkaConsumer
 from kafka import TopicPartition as Place
 from kafka.structs import OffsetAndMetadata
-from logtool import SHORT_LIVED, LogTool
+from logtool import LogTool
 
-from bench.broker import JARS
 from sparklog.offsets import OffsetTable, TopicGroups
 
 WAIT_S = 120
@@ -275,16 +275,9 @@ def test_kafkas_own_tool(door: Door, group: str) -> None:
     consumer.commit(offsets=[TopicPartition("t", number, 3) for number in range(2)], asynchronous=False)
     consumer.close()
 
-    def run(*words: str) -> str:
-        java = ["java", *SHORT_LIVED, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", f"{JARS}/*"]
-        tool = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-        ended = subprocess.run([*java, tool, "--bootstrap-server", door.address, *words], capture_output=True, text=True, timeout=WAIT_S)
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-        return ended.stdout
-
-    assert group in run("--list").split()
-    assert "Empty" in run("--group", group, "--describe", "--state")
-    run("--group", group, "--topic", "t:1", "--delete-offsets")
+    assert group in run_tool(door.address, "kafka-consumer-groups", "--list").split()
+    assert "Empty" in run_tool(door.address, "kafka-consumer-groups", "--group", group, "--describe", "--state")
+    run_tool(door.address, "kafka-consumer-groups", "--group", group, "--topic", "t:1", "--delete-offsets")
     assert places(door, group) == {0: 3}
-    run("--group", group, "--delete")
+    run_tool(door.address, "kafka-consumer-groups", "--group", group, "--delete")
     assert group not in TopicGroups(door.root).groups()
