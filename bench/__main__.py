@@ -39,6 +39,8 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "by-key-8": ("by_key", lambda given: [8, given.cores.split(",")]),
     "by-key-64": ("by_key", lambda given: [64, given.cores.split(",")]),
     "many-keys": ("many_keys", lambda _: []),
+    "door": ("door", lambda _: []),
+    "door-hour": ("door", lambda given: [given.minutes]),
     "stores": ("stores", lambda _: []),
     "distance-python": ("distance", lambda given: ["python", given.delays]),
     "distance-spark": ("distance", lambda given: ["spark", given.delays]),
@@ -50,13 +52,15 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
 }
 STORES = tuple(case for case, (module, _) in CASES.items() if module in ("stores", "distance", "index"))
 """The cases that need servers."""
+ASKED_FOR = (*STORES, "door-hour")
+"""The cases that run only if they are named."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    everywhere = [case for case in CASES if case not in STORES]
-    one_of = f"one of {', '.join(CASES)}; default: all but {', '.join(STORES)}, which make bench-stores runs"
-    parser.add_argument("cases", nargs="*", default=everywhere, metavar="CASE", help=one_of)
+    usual = [case for case in CASES if case not in ASKED_FOR]
+    one_of = f"one of {', '.join(CASES)}; default: all but door-hour, and {', '.join(STORES)}, which make bench-stores runs"
+    parser.add_argument("cases", nargs="*", default=usual, metavar="CASE", help=one_of)
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
@@ -68,6 +72,7 @@ def main() -> None:
     parser.add_argument("--codecs", default="none,snappy,zstd", help="the codecs of the cases flights and small")
     parser.add_argument("--writes", type=int, default=1000, help="the number of writes in the case commits")
     parser.add_argument("--cores", default="fewer,more", help="whether the cases by-key have fewer cores than partitions, more, or both")
+    parser.add_argument("--minutes", type=int, default=60, help="how long the case door-hour takes; up to 10 it is noted each minute")
     parser.add_argument("--before", type=Path, help="the folder of an earlier version, to be measured beside this one in consumer-calls")
     delayed = "the milliseconds by which the cases distance delay each request"
     parser.add_argument("--delays", type=int, nargs="+", default=distance.DELAYS_MS, help=delayed)

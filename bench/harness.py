@@ -11,7 +11,7 @@ import shutil
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -98,10 +98,10 @@ class Bench:
             random.shuffle(order)
             for name in order:
                 before()
-                began, spent = time.perf_counter(), self._cpu_seconds()
+                began, spent = time.perf_counter(), cpu_seconds(self.processes)
                 sides[name]()
                 seconds[name].append(time.perf_counter() - began)
-                cpu[name].append(self._cpu_seconds() - spent)
+                cpu[name].append(cpu_seconds(self.processes) - spent)
         self.times(case, ours, seconds, records=records, cpu={name: statistics.median(times) for name, times in cpu.items()})
 
     def times(
@@ -147,16 +147,6 @@ class Bench:
             )
         self._keep({"case": case, "records": self.records, "bytes": dict(sizes)})
 
-    def _cpu_seconds(self) -> float:
-        """The CPU time that the processes have used since they started."""
-        ticks = 0
-        for process in self.processes:
-            # The name in parentheses can hold anything. After it come the fields from number 3 on: 14 is user time, 15 system time, 16
-            # and 17 are those of children that have ended.
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-            ticks += sum(map(int, fields[11:15]))
-        return ticks / os.sysconf("SC_CLK_TCK")
-
     def _keep(self, measured: dict[str, object]) -> None:
         if not self.keeps:
             return
@@ -171,6 +161,17 @@ class Bench:
         }
         with RESULTS.open("a", encoding="utf-8") as file:
             file.write(json.dumps({**measured, **circumstances}) + "\n")
+
+
+def cpu_seconds(processes: Iterable[int]) -> float:
+    """The CPU time that processes have used since they started."""
+    ticks = 0
+    for process in processes:
+        # The name in parentheses can hold anything. After it come the fields from number 3 on: 14 is user time, 15 system time, 16
+        # and 17 are those of children that have ended.
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def topic_options(codec: str) -> dict[str, str]:

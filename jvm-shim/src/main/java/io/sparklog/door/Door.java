@@ -12,6 +12,7 @@ import io.sparklog.door.api.DescribeConfigsHandler;
 import io.sparklog.door.api.DescribeLogDirsHandler;
 import io.sparklog.door.api.DescribeTopicPartitionsHandler;
 import io.sparklog.door.api.FetchHandler;
+import io.sparklog.door.api.FetchSessions;
 import io.sparklog.door.api.FindCoordinatorHandler;
 import io.sparklog.door.api.GroupListHandlers;
 import io.sparklog.door.api.GroupRequests;
@@ -76,6 +77,7 @@ final class Door implements AutoCloseable {
   private final RandomGenerator random = new SecureRandom();
   private final TopicWriters writers;
   private final Groups groups;
+  private final FetchSessions sessions;
   private final CountDownLatch ended = new CountDownLatch(1);
 
   /** @throws PartlogException of a root that cannot be served; SERVE_ADDRESS */
@@ -103,6 +105,7 @@ final class Door implements AutoCloseable {
     work = new Work(config.number("num.io.threads"));
     commits = new Commits(root, work, Clock.systemUTC());
     reads = new PartitionReads(root, Clock.systemUTC(), Runtime.getRuntime().maxMemory() / COPIED_SHARE);
+    sessions = new FetchSessions(config.number("max.incremental.fetch.session.cache.slots"), Clock.systemUTC(), random);
     servers = new Servers("sparklog", addresses);
     topics = new ServedTopics(root, Clock.systemUTC());
     writers = new TopicWriters(root, config.terms(), commits::made, Clock.systemUTC(), random);
@@ -135,7 +138,7 @@ final class Door implements AutoCloseable {
         .add(ApiKeys.LIST_CONFIG_RESOURCES, new ListConfigResourcesHandler(topics, servers, work))
         .add(ApiKeys.DESCRIBE_LOG_DIRS, new DescribeLogDirsHandler(topics, work));
     Fetches fetches = new Fetches(root, reads, commits, work);
-    handlers.add(ApiKeys.FETCH, new FetchHandler(topics, fetches, work, config.number("fetch.max.bytes")))
+    handlers.add(ApiKeys.FETCH, new FetchHandler(topics, fetches, sessions, work, config.number("fetch.max.bytes")))
         .add(ApiKeys.LIST_OFFSETS, new ListOffsetsHandler(topics, new Offsets(root, reads), work))
         .add(ApiKeys.OFFSET_FOR_LEADER_EPOCH, new OffsetForLeaderEpochHandler(topics, work));
     if (!rights.readOnly()) {

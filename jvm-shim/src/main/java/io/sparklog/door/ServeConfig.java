@@ -63,6 +63,7 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedM
       Map.entry("max.connections", "10000"), Map.entry("connections.max.idle.ms", "600000"), Map.entry("end.when.unused.ms", "-1"),
       Map.entry("append.linger.ms", "0"), Map.entry("commit.interval.ms", "0"), Map.entry("merge.budget.bytes", "33554432"),
       Map.entry("auto.create.topics.enable", "true"), Map.entry("keys.in.any.partition", "false"), Map.entry("fetch.max.bytes", "57671680"),
+      Map.entry("max.incremental.fetch.session.cache.slots", "1000"),
       Map.entry("num.partitions", Option.ofTopic("partitions").defaultValue()), Map.entry(LISTENERS, "PLAINTEXT://127.0.0.1:9092"),
       Map.entry(ADVERTISED, ""), Map.entry(PROTOCOLS, "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"),
       Map.entry(MECHANISMS, "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"), Map.entry(CREDENTIALS, ""), Map.entry(KEYSTORE, ""),

@@ -25,6 +25,7 @@ import org.apache.kafka.common.message.OffsetForLeaderEpochResponseData.EpochEnd
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.internal.Record;
+import org.apache.kafka.common.requests.FetchMetadata;
 import org.apache.kafka.common.requests.FetchResponse;
 import org.apache.kafka.common.requests.ListOffsetsRequest;
 import org.apache.kafka.common.requests.ListOffsetsResponse;
@@ -70,6 +71,35 @@ final class FetchOutcomes {
                 (answer, version) -> assertEquals(Errors.UNKNOWN_LEADER_EPOCH.code(), only(answer).errorCode()))
             .from(9)
             .to(BY_ID - 1));
+    sessions(all, id);
+  }
+
+  private static void sessions(List<Outcome> all, Uuid id) {
+    byNameAndId(all, "the first request of a session", id, 0, 0, FetchMetadata.INITIAL, (answer, version) -> {
+      assertTrue(answer.sessionId() > 0);
+      assertEquals(7, only(answer).highWatermark());
+    });
+    byNameAndId(all, "the end of a session", id, 0, 0, new FetchMetadata(17, FetchMetadata.FINAL_EPOCH), (answer, version) -> {
+      assertEquals(0, answer.sessionId());
+      assertEquals(7, only(answer).highWatermark());
+    });
+    for (int to : new int[] {BY_ID - 1, 18}) {
+      FetchRequestData next = fetch(to < BY_ID ? "t" : "", to < BY_ID ? Uuid.ZERO_UUID : id, 0, 0, -1).setSessionId(17).setSessionEpoch(3);
+      all.add(Outcome.<FetchResponse>of("an unknown session", ApiKeys.FETCH, next, (answer, version) -> {
+        assertEquals(Errors.FETCH_SESSION_ID_NOT_FOUND, answer.error());
+      }).from(to < BY_ID ? 7 : BY_ID).to(to));
+    }
+  }
+
+  private static void byNameAndId(List<Outcome> all, String name, Uuid id, int partition, long offset, FetchMetadata session,
+      BiConsumer<FetchResponse, Integer> check) {
+    FetchRequestData byName = fetch("t", Uuid.ZERO_UUID, partition, offset, -1);
+    FetchRequestData byId = fetch("", id, partition, offset, -1);
+    for (FetchRequestData each : List.of(byName, byId)) {
+      each.setSessionId(session.sessionId()).setSessionEpoch(session.epoch());
+    }
+    all.add(Outcome.of(name, ApiKeys.FETCH, byName, check).from(7).to(BY_ID - 1));
+    all.add(Outcome.of(name, ApiKeys.FETCH, byId, check).from(BY_ID));
   }
 
   private static void records(List<Outcome> all, String name, Uuid id, int partition, long offset, long first, long end) {

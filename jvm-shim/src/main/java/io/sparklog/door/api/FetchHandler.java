@@ -22,6 +22,7 @@ import org.apache.kafka.common.message.FetchResponseData.PartitionData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.internal.BaseRecords;
 import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.requests.FetchMetadata;
 import org.apache.kafka.common.requests.FetchRequest;
 import org.apache.kafka.common.requests.FetchResponse;
 
@@ -36,16 +37,21 @@ public final class FetchHandler implements Handler<FetchRequest> {
   private final ServedTopics topics;
   private final Fetches fetches;
   private final Work work;
+  private final FetchSessions sessions;
   private final int bytesMax;
   private final Turns turns = new Turns();
 
   /** @param bytesMax of the records of an answer; a client may ask for fewer */
-  public FetchHandler(ServedTopics topics, Fetches fetches, Work work, int bytesMax) {
+  public FetchHandler(ServedTopics topics, Fetches fetches, FetchSessions sessions, Work work, int bytesMax) {
     this.topics = topics;
+    this.sessions = sessions;
     this.fetches = fetches;
     this.work = work;
     this.bytesMax = bytesMax;
   }
+
+  /** What a request asks for. @param session null if it has none @param isChange whether the answer has changes alone */
+  private record Asks(FetchSession session, boolean isChange, List<Line> lines) {}
 
   /** One partition of a request. @param error the reason why it is not read; null if it is */
   private record Line(FetchTopic topic, int partition, Errors error, Wanted wanted) {}
@@ -59,21 +65,27 @@ public final class FetchHandler implements Handler<FetchRequest> {
           turn.complete(null); // Nothing is sent that could end it.
         }
       });
-      work.run(() -> lines(asked, request)).whenComplete((lines, failure) -> {
+      work.run(() -> asks(asked, request)).whenComplete((asks, failure) -> {
         if (failure != null) {
           answer.completeExceptionally(failure);
         } else {
-          fetch(asked, request, lines, answer, turn);
+          fetch(request, asks, answer, turn);
         }
       });
     });
     return answer;
   }
 
-  private List<Line> lines(Asked asked, FetchRequest request) {
+  private Asks asks(Asked asked, FetchRequest request) {
+    boolean isById = asked.version() >= BY_ID;
+    FetchSession session = sessions.of(request.data(), isById);
+    boolean isChange = session != null && request.data().sessionEpoch() != FetchMetadata.INITIAL_EPOCH;
+    return new Asks(session, isChange, lines(asked, isById, isChange ? session.partitions() : request.data().topics()));
+  }
+
+  private List<Line> lines(Asked asked, boolean isById, List<FetchTopic> wantedTopics) {
     List<Line> lines = new ArrayList<>();
-    for (FetchTopic topic : request.data().topics()) {
-      boolean isById = asked.version() >= BY_ID;
+    for (FetchTopic topic : wantedTopics) {
       Optional<String> name = isById ? topics.name(topic.topicId().toString()) : Optional.of(topic.topic());
       String id = isById ? topic.topicId().toString() : null;
       for (FetchPartition partition : topic.partitions()) {
@@ -93,8 +105,8 @@ public final class FetchHandler implements Handler<FetchRequest> {
     return lines;
   }
 
-  private void fetch(Asked asked, FetchRequest request, List<Line> lines, CompletableFuture<FetchResponseData> answer,
-      CompletableFuture<Void> turn) {
+  private void fetch(FetchRequest request, Asks asks, CompletableFuture<FetchResponseData> answer, CompletableFuture<Void> turn) {
+    List<Line> lines = asks.lines;
     List<Wanted> wanted = lines.stream().filter(line -> line.error == null).map(Line::wanted).toList();
     long waitMs = wanted.size() < lines.size() ? 0 : Math.max(0, request.maxWait());
     CompletableFuture<List<Found>> reading = fetches
@@ -107,7 +119,7 @@ public final class FetchHandler implements Handler<FetchRequest> {
       });
       boolean isAnswered = false;
       try {
-        isAnswered = answer.complete(message(asked.version(), lines, found, sent));
+        isAnswered = answer.complete(message(asks, found, sent));
       } finally {
         if (!isAnswered) {
           Fetches.close(found);
@@ -128,23 +140,27 @@ public final class FetchHandler implements Handler<FetchRequest> {
   }
 
   /** @param sent goes with the last records, if there are any */
-  private static FetchResponseData message(short version, List<Line> lines, List<Found> found, AfterSend sent) {
-    FetchResponseData data = new FetchResponseData();
+  private static FetchResponseData message(Asks asks, List<Found> found, AfterSend sent) {
+    FetchSession session = asks.session;
+    FetchResponseData data = new FetchResponseData().setSessionId(session == null ? FetchMetadata.INVALID_SESSION_ID : session.id());
     Found lastWithParts = found.stream().filter(one -> !one.parts().isEmpty()).reduce((one, next) -> next).orElse(null);
     FetchTopic last = null;
     int next = 0;
-    for (Line line : lines) {
+    for (Line line : asks.lines) {
+      Found one = line.error == null ? found.get(next++) : null;
+      PartitionData partition = one == null
+          ? FetchResponse.partitionResponse(line.partition, line.error)
+          : partition(line.wanted, one, one == lastWithParts ? List.of(sent) : List.of());
+      FetchSession.Place place = new FetchSession.Place(line.topic.topic(), line.topic.topicId(), line.partition);
+      boolean isTold = session == null || session.tells(place, partition);
+      if (!isTold && asks.isChange) {
+        continue;
+      }
       if (line.topic != last) {
         last = line.topic;
         data.responses().add(new FetchableTopicResponse().setTopic(last.topic()).setTopicId(last.topicId()));
       }
-      List<PartitionData> partitions = data.responses().get(data.responses().size() - 1).partitions();
-      if (line.error != null) {
-        partitions.add(FetchResponse.partitionResponse(line.partition, line.error));
-      } else {
-        Found one = found.get(next++);
-        partitions.add(partition(line.wanted, one, one == lastWithParts ? List.of(sent) : List.of()));
-      }
+      data.responses().get(data.responses().size() - 1).partitions().add(partition);
     }
     return data;
   }

@@ -55,7 +55,8 @@ final class FetchHandlerTest {
     commits = new Commits(topic.root, work, Clock.systemUTC());
     PartitionReads reads = new PartitionReads(topic.root, Clock.systemUTC(), Long.MAX_VALUE);
     Fetches fetches = new Fetches(topic.root, reads, commits, work);
-    handler = new FetchHandler(new ServedTopics(topic.root, Clock.systemUTC()), fetches, work, 1 << 20);
+    FetchSessions sessions = new FetchSessions(1, Clock.systemUTC(), new java.util.Random(1));
+    handler = new FetchHandler(new ServedTopics(topic.root, Clock.systemUTC()), fetches, sessions, work, 1 << 20);
   }
 
   @AfterEach

@@ -1,0 +1,141 @@
+package io.sparklog.door.api;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.message.FetchRequestData;
+import org.apache.kafka.common.message.FetchRequestData.FetchPartition;
+import org.apache.kafka.common.message.FetchRequestData.FetchTopic;
+import org.apache.kafka.common.message.FetchRequestData.ForgottenTopic;
+import org.apache.kafka.common.message.FetchResponseData.PartitionData;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.FetchMetadata;
+import org.apache.kafka.common.requests.FetchResponse;
+
+/**
+ * The partitions that a client reads, and the offsets that it was told. Each further request of the client names the partitions that it has
+ * changed since its last request, and its answer has the partitions that have something new. KIP-227. For several threads at once.
+ */
+final class FetchSession {
+  private final int id;
+  private final boolean byId;
+
+  /** In the order in which they are read: a partition that has given records goes to the end, so that each has its turn. */
+  private final Map<Place, Line> lines = new LinkedHashMap<>();
+  private int epoch = FetchMetadata.nextEpoch(FetchMetadata.INITIAL_EPOCH);
+
+  /** A partition by the name or the id of its topic. */
+  record Place(String topic, Uuid id, int partition) {}
+
+  /** A partition as its client asks for it, and what its client knows of it. This object belongs to one request at a time. */
+  private static final class Line {
+    FetchPartition asked;
+    long toldEnd = -1;
+    long toldStart = -1;
+
+    Line(FetchPartition asked) {
+      this.asked = asked;
+    }
+  }
+
+  /** @param byId whether requests name topics by their id */
+  FetchSession(int id, boolean byId) {
+    this.id = id;
+    this.byId = byId;
+  }
+
+  int id() {
+    return id;
+  }
+
+  synchronized int size() {
+    return lines.size();
+  }
+
+  /** The most partitions that there are while a request makes its changes. */
+  synchronized int sizeWith(FetchRequestData request) {
+    int size = lines.size();
+    for (FetchTopic topic : request.topics()) {
+      for (FetchPartition partition : topic.partitions()) {
+        size += lines.containsKey(place(topic, partition)) ? 0 : 1;
+      }
+    }
+    return size;
+  }
+
+  private static Place place(FetchTopic topic, FetchPartition partition) {
+    return new Place(topic.topic(), topic.topicId(), partition.partition());
+  }
+
+  /**
+   * Takes the changes that a request makes. The order of requests of a session is the order of their epochs.
+   *
+   * @param asksById whether the request names topics by their id
+   * @throws org.apache.kafka.common.errors.ApiException if the request does not follow the last request of the session
+   */
+  synchronized void follow(FetchRequestData request, boolean asksById) {
+    if (request.sessionEpoch() != epoch) {
+      throw Errors.INVALID_FETCH_SESSION_EPOCH
+          .exception("Session " + id + " is at epoch " + epoch + ", and not at " + request.sessionEpoch() + ".");
+    }
+    if (byId != asksById) {
+      throw Errors.FETCH_SESSION_TOPIC_ID_ERROR.exception("Session " + id + " names topics in the other way, by name or by id.");
+    }
+    epoch = FetchMetadata.nextEpoch(epoch);
+    add(request);
+    for (ForgottenTopic topic : request.forgottenTopicsData()) {
+      topic.partitions().forEach(partition -> lines.remove(new Place(topic.topic(), topic.topicId(), partition)));
+    }
+  }
+
+  /** Adds the partitions of a request, or changes them. */
+  synchronized void add(FetchRequestData request) {
+    for (FetchTopic topic : request.topics()) {
+      for (FetchPartition partition : topic.partitions()) {
+        Place place = place(topic, partition);
+        Line known = lines.get(place);
+        if (known == null) {
+          lines.put(place, new Line(partition));
+        } else {
+          known.asked = partition;
+        }
+      }
+    }
+  }
+
+  /** All partitions, in the order in which they are to be read. */
+  synchronized List<FetchTopic> partitions() {
+    List<FetchTopic> topics = new ArrayList<>();
+    FetchTopic last = null;
+    for (Map.Entry<Place, Line> each : lines.entrySet()) {
+      Place place = each.getKey();
+      if (last == null || !last.topic().equals(place.topic) || !last.topicId().equals(place.id)) {
+        last = new FetchTopic().setTopic(place.topic).setTopicId(place.id);
+        topics.add(last);
+      }
+      last.partitions().add(each.getValue().asked);
+    }
+    return topics;
+  }
+
+  /** Whether an answer has something that the client does not know. The client knows it from now on. */
+  synchronized boolean tells(Place place, PartitionData data) {
+    Line line = lines.get(place);
+    if (line == null) {
+      return true; // A later request has forgotten it.
+    }
+    boolean isFault = data.errorCode() != Errors.NONE.code();
+    boolean isNew = data.highWatermark() != line.toldEnd || data.logStartOffset() != line.toldStart;
+    boolean hasRecords = FetchResponse.recordsSize(data) > 0;
+    // After a fault it is told in any case, to show that the fault is over.
+    line.toldEnd = isFault ? -1 : data.highWatermark();
+    line.toldStart = isFault ? -1 : data.logStartOffset();
+    if (hasRecords) {
+      lines.remove(place);
+      lines.put(place, line);
+    }
+    return isFault || isNew || hasRecords;
+  }
+}
