@@ -43,6 +43,7 @@ WITH_A_SPARK_OF_ITS_OWN = (
     "tests/spark/test_class_archive.py",
     "tests/spark/test_documents.py",
     "tests/spark/test_failures.py",
+    "tests/spark/test_kafka_source_at_server.py",
     "tests/spark/test_notebooks.py",
     "tests/spark/test_offsets.py::test_offset_tables_with_delta_spark",
     "tests/spark/test_shell_guide.py",
