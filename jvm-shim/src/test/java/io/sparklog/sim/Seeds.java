@@ -49,7 +49,7 @@ record Seeds(long runs, long acts, long versions, long merges, long cleaned, dou
   public String toString() {
     String what = failed == null
         ? "0 violations"
-        : "seed " + failed.seed() + ": " + failed.failure() + "; replay it: make sim SEED=" + failed.seed();
+        : "seed " + failed.seed() + ": " + failed.failure() + "; replay it: make sim SEED=" + failed.seed() + " PLACE=" + failed.place();
     return String.format("%d seeds, %d acts, %d versions (%d merges), %d version files cleaned up, %.0f s: %s", runs, acts, versions,
         merges, cleaned, seconds, what);
   }

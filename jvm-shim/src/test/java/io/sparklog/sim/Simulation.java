@@ -17,7 +17,7 @@ final class Simulation {
   private static final int ACTS = 1200;
 
   /** How a run ended. @param failure null if nothing is wrong */
-  record Outcome(long seed, long acts, long hash, int versions, int merges, int cleaned, String failure, Throwable cause) {}
+  record Outcome(long seed, Place place, long acts, long hash, int versions, int merges, int cleaned, String failure, Throwable cause) {}
 
   private final World world;
   private final List<String> spares = new ArrayList<>(List.of("p1", "p2", "q1", "q2"));
@@ -35,12 +35,8 @@ final class Simulation {
     return run(seed).failure();
   }
 
-  static Outcome runFar(long seed) {
-    return run(seed, Lie.NONE, Place.FAR, null);
-  }
-
-  static Outcome runFarInOrder(long seed) {
-    return run(seed, Lie.NONE, Place.FAR_IN_ORDER, null);
+  static Outcome run(long seed, Place place) {
+    return run(seed, Lie.NONE, place, null);
   }
 
   /** @param trace where each act is printed; may be null */
@@ -67,7 +63,7 @@ final class Simulation {
       }
     }
     Truth truth = world.truth;
-    return new Outcome(seed, world.acts(), world.hash(), truth.count(), truth.merges(), truth.cleaned(), world.scheduler.failure(),
+    return new Outcome(seed, place, world.acts(), world.hash(), truth.count(), truth.merges(), truth.cleaned(), world.scheduler.failure(),
         world.scheduler.cause());
   }
 
