@@ -13,6 +13,7 @@ import io.sparklog.storage.StoreRef;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.lang.ref.SoftReference;
+import java.lang.ref.WeakReference;
 import java.nio.file.AccessDeniedException;
 import java.time.Clock;
 import java.util.ArrayList;
@@ -40,6 +41,7 @@ public final class Root implements ReadableTopics {
 
   private static final long RECENT_MS = 1000;
   private static final int INDEX_BYTES_MAX = 64 << 20;
+  private static final int SORT_LEAST = 1000;
 
   /** The roots of this JVM, by the identity of their stores. */
   private static final Map<Object, SoftReference<Root>> OPEN = new HashMap<>();
@@ -47,7 +49,14 @@ public final class Root implements ReadableTopics {
   private final LogStore store;
   private final Requests requests;
   private final Pace pace;
+  /** Guarded by this, as the next two fields are. */
   private final Map<String, TopicLog> topics = new HashMap<>();
+
+  /** The logs of names under which no topic was found. Clients of a server may ask for any name, so each is kept while it is used. */
+  private final Map<String, WeakReference<TopicLog>> absent = new HashMap<>();
+
+  /** With this number of topics, the names without a topic are sorted out. */
+  private int sortAt = SORT_LEAST;
 
   /** Guards the fields below. Not this object, since all queries of the JVM need that, and a listing may take long. */
   private final Object listing = new Object();
@@ -139,7 +148,29 @@ public final class Root implements ReadableTopics {
    */
   public synchronized TopicLog topic(String name) {
     ReadableTopics.requireLegal(name);
-    return topics.computeIfAbsent(name, topic -> new TopicLog(store, topic, pace));
+    TopicLog known = topics.get(name);
+    if (known != null) {
+      return known;
+    }
+    WeakReference<TopicLog> kept = absent.remove(name);
+    TopicLog log = kept == null ? null : kept.get();
+    log = log == null ? new TopicLog(store, name, pace) : log;
+    topics.put(name, log);
+    if (topics.size() > sortAt) {
+      sortOut();
+    }
+    return log;
+  }
+
+  private void sortOut() {
+    absent.values().removeIf(kept -> kept.get() == null);
+    topics.forEach((name, log) -> {
+      if (!log.wasFound()) {
+        absent.put(name, new WeakReference<>(log));
+      }
+    });
+    topics.values().removeIf(log -> !log.wasFound());
+    sortAt = Math.max(SORT_LEAST, 2 * topics.size());
   }
 
   @Override

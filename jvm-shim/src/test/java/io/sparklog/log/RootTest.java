@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -18,6 +19,7 @@ import io.sparklog.storage.LogStore;
 import io.sparklog.storage.StoreRef;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
+import java.lang.ref.WeakReference;
 import java.lang.reflect.Proxy;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
@@ -59,6 +61,23 @@ class RootTest {
     assertRefused("BROKER_DIRECTORY", "../meta.properties there: reading it", () -> root(folder, "broker/t-0").requireReadable());
     assertRefused("BROKER_DIRECTORY", "there: partlog never writes to it.", () -> root(folder, "broker").requireWritable());
     root(folder, "").requireReadable();
+  }
+
+  /** The clients of a server may ask for any name. */
+  @Test
+  void aNameWithoutATopicIsForgottenWhenNothingUsesIt(@TempDir Path folder) throws Exception {
+    Root root = root(folder, "");
+    WeakReference<TopicLog> unused = new WeakReference<>(root.topic("unused"));
+    TopicLog used = root.topic("used");
+    for (int i = 0; i < 3000; i++) {
+      root.newest("name" + i);
+    }
+    for (int i = 0; i < 50 && unused.get() != null; i++) {
+      System.gc();
+      Thread.sleep(20);
+    }
+    assertNull(unused.get());
+    assertSame(used, root.topic("used"));
   }
 
   /** Its files would be in the way of the other's, which finds no use for them. One that is there stays readable, and is written. */
