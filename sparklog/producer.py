@@ -55,12 +55,12 @@ class Producer:
 
         self._server: SharedServer | None = None
         if isinstance(place, str) and _ADDRESSES.fullmatch(place):
-            servers = place.split(",")
+            configs |= {"bootstrap_servers": place.split(",")}
         else:
             self._server = SharedServer(str(arguments.named_root(place)))
-            servers = [self._server.address]
+            configs |= self._server.settings
         try:
-            self._producer = KafkaProducer(bootstrap_servers=servers, **configs)
+            self._producer = KafkaProducer(**configs)
         except BaseException:
             self._leave()
             raise

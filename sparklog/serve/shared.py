@@ -1,21 +1,29 @@
 """The server that all producers of this machine and user share, for each root. It ends when no producer uses it.
 
-A file in the user's cache names its address. A lock lets one program at a time look at that file, and start a server.
-A program is a user of the server for as long as it has a connection to it.
+Files in the user's cache have its address, its process and a password. A lock lets one program at a time look at these files, and start
+a server. A program is a user of the server for as long as it has a connection to it.
+
+Server and producer prove to each other that they know the password. So no other user of the machine writes through the server. And no other
+user gets records, who listens at the port of a server that has died.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import fcntl
 import hashlib
+import hmac
+import logging
 import os
+import secrets
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from sparklog.errors import SparklogError
 from sparklog.serve.command import command
@@ -24,7 +32,15 @@ from sparklog.spark import cache
 
 _UNUSED_MS = 60_000
 """A server without a connection ends after this time. Until then the next producer finds it."""
-_ARGUMENTS = ["--listen", "127.0.0.1:0", f"end.when.unused.ms={_UNUSED_MS}", "connections.max.idle.ms=-1"]
+_ARGUMENTS = [
+    "listeners=OWN://127.0.0.1:0",
+    "listener.security.protocol.map=OWN:SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms=SCRAM-SHA-256",
+    f"end.when.unused.ms={_UNUSED_MS}",
+    "connections.max.idle.ms=-1",
+]
+_USER = "own"
+_ITERATIONS = 4096
 _OF_JAVA = ("JAVA_HOME", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 _CONNECT_S = 5
 _START = 'log=$1; shift; "$@" < /dev/null > "$log" 2>&1 & echo $!'
@@ -44,11 +60,25 @@ class SharedServer:
             found = _connected(note)
             if found is None:
                 note.unlink(missing_ok=True)
-                _start(root, line, folder / f"{name}.log", note)
+                made, users = secrets.token_urlsafe(32), note.with_suffix(".users")
+                _write(note.with_suffix(".password"), made)
+                _write(users, _verifier(made))
+                _start(root, [*line, f"sasl.credentials.file={users}"], folder / f"{name}.log", note)
                 found = _connected(note)
             if found is None:
                 raise SparklogError("SERVE_START", root=root, output="the server listened, and ended")
+            password = note.with_suffix(".password").read_text()
         self.address, self._connection = found
+        # kafka-python warns that the password goes over the network. With SCRAM it does not.
+        logging.getLogger("kafka.net.sasl.scram").addFilter(_is_no_warning)
+        self.settings: dict[str, Any] = {
+            "bootstrap_servers": self.address,
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "SCRAM-SHA-256",
+            "sasl_plain_username": _USER,
+            "sasl_plain_password": password,
+        }
+        """By these settings a client of kafka-python reaches the server, and knows it."""
 
     def close(self) -> None:
         """Ends the use of the server."""
@@ -86,8 +116,10 @@ def _locked(file: Path) -> Iterator[None]:
 
 
 def _connected(note: Path) -> tuple[str, socket.socket] | None:
-    """The address, and a connection to it; None if no server listens there."""
+    """The address, and a connection to it; None if the server does not run, or does not listen there."""
     try:
+        if not _runs(int(note.with_suffix(".pid").read_text())):
+            return None
         address = note.read_text()
         host, _, port = address.rpartition(":")
         return address, socket.create_connection((host, int(port)), _CONNECT_S)
@@ -105,15 +137,36 @@ def _start(root: str, command: list[str], log: Path, note: Path) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
         raise
-    note.with_suffix(".pid").write_text(str(pid))
-    written = note.with_suffix(".new")
-    written.write_text(address)
-    written.replace(note)
+    _write(note.with_suffix(".pid"), str(pid))
+    _write(note, address)
+
+
+def _write(file: Path, text: str) -> None:
+    """Replaces a file that only this user can read."""
+    written = file.with_name(f"{file.name}.new")
+    written.unlink(missing_ok=True)
+    written.touch(0o600)
+    written.write_text(text)
+    written.replace(file)
+
+
+def _is_no_warning(record: logging.LogRecord) -> bool:
+    return "in the clear" not in record.msg
+
+
+def _verifier(password: str) -> str:
+    """The line of `sasl.credentials.file` for the password, by RFC 5802."""
+    salt = secrets.token_bytes(16)
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _ITERATIONS)
+    stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
+    parts = {"salt": salt, "stored_key": stored, "server_key": hmac.digest(salted, b"Server Key", "sha256")}
+    told = ",".join(f"{name}={base64.b64encode(value).decode()}" for name, value in parts.items())
+    return f"{_USER} SCRAM-SHA-256 {told},iterations={_ITERATIONS}\n"
 
 
 def _runs(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):  # a process of another user has the number of ours, which has ended
         return False
     return True

@@ -1,7 +1,9 @@
 """Consumers of Kafka, which read partitions from offsets on up to their ends."""
 
 import asyncio
+import gc
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +11,8 @@ from typing import NamedTuple
 import aiokafka
 import confluent_kafka
 import kafka
+import pytest
+from kafka.errors import KafkaConfigurationError, KafkaError
 
 from sparklog import Log
 
@@ -23,6 +27,21 @@ class Read(NamedTuple):
     timestamp: int
     key: bytes | None
     value: bytes | None
+
+
+def assert_refused(connect: Callable[[], object]) -> None:
+    """A client of kafka-python cannot connect. It leaves its sockets to the garbage collector then."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        try:
+            connect()
+        except KafkaConfigurationError:
+            raise
+        except KafkaError:
+            gc.collect()
+        else:
+            pytest.fail("the server let the client in")
+        gc.collect()
 
 
 Client = Callable[[str, str, dict[int, int], dict[int, int]], list[Read]]

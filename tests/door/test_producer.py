@@ -1,5 +1,6 @@
 """`sparklog.Producer`: it starts a server for a root, shares it with other programs, and sends records with kafka-python's calls."""
 
+import contextlib
 import json
 import os
 import signal
@@ -8,11 +9,15 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from door.clients import assert_refused
 from handmade import Record, Topic
+from kafka.admin import KafkaAdminClient
 
 import sparklog
+from sparklog.serve.process import Server
 from sparklog.serve.shared import SharedServer
 
 PROGRAM = """
@@ -31,7 +36,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("XDG_CACHE_HOME", str(folder))
         yield folder
     for note in folder.glob("sparklog/servers/*.pid"):
-        os.kill(int(note.read_text()), signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(note.read_text()), signal.SIGTERM)
 
 
 @pytest.fixture(scope="module")
@@ -79,10 +85,40 @@ def test_a_server_that_was_killed_is_started_again(root: Path, cache: Path) -> N
     assert len(offsets) == 1
 
 
-def test_an_address_is_used_as_it_is(root: Path) -> None:
-    with SharedServer(str(root)) as server, sparklog.Producer(server.address) as producer:
+def test_an_address_is_used_as_it_is(root: Path, tmp_path: Path) -> None:
+    with Server(str(root), tmp_path / "log") as server, sparklog.Producer(server.address) as producer:
         assert producer.send("visits", b"x").get(timeout=60).offset >= 0
         assert producer._server is None
+
+
+def test_no_program_without_the_password_uses_the_server(root: Path, cache: Path) -> None:
+    with SharedServer(str(root)) as server:
+        for wrong in ({}, {**server.settings, "sasl_plain_password": "x" * 43}):
+            settings: dict[str, Any] = {"bootstrap_servers": server.address, "bootstrap_timeout_ms": 5_000, **wrong}
+            assert_refused(lambda settings=settings: KafkaAdminClient(**settings))
+    assert {each.stat().st_mode & 0o077 for each in cache.glob("sparklog/servers/*.password")} == {0}
+
+
+@pytest.mark.parametrize("number_is_used_again", [False, True])
+def test_a_server_at_the_port_of_a_dead_one_gets_no_record(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, number_is_used_again: bool
+) -> None:
+    """The port of a server that died has a server of another user, and its process number may be used again too."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with SharedServer(str(root)) as server:
+        address = server.address
+    [note] = tmp_path.glob("sparklog/servers/*.pid")
+    os.kill(int(note.read_text()), signal.SIGKILL)
+    time.sleep(0.2)
+    with Server(str(tmp_path / "strange"), tmp_path / "log", ("--listen", address)):
+        if number_is_used_again:
+            note.write_text(str(os.getpid()))
+            assert_refused(lambda: sparklog.Producer(root, bootstrap_timeout_ms=5_000))
+        else:
+            with sparklog.Producer(root) as producer:
+                assert producer.send("visits", b"1").get(timeout=60).offset >= 0
+            os.kill(int(note.read_text()), signal.SIGTERM)
+    assert sparklog.Log(tmp_path / "strange").topics() == []
 
 
 def test_a_folder_of_servers_that_others_can_write_is_refused(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
