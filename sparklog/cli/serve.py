@@ -23,6 +23,10 @@ def serve(
         Path | None,
         typer.Option("--config", "-c", metavar="FILE", help="Settings, as in Kafka's server.properties.", exists=True, dir_okay=False),
     ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option("--metrics", "-m", metavar="[HOST:]PORT", help="Serve metrics for Prometheus there, at /metrics.", show_default=False),
+    ] = None,
     unprotected: Annotated[
         bool, typer.Option("--unprotected", help="Let everybody who reaches the address read and write every record.")
     ] = False,
@@ -49,6 +53,7 @@ def serve(
 
     given = [f"{key}={value}" for key, value in key_values(settings or (), "-X").items()]
     given += ["--listen", listen] if listen else []
+    given += [f"metrics.address={metrics}"] if metrics else []
     given += ["--read-only"] if read_only else []
     given += ["--unprotected"] if unprotected else []
     given += ["--config", str(config)] if config else []

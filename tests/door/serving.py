@@ -26,6 +26,8 @@ class Door:
     address: str = field(init=False, default="")
     listeners: dict[str, str] = field(init=False, default_factory=dict)
     """The addresses by the names of listeners."""
+    metrics: str = field(init=False, default="")
+    """The address of the metrics, if it is among the arguments."""
     process: "subprocess.Popen[str]" = field(init=False, repr=False)
 
     def __enter__(self) -> "Door":
@@ -39,6 +41,8 @@ class Door:
         assert first.startswith("Serving "), f"{first}{self.log()}"
         self.address = first.rpartition(" at ")[2].strip()
         self.listeners = dict(re.findall(r"([A-Z_]+)://([^, ]+[0-9])", self.process.stdout.readline()))
+        if any(argument.startswith("metrics.address=") for argument in self.arguments):
+            self.metrics = self.process.stdout.readline().rpartition("http://")[2].partition("/")[0]
         return self
 
     def log(self) -> str:

@@ -29,12 +29,13 @@ import java.util.stream.Stream;
 final class LayersTest {
   /** The packages that each package may use. */
   private static final Map<String, List<String>> MAY_USE = Map.ofEntries(
-      entry("door.api", "door.net", "door.fetch", "door.produce", "door.group", "door.cluster", "door.security", "admin", "upkeep", "log",
-          "segment", "spec"),
+      entry("door.api", "door.net", "door.fetch", "door.produce", "door.group", "door.cluster", "door.security", "door.metrics", "admin",
+          "upkeep", "log", "segment", "spec"),
       entry("door.fetch", "query", "read", "log", "segment", "format", "storage", "spec"),
       entry("door.produce", "write", "upkeep", "log", "routing", "segment", "format", "storage", "spec"),
       entry("door.group", "admin", "upkeep", "log", "segment", "format", "storage", "spec"),
       entry("door.cluster", "log", "segment", "storage", "spec"), entry("door.net", "spec"), entry("door.security", "spec"),
+      entry("door.metrics", "spec"),
       entry("catalog", "procedures", "source", "sink", "spark", "read", "log", "routing", "segment", "storage", "spec"),
       entry("procedures", "spark", "admin", "transfer", "query", "upkeep", "merge", "view", "read", "log", "routing", "segment", "storage",
           "spec"),

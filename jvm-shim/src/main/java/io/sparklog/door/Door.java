@@ -15,6 +15,7 @@ import io.sparklog.door.api.FetchHandler;
 import io.sparklog.door.api.FetchSessions;
 import io.sparklog.door.api.FindCoordinatorHandler;
 import io.sparklog.door.api.GroupListHandlers;
+import io.sparklog.door.api.GroupMetrics;
 import io.sparklog.door.api.GroupRequests;
 import io.sparklog.door.api.FirstUse;
 import io.sparklog.door.api.Handlers;
@@ -29,6 +30,7 @@ import io.sparklog.door.api.OffsetForLeaderEpochHandler;
 import io.sparklog.door.api.OffsetHandlers;
 import io.sparklog.door.api.Operators;
 import io.sparklog.door.api.ProduceHandler;
+import io.sparklog.door.api.Traffic;
 import io.sparklog.door.api.Work;
 import io.sparklog.door.cluster.Address;
 import io.sparklog.door.cluster.ServedTopics;
@@ -38,9 +40,12 @@ import io.sparklog.door.fetch.Fetches;
 import io.sparklog.door.fetch.Offsets;
 import io.sparklog.door.fetch.PartitionReads;
 import io.sparklog.door.group.Groups;
+import io.sparklog.door.metrics.Metrics;
+import io.sparklog.door.metrics.MetricsPage;
 import io.sparklog.door.net.Server;
 import io.sparklog.door.produce.TopicWriters;
 import io.sparklog.door.security.Credentials;
+import io.sparklog.door.security.Listener;
 import io.sparklog.door.security.Rights;
 import io.sparklog.log.Root;
 import io.sparklog.spec.PartlogException;
@@ -52,6 +57,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.SortedMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
@@ -78,6 +84,9 @@ final class Door implements AutoCloseable {
   private final TopicWriters writers;
   private final Groups groups;
   private final FetchSessions sessions;
+  private final Metrics metrics = new Metrics();
+  private final Optional<MetricsPage> page;
+  private final Optional<Address> pageAddress;
   private final CountDownLatch ended = new CountDownLatch(1);
 
   /** @throws PartlogException of a root that cannot be served; SERVE_ADDRESS */
@@ -94,6 +103,7 @@ final class Door implements AutoCloseable {
     Credentials credentials = asksForNames ? config.credentials(root.location()) : null;
     boolean isEncrypted = entrances.stream().anyMatch(entrance -> entrance.listener().isEncrypted());
     SslContext tls = isEncrypted ? config.tls() : null;
+    Optional<Address> metricsAddress = config.metrics();
     server = new Server(config.limits());
     Map<ServeConfig.Entrance, Server.Listening> listening = new LinkedHashMap<>();
     for (ServeConfig.Entrance entrance : entrances) {
@@ -108,10 +118,41 @@ final class Door implements AutoCloseable {
     sessions = new FetchSessions(config.number("max.incremental.fetch.session.cache.slots"), Clock.systemUTC(), random);
     servers = new Servers("sparklog", addresses);
     topics = new ServedTopics(root, Clock.systemUTC());
-    writers = new TopicWriters(root, config.terms(), commits::made, Clock.systemUTC(), random);
+    Metrics.Counter made = metrics.counter("partlog_server_commits_total", "Commits of records by this server.");
+    writers = new TopicWriters(root, config.terms(), topic -> {
+      made.add(1);
+      commits.made(topic);
+    }, Clock.systemUTC(), random);
     groups = new Groups(root, servers.self().node(), config.entries(), Clock.systemUTC(), random);
+    Traffic traffic = new Traffic(metrics);
+    declareNumbers(config);
+    page = metricsAddress.map(this::serveMetrics);
+    pageAddress = metricsAddress.map(address -> new Address(address.host(), page.get().port()));
     listening.forEach((entrance, taken) -> taken
-        .serve(new KafkaService(entrance.listener(), handlers(config, entrance.listener().rights()), credentials, work)));
+        .serve(new KafkaService(entrance.listener(), handlers(config, entrance.listener()), credentials, work, traffic)));
+  }
+
+  private void declareNumbers(ServeConfig config) {
+    Runtime process = Runtime.getRuntime();
+    metrics.gauge("partlog_server_connections", "Connections of now.", server::connections);
+    metrics.total("partlog_server_connections_refused_total", "Connections that max.connections ended at once, since the start.",
+        server::connectionsRefused);
+    metrics.gauge("partlog_server_request_memory_bytes", "Bytes of requests that are being read, or have no answer.", server::requestBytes);
+    metrics.gauge("partlog_server_request_memory_limit_bytes", "The most of these bytes. Beyond it, requests wait.",
+        () -> config.limits().requestBytesMax());
+    metrics.gauge("partlog_server_requests_waiting", "Requests that wait for memory before they are read.", server::requestsWaiting);
+    metrics.gauge("partlog_server_heap_bytes", "Memory of the process that is in use.", () -> process.totalMemory() - process.freeMemory());
+    metrics.gauge("partlog_server_heap_limit_bytes", "The most memory of the process.", process::maxMemory);
+    new GroupMetrics(metrics, new GroupRequests(groups, topics, work));
+  }
+
+  private MetricsPage serveMetrics(Address address) {
+    try {
+      return new MetricsPage(metrics, new InetSocketAddress(address.host(), address.port()));
+    } catch (IOException e) {
+      server.drain(0);
+      throw PartlogException.caused(e, "SERVE_ADDRESS", "address", address, "cause", e.getMessage());
+    }
   }
 
   private Server.Listening listen(Address address, SslContext tls) {
@@ -124,7 +165,9 @@ final class Door implements AutoCloseable {
   }
 
   /** The APIs for the clients of a listener. */
-  private Handlers handlers(ServeConfig config, Rights rights) {
+  private Handlers handlers(ServeConfig config, Listener listener) {
+    Rights rights = listener.rights();
+    SortedMap<String, String> told = config.told(listener, addresses.get(listener.name()));
     Handlers handlers = new Handlers();
     Operators operators = new Operators(topics, Clock.systemUTC(), random);
     Optional<FirstUse> firstUse = rights.readOnly() || !config.isTrue("auto.create.topics.enable")
@@ -134,7 +177,7 @@ final class Door implements AutoCloseable {
         .add(ApiKeys.METADATA, new MetadataHandler(topics, servers, firstUse, work))
         .add(ApiKeys.DESCRIBE_CLUSTER, new DescribeClusterHandler(servers))
         .add(ApiKeys.DESCRIBE_TOPIC_PARTITIONS, new DescribeTopicPartitionsHandler(topics, servers, work))
-        .add(ApiKeys.DESCRIBE_CONFIGS, new DescribeConfigsHandler(topics, servers, config.told(listeners()), work))
+        .add(ApiKeys.DESCRIBE_CONFIGS, new DescribeConfigsHandler(topics, servers, told, work))
         .add(ApiKeys.LIST_CONFIG_RESOURCES, new ListConfigResourcesHandler(topics, servers, work))
         .add(ApiKeys.DESCRIBE_LOG_DIRS, new DescribeLogDirsHandler(topics, work));
     Fetches fetches = new Fetches(root, reads, commits, work);
@@ -168,6 +211,11 @@ final class Door implements AutoCloseable {
     return addresses.values().iterator().next();
   }
 
+  /** Where the metrics are; empty if they are not served. */
+  Optional<Address> metrics() {
+    return pageAddress;
+  }
+
   /** All listeners, as Kafka writes them. */
   String listeners() {
     return addresses.entrySet().stream().map(each -> each.getKey() + "://" + each.getValue()).collect(Collectors.joining(","));
@@ -197,6 +245,7 @@ final class Door implements AutoCloseable {
     ended.countDown();
     commits.close();
     server.drain(DRAIN_MS);
+    page.ifPresent(MetricsPage::close);
     groups.close();
     writers.close();
     work.close();

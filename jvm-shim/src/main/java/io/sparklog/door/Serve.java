@@ -23,6 +23,7 @@ public final class Serve {
       System.out.println("Serving " + door.location() + " at " + door.address());
       System.out.println("Kafka's clients " + (config.readOnly() ? "read" : "read and write") + " its topics at " + door.listeners()
           + ". Ctrl+C ends it, after the requests that it has.");
+      door.metrics().ifPresent(address -> System.out.println("Metrics for Prometheus are at http://" + address + "/metrics"));
       System.out.flush();
       door.awaitUnused(config.number("end.when.unused.ms"));
       System.exit(0);

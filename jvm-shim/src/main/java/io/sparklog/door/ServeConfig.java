@@ -16,6 +16,7 @@ import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.Reader;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.InvalidPathException;
@@ -25,6 +26,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.SortedMap;
@@ -47,9 +50,12 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedM
   private static final String KEYSTORE = "ssl.keystore.location";
   private static final String KEYSTORE_PASSWORD = "ssl.keystore.password";
   private static final String KEYSTORE_TYPE = "ssl.keystore.type";
+  private static final String METRICS = "metrics.address";
 
   /** A setting of one listener: {@code listener.name.<name in lower case>.<key>}. */
   private static final Pattern OF_LISTENER = Pattern.compile("listener\\.name\\.[a-z0-9_]+\\.(read\\.only|topic\\.prefixes)");
+
+  private static final Pattern METRICS_ADDRESS = Pattern.compile("(?:(?:\\[([^]]*)]|([^:/]*)):)?([0-9]{1,5})");
 
   private static final Pattern LISTENER = Pattern.compile("([A-Z0-9_]+)://(?:\\[([^]]*)]|([^:/]*)):([0-9]{1,5})");
 
@@ -67,7 +73,7 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedM
       Map.entry("num.partitions", Option.ofTopic("partitions").defaultValue()), Map.entry(LISTENERS, "PLAINTEXT://127.0.0.1:9092"),
       Map.entry(ADVERTISED, ""), Map.entry(PROTOCOLS, "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"),
       Map.entry(MECHANISMS, "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"), Map.entry(CREDENTIALS, ""), Map.entry(KEYSTORE, ""),
-      Map.entry(KEYSTORE_PASSWORD, ""), Map.entry(KEYSTORE_TYPE, "PKCS12"));
+      Map.entry(KEYSTORE_PASSWORD, ""), Map.entry(KEYSTORE_TYPE, "PKCS12"), Map.entry(METRICS, ""));
 
   private static final Map<String, String> DEFAULTS = new TreeMap<>(Groups.SETTINGS);
 
@@ -168,8 +174,7 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedM
         .map(pair -> pair[1])
         .findFirst()
         .orElseThrow(() -> bad(PROTOCOLS, get(PROTOCOLS), "Give the listener " + name + " a protocol"));
-    boolean isLocal = new InetSocketAddress(address.host(), 0).getAddress() != null
-        && new InetSocketAddress(address.host(), 0).getAddress().isLoopbackAddress();
+    boolean isLocal = isLocal(address);
     if (protocol.equals("PLAINTEXT") && !isLocal && !isUnprotected) {
       throw PartlogException.of("SERVE_UNPROTECTED", "listener", name, "address", address);
     }
@@ -193,6 +198,32 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedM
         .toList();
     boolean isReadOnly = readOnly || Boolean.parseBoolean(entries.get(key + "read.only"));
     return new Listener(name, new Rights(isReadOnly, prefixes), isEncrypted, mechanisms);
+  }
+
+  private static boolean isLocal(Address address) {
+    InetAddress found = new InetSocketAddress(address.host(), 0).getAddress();
+    return found != null && found.isLoopbackAddress();
+  }
+
+  /**
+   * Where the metrics are; empty if they are not served.
+   *
+   * @throws PartlogException OPTION_VALUE; SERVE_UNPROTECTED for an address that anybody on the network could ask
+   */
+  Optional<Address> metrics() {
+    if (get(METRICS).isEmpty()) {
+      return Optional.empty();
+    }
+    Matcher parts = METRICS_ADDRESS.matcher(get(METRICS));
+    if (!parts.matches() || Integer.parseInt(parts.group(3)) >= 1 << 16) {
+      throw bad(METRICS, get(METRICS), "Give a port, or a host and a port, such as 127.0.0.1:9309");
+    }
+    String host = Stream.of(parts.group(1), parts.group(2)).filter(Objects::nonNull).findFirst().orElse("127.0.0.1");
+    Address address = new Address(host, Integer.parseInt(parts.group(3)));
+    if (!isLocal(address) && !isUnprotected) {
+      throw PartlogException.of("SERVE_UNPROTECTED", "listener", METRICS, "address", address);
+    }
+    return Optional.of(address);
   }
 
   private Map<String, Address> addresses(String key) {
@@ -243,14 +274,16 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedM
   }
 
   /**
-   * The settings as clients see them: without secrets, and with settings of Kafka's brokers.
+   * The settings as the clients of a listener see them: without secrets and other listeners, and with settings of Kafka's brokers.
    *
-   * @param advertised the listeners, as clients reach them
+   * @param address of the listener, as clients reach it
    */
-  SortedMap<String, String> told(String advertised) {
+  SortedMap<String, String> told(Listener listener, Address address) {
     TreeMap<String, String> told = new TreeMap<>(entries);
     told.keySet().removeIf(key -> key.startsWith("listener.name."));
-    told.keySet().removeAll(List.of(CREDENTIALS, KEYSTORE, KEYSTORE_PASSWORD, KEYSTORE_TYPE));
+    told.keySet().removeAll(List.of(CREDENTIALS, KEYSTORE, KEYSTORE_PASSWORD, KEYSTORE_TYPE, METRICS, PROTOCOLS));
+    String advertised = listener.name() + "://" + address;
+    told.put(LISTENERS, advertised);
     told.putAll(
         Map.of("default.replication.factor", "1", "offsets.topic.replication.factor", "1", "transaction.state.log.replication.factor", "1",
             "min.insync.replicas", "1", "delete.topic.enable", "true", ADVERTISED, advertised));

@@ -12,6 +12,7 @@ import org.apache.kafka.common.message.DeleteGroupsResponseData.DeletableGroupRe
 import org.apache.kafka.common.message.DescribeGroupsResponseData;
 import org.apache.kafka.common.message.ListGroupsResponseData;
 import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.ConsumerGroupDescribeRequest;
 import org.apache.kafka.common.requests.DeleteGroupsRequest;
 import org.apache.kafka.common.requests.DescribeGroupsRequest;
@@ -19,7 +20,10 @@ import org.apache.kafka.common.requests.ListGroupsRequest;
 import org.apache.kafka.common.utils.BufferSupplier;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
 
-/** The requests of tools that list, describe and delete groups. An error of one group leaves the others as they are. */
+/**
+ * The requests of tools that list, describe and delete groups. An error of one group leaves the others as they are. A client that may not
+ * know a topic of a group sees the name of the group alone, and does not delete the group.
+ */
 public record GroupListHandlers(GroupRequests groups) {
   public Handlers addTo(Handlers handlers) {
     return handlers.add(ApiKeys.LIST_GROUPS, this::list)
@@ -36,19 +40,32 @@ public record GroupListHandlers(GroupRequests groups) {
     return each(request.data().groups(), (coordinator, group) -> coordinator.describeGroups(asked.context(), List.of(group)),
         (group, failure) -> List
             .of(new DescribeGroupsResponseData.DescribedGroup().setGroupId(group).setErrorCode(KafkaErrors.of(failure).code())))
-        .thenApply(found -> new DescribeGroupsResponseData().setGroups(flat(found)));
+        .thenApply(found -> {
+          List<DescribeGroupsResponseData.DescribedGroup> all = flat(found);
+          all.stream()
+              .filter(group -> !group.members().stream().allMatch(member -> HiddenTopics.mayKnow(asked.rights(), member)))
+              .forEach(group -> group.setErrorCode(Errors.GROUP_AUTHORIZATION_FAILED.code()).setMembers(List.of()));
+          return new DescribeGroupsResponseData().setGroups(all);
+        });
   }
 
   private CompletableFuture<ConsumerGroupDescribeResponseData> describeConsumers(Asked asked, ConsumerGroupDescribeRequest request) {
     return each(request.data().groupIds(), (coordinator, group) -> coordinator.consumerGroupDescribe(asked.context(), List.of(group)),
         (group, failure) -> List
             .of(new ConsumerGroupDescribeResponseData.DescribedGroup().setGroupId(group).setErrorCode(KafkaErrors.of(failure).code())))
-        .thenApply(found -> new ConsumerGroupDescribeResponseData().setGroups(flat(found)));
+        .thenApply(found -> {
+          List<ConsumerGroupDescribeResponseData.DescribedGroup> all = flat(found);
+          all.stream()
+              .filter(group -> !group.members().stream().allMatch(member -> HiddenTopics.mayKnow(asked.rights(), member)))
+              .forEach(group -> group.setErrorCode(Errors.TOPIC_AUTHORIZATION_FAILED.code()).setMembers(List.of()));
+          return new ConsumerGroupDescribeResponseData().setGroups(all);
+        });
   }
 
   private CompletableFuture<DeleteGroupsResponseData> delete(Asked asked, DeleteGroupsRequest request) {
     return each(request.data().groupsNames(),
-        (coordinator, group) -> coordinator.deleteGroups(asked.context(), List.of(group), BufferSupplier.NO_CACHING),
+        (coordinator, group) -> HiddenTopics.requireKnown(asked, coordinator, group)
+            .thenCompose(known -> coordinator.deleteGroups(asked.context(), List.of(group), BufferSupplier.NO_CACHING)),
         (group, failure) -> new DeletableGroupResultCollection(
             List.of(new DeletableGroupResult().setGroupId(group).setErrorCode(KafkaErrors.of(failure).code())).iterator()))
         .thenApply(found -> {

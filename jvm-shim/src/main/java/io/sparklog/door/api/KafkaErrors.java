@@ -5,6 +5,7 @@ import io.sparklog.door.produce.Refused;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
+import java.util.Collections;
 import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
@@ -17,6 +18,14 @@ final class KafkaErrors {
   /** Faults of the server, which an operator must hear of. */
   private static final Set<Errors> OF_SERVER = EnumSet.of(Errors.UNKNOWN_SERVER_ERROR, Errors.KAFKA_STORAGE_ERROR, Errors.CORRUPT_MESSAGE);
 
+  /** The refusals whose messages tell of the server's files. The log has them. */
+  private static final Set<Refusal> OF_STORAGE = EnumSet.of(Refusal.STORAGE, Refusal.UNKNOWN_OUTCOME);
+
+  private static final String ROOT = "root";
+
+  /** The parameters of errors that clients may not see: listeners show a part of the topics, and no files. */
+  private static final Set<String> HIDDEN = Set.of("above", "cause", "checkpoint", "endpoint", "file", "folder", "groups", "topics");
+
   private KafkaErrors() {}
 
   /** The error that a client gets. Faults of the server are logged. */
@@ -24,7 +33,7 @@ final class KafkaErrors {
     return Errors.forException(exception(failure));
   }
 
-  /** As {@link #of}, with the message of the fault. */
+  /** As {@link #of}, with a message for the client. */
   static ApiException exception(Throwable failure) {
     Throwable cause = failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
     if (cause instanceof ApiException known) {
@@ -34,7 +43,9 @@ final class KafkaErrors {
       return Errors.NETWORK_EXCEPTION.exception();
     }
     if (cause instanceof Refused refused) {
-      return refusal(refused.refusal()).exception(refused.getMessage());
+      return OF_STORAGE.contains(refused.refusal())
+          ? refusal(refused.refusal()).exception()
+          : refusal(refused.refusal()).exception(refused.getMessage());
     }
     Errors error = cause instanceof PartlogException declared
         ? declared(declared)
@@ -46,7 +57,16 @@ final class KafkaErrors {
         Warnings.warn(KafkaErrors.class, "A request failed", cause);
       }
     }
-    return error.exception(cause.getMessage());
+    return cause instanceof PartlogException declared ? error.exception(told(declared)) : error.exception();
+  }
+
+  /** The message for a client, without the places of files and the names of other topics; null for a message that has nothing else. */
+  private static String told(PartlogException e) {
+    if (!Collections.disjoint(e.parameters().keySet(), HIDDEN)) {
+      return null;
+    }
+    String root = e.parameters().get(ROOT);
+    return root == null ? e.getMessage() : e.getMessage().replace(root, "(its location is hidden)");
   }
 
   private static Errors declared(PartlogException e) {

@@ -12,11 +12,12 @@ import io.sparklog.door.security.Sasl;
  *
  * @param handlers of all APIs that are served
  * @param credentials of users; null if the listener does not ask for a name
+ * @param traffic of all listeners
  */
-public record KafkaService(Listener listener, Handlers handlers, Credentials credentials, Work work) implements Service {
+public record KafkaService(Listener listener, Handlers handlers, Credentials credentials, Work work, Traffic traffic) implements Service {
   @Override
   public Session open(Peer peer) {
     Sasl sasl = listener.asksForName() ? new Sasl(listener.mechanisms(), credentials) : null;
-    return new KafkaSession(listener, handlers, peer, sasl, work);
+    return new KafkaSession(listener, handlers, peer, sasl, work, traffic);
   }
 }

@@ -17,6 +17,7 @@ import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.AbstractRequest;
 import org.apache.kafka.common.requests.AbstractResponse;
+import org.apache.kafka.common.requests.ApiVersionsRequest;
 import org.apache.kafka.common.requests.RequestContext;
 import org.apache.kafka.common.requests.RequestHeader;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
@@ -24,31 +25,47 @@ import org.apache.kafka.common.security.auth.SecurityProtocol;
 
 /** Parses the requests of one connection, and hands them to their handlers. */
 final class KafkaSession implements Session {
-  /** As Kafka's, before the client has proved its name. */
-  private static final int UNPROVED_BYTES_MAX = 512 << 10;
+  /** Before the client has proved its name. The requests of a proof have less than a thousand bytes. */
+  private static final int UNPROVED_BYTES_MAX = 64 << 10;
 
   private final Listener listener;
   private final Handlers handlers;
   private final Peer peer;
   private final Sasl sasl;
   private final SaslRequests proof;
+  private final Traffic traffic;
+  private final Traffic.Client client;
 
   /** @param sasl by which the client proves its name; null if it need not */
-  KafkaSession(Listener listener, Handlers handlers, Peer peer, Sasl sasl, Work work) {
+  KafkaSession(Listener listener, Handlers handlers, Peer peer, Sasl sasl, Work work, Traffic traffic) {
     this.sasl = sasl;
     this.proof = sasl == null ? null : new SaslRequests(sasl, listener.mechanisms(), work);
     this.listener = listener;
     this.handlers = handlers;
     this.peer = peer;
+    this.traffic = traffic;
+    this.client = traffic.begin(listener.name(), peer.address().getHostAddress());
+  }
+
+  @Override
+  public void ended() {
+    traffic.end(client);
   }
 
   @Override
   public CompletableFuture<Reply> answer(ByteBuffer frame) {
+    long begun = System.nanoTime();
+    int bytes = frame.remaining();
     RequestHeader header = RequestHeader.parse(frame);
+    traffic.read(header.apiKey(), bytes);
     if (header.apiKey() == ApiKeys.API_VERSIONS && !header.isApiVersionSupported()) {
       return CompletableFuture.completedFuture(versionTooHigh(header));
     }
     AbstractRequest request = AbstractRequest.parseRequest(header.apiKey(), header.apiVersion(), new ByteBufferAccessor(frame)).request;
+    client.name(header.clientId());
+    if (request instanceof ApiVersionsRequest versions) {
+      client.software(versions.data().clientSoftwareName() + " " + versions.data().clientSoftwareVersion());
+    }
     boolean isProof = proof != null && proof.takes(request);
     CompletableFuture<? extends ApiMessage> message;
     try {
@@ -56,12 +73,19 @@ final class KafkaSession implements Session {
     } catch (RuntimeException e) {
       message = CompletableFuture.failedFuture(e);
     }
-    return reply(header, request, message);
+    CompletableFuture<Reply> reply = reply(header, request, message);
+    reply.whenComplete((made, failure) -> traffic.took(header.apiKey(), System.nanoTime() - begun));
+    return reply;
+  }
+
+  @Override
+  public boolean isTrusted() {
+    return sasl == null || sasl.isDone();
   }
 
   @Override
   public int frameBytesMax() {
-    return sasl == null || sasl.isDone() ? Integer.MAX_VALUE : UNPROVED_BYTES_MAX;
+    return isTrusted() ? Integer.MAX_VALUE : UNPROVED_BYTES_MAX;
   }
 
   /** A client that is newer than this server learns by version 0 which versions there are. */
@@ -89,6 +113,9 @@ final class KafkaSession implements Session {
       }
     });
     message.whenComplete((answered, failure) -> {
+      if (reply.isCancelled() && failure != null) {
+        return; // The connection has ended, and with it the work.
+      }
       Reply made;
       try {
         made = failure == null ? frame(header, answered) : failed(header, request, failure);
@@ -103,7 +130,12 @@ final class KafkaSession implements Session {
   }
 
   private Reply frame(RequestHeader header, ApiMessage message) {
-    return message == null ? Reply.NONE : new Reply(Wire.frame(peer.allocator(), header, message), proof != null && proof.hasFailed());
+    if (message == null) {
+      return Reply.NONE;
+    }
+    Reply reply = new Reply(Wire.frame(peer.allocator(), header, message), proof != null && proof.hasFailed());
+    traffic.wrote(header.apiKey(), Wire.length(reply.parts()), message);
+    return reply;
   }
 
   /** Without any reply, the answers behind this one would wait for ever. */

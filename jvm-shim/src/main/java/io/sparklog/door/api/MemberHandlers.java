@@ -1,5 +1,7 @@
 package io.sparklog.door.api;
 
+import io.sparklog.door.security.Rights;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
 import org.apache.kafka.common.message.HeartbeatResponseData;
@@ -51,6 +53,15 @@ public record MemberHandlers(GroupRequests groups) {
   }
 
   private CompletableFuture<ConsumerGroupHeartbeatResponseData> beatOfConsumer(Asked asked, ConsumerGroupHeartbeatRequest request) {
+    Rights rights = asked.rights();
+    List<String> names = request.data().subscribedTopicNames();
+    String pattern = request.data().subscribedTopicRegex();
+    if (names != null && !names.stream().allMatch(rights::mayRead)) {
+      throw Errors.TOPIC_AUTHORIZATION_FAILED.exception();
+    }
+    if (pattern != null && !pattern.isEmpty() && !rights.prefixes().isEmpty()) { // The coordinator would match the hidden topics too.
+      throw Errors.TOPIC_AUTHORIZATION_FAILED.exception("This listener shows a part of the topics: subscribe to topics by their names.");
+    }
     return groups.ask(request.data().groupId(), coordinator -> coordinator.consumerGroupHeartbeat(asked.context(), request.data()));
   }
 }

@@ -65,6 +65,12 @@ final class Wire implements Writable {
     return wire.parts;
   }
 
+  /** The length of a frame with its first four bytes, which say it. */
+  static long length(List<ReferenceCounted> frame) {
+    ByteBuf first = (ByteBuf) frame.get(0);
+    return Integer.BYTES + (long) first.getInt(first.readerIndex());
+  }
+
   @Override
   public void writeByte(byte value) {
     buffer.writeByte(value);

@@ -120,10 +120,11 @@ public final class Groups implements AutoCloseable {
       }
       if (why instanceof PartlogException refused && refused.id().equals("ROOT_NOT_WRITABLE")) {
         // It will not be writable soon, so a client must not ask again and again.
-        return CompletableFuture.failedFuture(new GroupAuthorizationException(why.getMessage()));
+        return CompletableFuture.failedFuture(new GroupAuthorizationException("The server may not write the positions of groups."));
       }
       Warnings.warn(Groups.class, "the groups of {} cannot be served now", OffsetsTopic.NAME, why);
-      return CompletableFuture.failedFuture(new CoordinatorNotAvailableException(why.getMessage(), why));
+      String told = "The records of groups cannot be read now. The log of the server has the cause.";
+      return CompletableFuture.failedFuture(new CoordinatorNotAvailableException(told, why));
     });
   }
 

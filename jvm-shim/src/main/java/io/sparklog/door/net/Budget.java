@@ -46,6 +46,11 @@ final class Budget {
     return !waiting.isEmpty();
   }
 
+  /** How many frames wait. */
+  synchronized int waiting() {
+    return waiting.size();
+  }
+
   synchronized long free() {
     return free;
   }

@@ -8,7 +8,6 @@ import io.netty.handler.codec.DecoderException;
 import io.netty.handler.timeout.IdleStateEvent;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.concurrent.CompletableFuture;
 
@@ -16,7 +15,7 @@ import java.util.concurrent.CompletableFuture;
  * Hands the frames of one connection to its session, and writes the answers in the order of requests. Its fields belong to the thread of
  * the connection.
  */
-final class Connection extends SimpleChannelInboundHandler<ByteBuffer> {
+final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
   /** Is told to a connection that should answer its requests, and end. */
   static final Object DRAIN = new Object();
 
@@ -25,29 +24,28 @@ final class Connection extends SimpleChannelInboundHandler<ByteBuffer> {
   private static final long BYTES_MAX = 64 << 20;
 
   private final Session session;
-  private final Budget budget;
   private final Reading reading;
   private final ArrayDeque<CompletableFuture<Reply>> unanswered = new ArrayDeque<>();
   private long bytes;
   private boolean drains;
   private boolean ended;
 
-  Connection(Session session, Budget budget, Reading reading) {
+  Connection(Session session, Reading reading) {
     this.session = session;
-    this.budget = budget;
     this.reading = reading;
   }
 
   @Override
-  protected void channelRead0(ChannelHandlerContext context, ByteBuffer frame) {
-    int length = frame.limit();
+  protected void channelRead0(ChannelHandlerContext context, Frames.Frame frame) {
+    int length = frame.bytes().limit();
+    Budget budget = frame.budget();
     if (ended) {
       budget.give(length);
       return;
     }
     CompletableFuture<Reply> reply;
     try {
-      reply = session.answer(frame);
+      reply = session.answer(frame.bytes());
     } catch (RuntimeException | Error e) {
       budget.give(length);
       throw e;

@@ -9,6 +9,7 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.IntSupplier;
+import java.util.function.Supplier;
 
 /**
  * Cuts the bytes of a connection into frames: four bytes of length, then as many bytes. A frame waits in the socket until the budget has
@@ -17,9 +18,13 @@ import java.util.function.IntSupplier;
 final class Frames extends ByteToMessageDecoder {
   private static final long SLOW_MS = 30_000;
 
-  private final Budget budget;
+  /** A frame, and the budget that has its bytes. */
+  record Frame(ByteBuffer bytes, Budget budget) {}
+
+  private final Supplier<Budget> budgets;
   private final Reading reading;
   private final IntSupplier bytesMax;
+  private Budget budget;
   /** The bytes of the budget that the frame has asked for, or has. */
   private int taken = -1;
   private ByteBuffer frame;
@@ -27,9 +32,9 @@ final class Frames extends ByteToMessageDecoder {
   private long number;
   private boolean ended;
 
-  /** @param bytesMax the length of the next frame */
-  Frames(Budget budget, Reading reading, IntSupplier bytesMax) {
-    this.budget = budget;
+  /** @param budgets the budget of the next frame @param bytesMax the length of the next frame */
+  Frames(Supplier<Budget> budgets, Reading reading, IntSupplier bytesMax) {
+    this.budgets = budgets;
     this.reading = reading;
     this.bytesMax = bytesMax;
   }
@@ -44,7 +49,7 @@ final class Frames extends ByteToMessageDecoder {
       in.readBytes(frame.array(), frame.position(), length);
       frame.position(frame.position() + length);
       if (!frame.hasRemaining()) {
-        out.add(frame.flip()); // Its bytes of the budget are the connection's from here on.
+        out.add(new Frame(frame.flip(), budget)); // Its bytes of the budget are the connection's from here on.
         frame = null;
         taken = -1;
       }
@@ -56,6 +61,7 @@ final class Frames extends ByteToMessageDecoder {
       throw new CorruptedFrameException("a frame of " + length + " bytes, and at most " + bytesMax.getAsInt() + " are allowed");
     }
     taken = length;
+    budget = budgets.get();
     if (budget.take(length, () -> context.executor().execute(() -> given(context)))) {
       read(context);
     } else {

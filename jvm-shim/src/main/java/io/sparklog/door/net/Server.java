@@ -25,16 +25,22 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** Listens. An address is taken first, and served later, so that a service can know all addresses of its server. */
 public final class Server {
+  /** The bytes of requests of clients that have not proved their names. */
+  private static final long STRANGERS_BYTES = 8 << 20;
+
   private final Limits limits;
   private final Budget budget;
+  private final Budget strangers;
   private final EventLoopGroup threads;
   private final List<Channel> listening = new ArrayList<>();
   private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   private final AtomicLong begun = new AtomicLong();
+  private final AtomicLong refused = new AtomicLong();
 
   public Server(Limits limits) {
     this.limits = limits;
     this.budget = new Budget(limits.requestBytesMax());
+    this.strangers = new Budget(Math.min(STRANGERS_BYTES, limits.requestBytesMax()));
     this.threads = new MultiThreadIoEventLoopGroup(limits.threads(), NioIoHandler.newFactory());
   }
 
@@ -80,11 +86,13 @@ public final class Server {
   private void begin(SocketChannel connection, Service service, SslContext tls) {
     if (connections.size() >= limits.connectionsMax()) {
       connection.close();
+      refused.incrementAndGet();
       return;
     }
     connections.add(connection);
     InetSocketAddress from = connection.remoteAddress();
     Session session = service.open(new Peer(begun.incrementAndGet(), from.getAddress(), from.getPort(), connection.alloc()));
+    connection.closeFuture().addListener(closed -> session.ended());
     if (tls != null) {
       connection.pipeline().addLast(tls.newHandler(connection.alloc()), new ChunkedWriteHandler(), new FileRegions());
     }
@@ -92,8 +100,9 @@ public final class Server {
       connection.pipeline().addLast(new IdleStateHandler(0, 0, limits.idleMs(), TimeUnit.MILLISECONDS));
     }
     Reading reading = new Reading(connection);
-    Frames frames = new Frames(budget, reading, () -> Math.min(session.frameBytesMax(), limits.frameBytesMax()));
-    connection.pipeline().addLast(frames, new Connection(session, budget, reading));
+    Frames frames = new Frames(() -> session.isTrusted() ? budget : strangers, reading,
+        () -> Math.min(session.frameBytesMax(), limits.frameBytesMax()));
+    connection.pipeline().addLast(frames, new Connection(session, reading));
   }
 
   /**
@@ -116,6 +125,21 @@ public final class Server {
   /** How many connections there have been. */
   public long connectionsBegun() {
     return begun.get();
+  }
+
+  /** How many connections were ended at once, because there were as many as may be. */
+  public long connectionsRefused() {
+    return refused.get();
+  }
+
+  /** The bytes of requests that are being read, or have no answer. */
+  public long requestBytes() {
+    return limits.requestBytesMax() - budget.free();
+  }
+
+  /** How many requests wait for memory before they are read. */
+  public int requestsWaiting() {
+    return budget.waiting();
   }
 
   /** Accepts no further connection. */

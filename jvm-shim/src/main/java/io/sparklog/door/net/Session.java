@@ -15,6 +15,12 @@ public interface Session {
    */
   CompletableFuture<Reply> answer(ByteBuffer frame);
 
+  /** The connection has ended. Is called once. */
+  void ended();
+
+  /** Whether the client has proved its name, or need not. The requests of others have a small memory of their own. */
+  boolean isTrusted();
+
   /** The length of the next request, in bytes: a longer one ends the connection. */
   int frameBytesMax();
 }

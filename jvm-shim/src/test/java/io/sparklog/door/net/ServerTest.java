@@ -37,6 +37,7 @@ final class ServerTest {
   }
 
   private final BlockingQueue<Asked> asked = new LinkedBlockingQueue<>();
+  private boolean isTrusted = true;
   private Server server;
   private InetSocketAddress address;
   private final List<Client> clients = new ArrayList<>();
@@ -91,6 +92,14 @@ final class ServerTest {
       }
 
       @Override
+      public void ended() {}
+
+      @Override
+      public boolean isTrusted() {
+        return isTrusted;
+      }
+
+      @Override
       public int frameBytesMax() {
         return Integer.MAX_VALUE;
       }
@@ -126,6 +135,24 @@ final class ServerTest {
     b.answer("b");
     a.answer("a");
     assertEquals(List.of("a", "b", "c"), List.of(client.receive(), client.receive(), client.receive()));
+  }
+
+  /** Clients that have not proved their names can keep the memory of such clients alone. */
+  @Test
+  void aRequestOfAStrangerTakesNoMemoryOfOthers() throws Exception {
+    isTrusted = false;
+    serve();
+    Client stranger = new Client().send("a");
+    Asked a = next();
+    assertEquals(0, server.requestBytes());
+    isTrusted = true;
+    new Client().send("bc");
+    Asked b = next();
+    assertEquals(2, server.requestBytes());
+    a.answer("a");
+    assertEquals("a", stranger.receive());
+    assertEquals(2, server.requestBytes());
+    b.answer("b");
   }
 
   @Test

@@ -1,0 +1,105 @@
+package io.sparklog.door.api;
+
+import io.sparklog.door.metrics.Metrics;
+import io.sparklog.door.metrics.Metrics.Sample;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.protocol.ApiMessage;
+
+/** The clients of a server that are connected, and their requests with times, bytes and errors. */
+public final class Traffic {
+  /** Clients name themselves, and in any number: beyond this, they are told together. */
+  private static final int CLIENTS_MAX = 500;
+  private static final int NAME_MAX = 100;
+  private static final String OTHERS = "(others)";
+
+  private final Metrics.Times seconds;
+  private final Metrics.Counter read;
+  private final Metrics.Counter written;
+  private final Metrics.Counter errors;
+  private final Metrics.Counter begun;
+  private final Set<Client> connected = ConcurrentHashMap.newKeySet();
+
+  /** Declares the metrics. */
+  public Traffic(Metrics metrics) {
+    seconds = metrics.times("partlog_server_request_seconds",
+        "Time from a request that is read to its answer. A Fetch waits for records in it, and a Produce for its commit.", "api");
+    read = metrics.counter("partlog_server_request_bytes_total", "Bytes of requests.", "api");
+    written = metrics.counter("partlog_server_response_bytes_total", "Bytes of answers.", "api");
+    errors = metrics.counter("partlog_server_errors_total", "Errors in answers, by Kafka's names. An answer may have several.", "api",
+        "error");
+    begun = metrics.counter("partlog_server_connections_total", "Connections that were accepted.", "listener");
+    metrics.gauge("partlog_server_clients", "Connections of now, by the names that clients give themselves.",
+        List.of("listener", "client", "software", "host"), this::clients);
+  }
+
+  /** The client of a connection. A client chooses the lengths of its names, so they are cut. */
+  static final class Client {
+    private final String listener;
+    private final String host;
+    private volatile String name = "";
+    private volatile String software = "";
+
+    private Client(String listener, String host) {
+      this.listener = listener;
+      this.host = host;
+    }
+
+    /** @param given by the client; null if it gives none */
+    void name(String given) {
+      name = given == null ? "" : cut(given);
+    }
+
+    void software(String given) {
+      software = cut(given.strip());
+    }
+
+    private static String cut(String given) {
+      return given.substring(0, Math.min(given.length(), NAME_MAX));
+    }
+  }
+
+  /** A connection has begun. {@link #end} must follow. */
+  Client begin(String listener, String host) {
+    Client client = new Client(listener, host);
+    connected.add(client);
+    begun.add(1, listener);
+    return client;
+  }
+
+  void end(Client client) {
+    connected.remove(client);
+  }
+
+  /** A request has come. */
+  void read(ApiKeys api, int bytes) {
+    read.add(bytes, api.name);
+  }
+
+  /** A request has an answer, or its connection has ended. */
+  void took(ApiKeys api, long nanos) {
+    seconds.add(api.name, nanos);
+  }
+
+  void wrote(ApiKeys api, long bytes, ApiMessage message) {
+    written.add(bytes, api.name);
+    ErrorCodes.each(message, error -> errors.add(1, api.name, error.name()));
+  }
+
+  private List<Sample> clients() {
+    Map<List<String>, Integer> counts = new TreeMap<>((one, other) -> String.join("\0", one).compareTo(String.join("\0", other)));
+    for (Client client : connected) {
+      List<String> labels = List.of(client.listener, client.name, client.software, client.host);
+      List<String> counted = counts.size() < CLIENTS_MAX || counts.containsKey(labels) ? labels : List.of(client.listener, OTHERS, "", "");
+      counts.merge(counted, 1, Integer::sum);
+    }
+    List<Sample> samples = new ArrayList<>();
+    counts.forEach((labels, count) -> samples.add(new Sample(labels, count)));
+    return samples;
+  }
+}
