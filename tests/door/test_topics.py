@@ -6,7 +6,8 @@ import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic, ResourceType
 from door.serving import Door
 from kafka import KafkaProducer
-from kafka.admin import KafkaAdminClient
+from kafka.admin import ConfigResource as KafkaResource
+from kafka.admin import ConfigResourceType, KafkaAdminClient
 from kafka.admin import NewTopic as KafkaTopic
 from kafka.errors import KafkaError
 
@@ -74,6 +75,16 @@ def test_settings_are_changed_and_reset(door: Door, admin: AdminClient) -> None:
     assert config_of(door, "settings")["min.insync.replicas"] == "2"
     change("retention.ms", None)
     assert config_of(door, "settings")["retention.ms"] == "-1"
+
+
+def test_synonyms_of_settings_are_told_to_clients_that_ask_for_them(door: Door, admin: AdminClient) -> None:
+    create(admin, "described", retention_ms="5000")
+    client = KafkaAdminClient(bootstrap_servers=door.address)
+    for asked, expected in ((True, [("retention.ms", "5000")]), (False, [])):
+        found = client.describe_configs([KafkaResource(ConfigResourceType.TOPIC, "described")], include_synonyms=asked)
+        setting = found["topic"]["described"]["retention.ms"]
+        assert (setting["value"], [(each["name"], each["value"]) for each in setting["synonyms"]]) == ("5000", expected)
+    client.close()
 
 
 def test_partitions_are_added_and_keys_are_refused_then(door: Door, admin: AdminClient, producer: KafkaProducer) -> None:

@@ -35,6 +35,9 @@ public record DescribeConfigsHandler(ServedTopics topics, Servers servers, Sorte
   public CompletableFuture<DescribeConfigsResponseData> answer(Asked asked, DescribeConfigsRequest request) {
     return work.run(() -> {
       List<DescribeConfigsResult> results = request.data().resources().stream().map(resource -> result(asked.rights(), resource)).toList();
+      if (!request.data().includeSynonyms()) {
+        results.forEach(result -> result.configs().forEach(config -> config.setSynonyms(List.of())));
+      }
       return new DescribeConfigsResponseData().setResults(results);
     });
   }
