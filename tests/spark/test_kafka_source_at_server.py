@@ -92,7 +92,7 @@ def acknowledged_records_are_there(both: Both, address: str) -> None:
 
 
 def polled_after_commit(spark: SparkSession, address: str, root: str) -> list[int]:
-    """Milliseconds from the return of writes of Spark until a consumer, which waits, has the records. A commit is before the return."""
+    """Milliseconds from the return of each write of Spark until a waiting consumer has the record. The write returns after its commit."""
     topic, taken = "polled", []
     spark.createDataFrame([(b"k", b"0")], "key binary, value binary").write.format("partlog").options(topic=topic, partitions=1).mode(
         "append"
@@ -123,7 +123,7 @@ def polled_after_commit(spark: SparkSession, address: str, root: str) -> list[in
 
 
 def streams(spark: SparkSession, address: str, root: str, folder: Path) -> None:
-    """Streams copy a topic exactly, while clients write it and the streams begin again: `partlog` into `partlog`, and from Kafka's source."""
+    """Streams copy a topic exactly while clients write the topic, and after the streams began again."""
     produce(address, "orders", range(10))
     writing = threading.Thread(target=produce, args=(address, "orders", range(10, RECORDS)))
     writing.start()
