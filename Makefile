@@ -19,6 +19,10 @@ SERVE := .tools/serve/.copied
 SERVE_JARS := jvm-shim/serve/sparklog_serve/jars/.copied
 SERVE_WHEEL := dist/sparklog_serve-$(VERSION)-py3-none-any.whl
 VERSITYGW := .tools/versitygw/versitygw
+STREAMS := .tools/streams/.copied
+GO_CLIENTS := .tools/go-clients/go-clients
+# What the slow tests need, and others do not. Go is not on each machine.
+SLOW := $(STREAMS) $(if $(shell command -v go),$(GO_CLIENTS))
 ARCHIVE := .tools/spark.jsa
 VENV := .venv/.installed
 PY := .venv/bin/python
@@ -66,11 +70,11 @@ test: ready ## run the tests that a change needs, in 12 minutes: Java beside Pyt
 	@$(PY) tests/run_all.py quick $(ARGS)
 
 .PHONY: rest
-rest: ready ## run the tests that are marked slow: what make full runs beside make test
+rest: ready $(SLOW) ## run the tests that are marked slow: what make full runs beside make test
 	@$(PY) tests/run_all.py slow $(ARGS)
 
 .PHONY: full
-full: ready ## run all tests but the soak, in 20 minutes: those of make test and make rest in one run
+full: ready $(SLOW) ## run all tests but the soak, in 20 minutes: those of make test and make rest in one run
 	@$(PY) tests/run_all.py full $(ARGS)
 
 .PHONY: packages
@@ -113,6 +117,16 @@ kafka: $(KAFKA) $(SPARK_KAFKA) ## fetch Kafka's broker and tools, and Spark's Ka
 
 .PHONY: serve-jars
 serve-jars: $(SERVE_JARS) ## fetch the jars of Kafka that `sparklog serve` needs, and build its own jar
+
+.PHONY: streams
+streams: $(STREAMS) ## fetch Kafka Streams and Kafka Connect, which the tests run at a server
+
+.PHONY: go-clients
+go-clients: $(GO_CLIENTS) ## build a program in Go with clients of Kafka, which the tests run at a server
+
+.PHONY: kafka-python-suite
+kafka-python-suite: toolchain $(VENV) $(JAR) $(SERVE_JARS) ## run the integration tests of kafka-python at a server
+	@PYTHONPATH=. $(PY) tests/door/kafka_python_suite.py
 
 .PHONY: hdfs
 hdfs: $(HDFS) ## fetch HDFS, which the tests of stores start
@@ -235,9 +249,11 @@ $(HDFS): NAME := HDFS
 $(HDFS): tests/stores/hdfs-pom.xml
 $(SERVE): NAME := Kafka's classes for sparklog serve
 $(SERVE): jvm-shim/pom.xml
+$(STREAMS): NAME := Kafka Streams and Kafka Connect (105 MB)
+$(STREAMS): tests/door/streams-pom.xml
 $(S3A): NAME := Hadoop's S3A (690 MB)
 $(S3A): tests/stores/s3a-pom.xml
-$(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(HDFS) $(S3A) $(SERVE): | toolchain
+$(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(HDFS) $(STREAMS) $(S3A) $(SERVE): | toolchain
 	@echo "Fetching $(NAME)"
 	@rm -rf $(@D)
 	@$(MVN) -f $< dependency:copy-dependencies
@@ -251,6 +267,14 @@ $(VERSITYGW):
 	@mkdir -p $(@D)
 	@GOBIN=$(CURDIR)/$(@D) GOPATH=$(CURDIR)/$(@D)/go go install -modcacherw -trimpath \
 	  github.com/versity/versitygw/cmd/versitygw@$(VERSION_OF_VERSITYGW) > $@.log 2>&1 || { cat $@.log; exit 1; }
+	@rm -rf $(@D)/go
+
+$(GO_CLIENTS): tests/door/go/go.mod tests/door/go/go.sum $(wildcard tests/door/go/*.go)
+	@echo "Building Kafka's clients in Go (some minutes the first time)"
+	@rm -rf $(@D)
+	@mkdir -p $(@D)
+	@cd tests/door/go && GOPATH=$(CURDIR)/$(@D)/go go build -modcacherw -trimpath -o $(CURDIR)/$@ . > $(CURDIR)/$@.log 2>&1 \
+	  || { cat $(CURDIR)/$@.log; exit 1; }
 	@rm -rf $(@D)/go
 
 # A Spark that a test starts takes the classes of its first use from an archive. The JVM ignores one that does not fit.

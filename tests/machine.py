@@ -1,4 +1,4 @@
-"""Tests need more of a machine than Python, Java and Maven: a browser with its driver, programs that make file systems, and memory.
+"""Tests need more of a machine than Python, Java and Maven: a browser with its driver, kcat, programs that make file systems, and memory.
 
 As a program, it installs what is missing if it is root on Debian or Ubuntu. It uses nothing but Python, and never fails: tests that miss
 something are skipped, and say how to get it.
@@ -115,6 +115,7 @@ def main() -> None:
         return
     packages = [package for file_system, package in MAKERS.items() if mkfs(file_system) is None]
     packages += [] if installed_browser() else PACKAGES[system]
+    packages += [] if shutil.which("kcat") else ["kcat"]
     if not packages:
         return
     print(f"Installing {', '.join(packages)}, which some tests need", flush=True)

@@ -78,10 +78,10 @@ def installed(put, tmp_path, monkeypatch):
 
 
 def test_root_installs_what_is_missing(put, installed, capsys):
-    assert installed("debian") == "xfsprogs chromium chromium-driver"
-    assert installed("ubuntu") == "xfsprogs chromium-browser chromium-chromedriver"
+    assert installed("debian") == "xfsprogs chromium chromium-driver kcat"
+    assert installed("ubuntu") == "xfsprogs chromium-browser chromium-chromedriver kcat"
     assert "could not" not in capsys.readouterr().out
-    put({"bin/chromium": CHROMIUM, "bin/chromedriver": DRIVER})
+    put({"bin/chromium": CHROMIUM, "bin/chromedriver": DRIVER, "bin/kcat": ""})
     assert installed("debian") == "xfsprogs"
 
 
