@@ -36,7 +36,7 @@ def test_the_command_line(s3, topic):
     assert [each["group"] for each in json.loads(run("groups", url, "--table", table, "--json"))] == ["g"]
     metrics = run("metrics", url, "--table", table)
     assert 'partlog_partition_end_offset{partition="0",topic="t"}' in metrics and 'partlog_topic_unused_bytes{topic="t"} 0.0' in metrics
-    assert 'partlog_group_partition_lag{group="g",partition="0",topic="t"} 0.0' in metrics
+    assert 'partlog_group_partition_lag{group="g",home="table",partition="0",topic="t"} 0.0' in metrics
     refused = subprocess.run(
         [sys.executable, "-m", "sparklog", "topics", f"s3a://{s3.bucket}/nothing"],
         **{"capture_output": True, "text": True, "check": False, "cwd": REPOSITORY, "env": {**os.environ, **environment(s3)}},
