@@ -168,7 +168,7 @@ FAR = """
 Made by `make bench-stores`, with a proxy before the server that delays each request. The columns are seconds by this delay.
 
 * **Requests**, **at once** and **in a row** are those at 30 ms: all requests, the most at one moment, and how many came one after another.
-  Time is at least the requests in a row times the delay. These three hardly depend on the load of the machine, the seconds do.
+  Time is at least the requests in a row times the delay. A loaded machine has fewer at once, more in a row, and more seconds.
 * **Before** is the first run of the case, with its commit. An empty cell was not measured.
 * A process begins without a state of the topic, but in the rows of writes and triggers. Python opens its connections in each run.
 * Scans and writes of many records have a limit of 60 MB a second for each connection too, where requests are delayed.
