@@ -41,6 +41,12 @@ public final class PartitionCursor implements Closeable {
   /** The same where each look takes requests. */
   private static final long LOOK_REMOTE_MS = 500;
 
+  /** A smaller batch whose base offset is relative is copied, as that takes less time than to send it from its file. */
+  private static final int STAMPED_BYTES_MIN = 16 << 10;
+
+  /** A batch whose base offset in the data file is not {@code base}. @param at the place of the batch behind the first of its batches */
+  public record Stamp(int at, long base) {}
+
   /**
    * Batches that follow one another in a data file.
    *
@@ -48,10 +54,11 @@ public final class PartitionCursor implements Closeable {
    * @param bytes of all the batches
    * @param base offset of the first batch, which may be below the position that the cursor had
    * @param nextOffset the last offset of the last batch + 1
-   * @param copy the batches with absolute base offsets. Null if the data file has the batches in this form: then a caller may send the
-   *     bytes of the file as they are, with no copy in memory. The file may be gone by then; a cursor at {@code base} finds them again
+   * @param copy the batches with absolute base offsets. Null if a caller may send the bytes of the file, with no copy in memory. The file
+   *     may be gone by then; a cursor at {@code base} finds them again
+   * @param stamps the batches to which the caller must give absolute base offsets, if there is no copy
    */
-  public record Batches(Segment segment, long position, int bytes, long base, long nextOffset, byte[] copy) {}
+  public record Batches(Segment segment, long position, int bytes, long base, long nextOffset, byte[] copy, List<Stamp> stamps) {}
 
   private final ReadableTopics topics;
   private final String topic;
@@ -190,22 +197,28 @@ public final class PartitionCursor implements Closeable {
     plannedTo = position;
   }
 
-  /** Adds the current batch: to the batches before it if the file has all in their final form. */
+  /** Adds the current batch: to the batches before it if it follows them in the file, and neither it nor they are copied. */
   private void give(List<Batches> given) {
     Segment segment = reader.extent().segment();
     long at = reader.position();
-    if (topics.isRemote() || BatchHeader.baseOffset(reader.buffer(), reader.at()) != reader.base()) {
+    boolean isStamped = BatchHeader.baseOffset(reader.buffer(), reader.at()) == reader.base();
+    if (topics.isRemote() || !isStamped && reader.bytes() < STAMPED_BYTES_MIN) {
       BatchHeader.setBaseOffset(reader.buffer(), reader.at(), reader.base());
       byte[] copy = Arrays.copyOfRange(reader.buffer(), reader.at(), reader.at() + reader.bytes());
-      given.add(new Batches(segment, at, copy.length, reader.base(), reader.nextOffset(), copy));
+      given.add(new Batches(segment, at, copy.length, reader.base(), reader.nextOffset(), copy, List.of()));
       return;
     }
     Batches last = given.isEmpty() ? null : given.get(given.size() - 1);
-    if (last != null && last.copy == null && last.segment.equals(segment)) {
+    boolean isNext = last != null && last.copy == null && last.segment.equals(segment);
+    List<Stamp> stamps = isNext ? last.stamps : new ArrayList<>();
+    if (!isStamped) {
+      stamps.add(new Stamp(isNext ? last.bytes : 0, reader.base()));
+    }
+    if (isNext) {
       int bytes = last.bytes + reader.bytes();
-      given.set(given.size() - 1, new Batches(segment, last.position, bytes, last.base, reader.nextOffset(), null));
+      given.set(given.size() - 1, new Batches(segment, last.position, bytes, last.base, reader.nextOffset(), null, stamps));
     } else {
-      given.add(new Batches(segment, at, reader.bytes(), reader.base(), reader.nextOffset(), null));
+      given.add(new Batches(segment, at, reader.bytes(), reader.base(), reader.nextOffset(), null, stamps));
     }
   }
 

@@ -185,6 +185,7 @@ final class PartitionCursorHistoriesTest {
       byte[] content = new byte[batches.bytes()];
       try (SegmentFile file = read.topic.root.open("t", batches.segment())) {
         file.read(batches.position(), content, 0, content.length);
+        batches.stamps().forEach(stamp -> BatchHeader.setBaseOffset(content, stamp.at(), stamp.base()));
         return content;
       } catch (SegmentGone gone) {
         see("gone");

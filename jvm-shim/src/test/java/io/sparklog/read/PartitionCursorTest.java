@@ -78,6 +78,7 @@ final class PartitionCursorTest {
     try (SegmentFile file = topic.root.open("t", batches.segment())) {
       file.read(batches.position(), bytes, 0, bytes.length);
     }
+    batches.stamps().forEach(stamp -> BatchHeader.setBaseOffset(bytes, stamp.at(), stamp.base()));
     return bytes;
   }
 
@@ -112,6 +113,20 @@ final class PartitionCursorTest {
       assertEquals(20, cursor.position());
     }
     assertEquals(first + second, open(0).next(first + second).get(0).bytes());
+  }
+
+  @Test
+  void largeBatchesAreGivenFromTheirFileWithTheirBaseOffsets() throws IOException {
+    topic.padding = offset -> 3_000;
+    topic.segment(0, 10, 10, 1).commit();
+    try (PartitionCursor cursor = open(60)) {
+      List<PartitionCursor.Batches> given = cursor.next(1 << 20);
+      assertEquals(List.of(60L, 80L), bases(given));
+      assertEquals(List.of(60L, 70L), given.get(0).stamps().stream().map(PartitionCursor.Stamp::base).toList());
+      assertEquals(List.of(60L, 70L), List.of(BatchHeader.baseOffset(bytes(given.get(0)), 0),
+          BatchHeader.baseOffset(bytes(given.get(0)), given.get(0).stamps().get(1).at())));
+      assertNotNull(given.get(1).copy(), "a small batch");
+    }
   }
 
   @Test

@@ -65,12 +65,12 @@ public final class FetchHandler implements Handler<FetchRequest> {
           turn.complete(null); // Nothing is sent that could end it.
         }
       });
-      work.run(() -> asks(asked, request)).whenComplete((asks, failure) -> {
-        if (failure != null) {
-          answer.completeExceptionally(failure);
-        } else {
-          fetch(request, asks, answer, turn);
-        }
+      work.run(() -> {
+        fetch(request, asks(asked, request), answer, turn);
+        return null;
+      }).exceptionally(failure -> {
+        answer.completeExceptionally(failure);
+        return null;
       });
     });
     return answer;
@@ -188,7 +188,11 @@ public final class FetchHandler implements Handler<FetchRequest> {
     }
     List<ReferenceCounted> parts = new ArrayList<>();
     for (Part part : found.parts()) {
-      parts.add(part instanceof Part.InFile file ? new FileBatches(file) : Unpooled.wrappedBuffer(((Part.Copied) part).copy()));
+      if (part instanceof Part.InFile file) {
+        parts.addAll(FileBatches.pieces(file));
+      } else {
+        parts.add(Unpooled.wrappedBuffer(((Part.Copied) part).copy()));
+      }
     }
     return new RecordParts(parts, after, found.bytes());
   }

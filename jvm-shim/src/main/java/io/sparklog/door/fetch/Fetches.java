@@ -45,37 +45,32 @@ public final class Fetches {
 
   /**
    * Waits until there are enough bytes or something is wrong, and then reads. Files are read once, after the wait: states have
-   * the number of bytes. While answers fill the memory for copies, an answer has fewer bytes, but at least one batch.
+   * the number of bytes. If there are enough, the records are read on the calling thread, which blocks. While answers fill the memory for copies, an answer has fewer bytes, but at least one batch.
    *
    * @return the answers, in the order of {@code wanted}. If it was cancelled, nothing is left open
    */
   public CompletableFuture<List<Found>> fetch(Request request) {
     CompletableFuture<List<Found>> answer = new CompletableFuture<>();
-    work.execute(() -> {
+    Pending pending = new Pending(request);
+    Set<String> names = request.wanted.stream().map(Wanted::topic).collect(Collectors.toSet());
+    CompletableFuture<Boolean> wait = commits.await(names, pending::isEnough, request.waitMs);
+    answer.whenComplete((found, failure) -> wait.cancel(false)); // The connection ended, or the wait is over.
+    wait.whenCompleteAsync((enough, failure) -> {
       if (answer.isDone()) {
         return;
       }
-      Pending pending = new Pending(request);
-      Set<String> names = request.wanted.stream().map(Wanted::topic).collect(Collectors.toSet());
-      CompletableFuture<Boolean> wait = commits.await(names, pending::isEnough, request.waitMs);
-      answer.whenComplete((found, failure) -> wait.cancel(false)); // The connection ended, or the wait is over.
-      wait.whenCompleteAsync((enough, failure) -> {
-        if (answer.isDone()) {
-          return;
+      try {
+        if (failure != null) {
+          throw failure;
         }
-        try {
-          if (failure != null) {
-            throw failure;
-          }
-          List<Found> found = readWithin(reads.memory(), pending);
-          if (!answer.complete(found)) {
-            close(found);
-          }
-        } catch (Throwable e) { // The future is the only place for it.
-          answer.completeExceptionally(e);
+        List<Found> found = readWithin(reads.memory(), pending);
+        if (!answer.complete(found)) {
+          close(found);
         }
-      }, work);
-    });
+      } catch (Throwable e) { // The future is the only place for it.
+        answer.completeExceptionally(e);
+      }
+    }, wait.isDone() ? Runnable::run : work); // Each thread that a request goes through takes time.
     return answer;
   }
 

@@ -1,5 +1,7 @@
 package io.sparklog.door.fetch;
 
+import io.sparklog.format.BatchHeader;
+import io.sparklog.read.PartitionCursor;
 import io.sparklog.segment.SegmentFile;
 import java.io.IOException;
 
@@ -42,14 +44,12 @@ public sealed interface Part {
    */
   final class InFile implements Part {
     private final SegmentFile file;
-    private final long position;
-    private final int bytes;
+    private final PartitionCursor.Batches batches;
     private final Runnable closed;
 
-    InFile(SegmentFile file, long position, int bytes, Runnable closed) {
+    InFile(SegmentFile file, PartitionCursor.Batches batches, Runnable closed) {
       this.file = file;
-      this.position = position;
-      this.bytes = bytes;
+      this.batches = batches;
       this.closed = closed;
     }
 
@@ -59,12 +59,46 @@ public sealed interface Part {
 
     /** The place of the first byte in the file. */
     public long position() {
-      return position;
+      return batches.position();
+    }
+
+    /** The batches with absolute base offsets. */
+    static byte[] copy(SegmentFile file, PartitionCursor.Batches batches) throws IOException {
+      byte[] copy = new byte[batches.bytes()];
+      file.read(batches.position(), copy, 0, copy.length);
+      batches.stamps().forEach(stamp -> BatchHeader.setBaseOffset(copy, stamp.at(), stamp.base()));
+      return copy;
+    }
+
+    byte[] copy() throws IOException {
+      return copy(file, batches);
+    }
+
+    /** Takes the bytes that a client gets, in their order. */
+    public interface Pieces {
+      /** Bytes as the file has them. @param from the place of the first byte behind {@link #position} @param isLast whether none follows */
+      void ofFile(int from, int bytes, boolean isLast);
+
+      /** The base offset of a batch, in the place of eight bytes of the file. */
+      void baseOffset(long base);
+    }
+
+    /** Gives the bytes in pieces: the base offset of a batch in the file may be relative, and the client gets absolute ones. */
+    public void give(Pieces pieces) {
+      int from = 0;
+      for (PartitionCursor.Stamp stamp : batches.stamps()) {
+        if (stamp.at() > from) {
+          pieces.ofFile(from, stamp.at() - from, false);
+        }
+        pieces.baseOffset(stamp.base());
+        from = stamp.at() + Long.BYTES;
+      }
+      pieces.ofFile(from, batches.bytes() - from, true);
     }
 
     @Override
     public int bytes() {
-      return bytes;
+      return batches.bytes();
     }
 
     @Override

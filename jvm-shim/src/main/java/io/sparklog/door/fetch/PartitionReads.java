@@ -86,9 +86,7 @@ public final class PartitionReads {
         return copied.copy();
       }
       Part.InFile sent = (Part.InFile) parts.get(0);
-      byte[] batch = new byte[sent.bytes()];
-      sent.file().read(sent.position(), batch, 0, batch.length);
-      return batch;
+      return sent.copy();
     } finally {
       close(parts);
     }
@@ -128,10 +126,9 @@ public final class PartitionReads {
     try {
       file = topics.open(topic, batches.segment());
       if (sent) {
-        return new Part.InFile(file, batches.position(), batches.bytes(), files::decrementAndGet);
+        return new Part.InFile(file, batches, files::decrementAndGet);
       }
-      byte[] copy = new byte[batches.bytes()];
-      file.read(batches.position(), copy, 0, copy.length);
+      byte[] copy = Part.InFile.copy(file, batches);
       file.close();
       return new Part.Copied(copy, memory);
     } catch (IOException | RuntimeException | Error e) {

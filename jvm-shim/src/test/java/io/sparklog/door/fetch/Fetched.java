@@ -5,6 +5,8 @@ import io.sparklog.format.BatchHeader;
 import io.sparklog.kit.WrittenTopic;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
 import java.nio.channels.WritableByteChannel;
 import java.util.ArrayList;
@@ -20,9 +22,23 @@ final class Fetched {
     WritableByteChannel to = Channels.newChannel(all);
     for (Part part : parts) {
       if (part instanceof Part.InFile sent) {
-        for (long at = 0; at < sent.bytes();) {
-          at += sent.file().send(sent.position() + at, sent.bytes() - at, to);
-        }
+        sent.give(new Part.InFile.Pieces() {
+          @Override
+          public void ofFile(int from, int bytes, boolean isLast) {
+            try {
+              for (long at = 0; at < bytes;) {
+                at += sent.file().send(sent.position() + from + at, bytes - at, to);
+              }
+            } catch (IOException e) {
+              throw new UncheckedIOException(e);
+            }
+          }
+
+          @Override
+          public void baseOffset(long base) {
+            all.writeBytes(ByteBuffer.allocate(Long.BYTES).putLong(base).array());
+          }
+        });
       } else {
         all.writeBytes(((Part.Copied) part).copy());
       }
