@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli import lines
+from sparklog.cli import lines, served
 from sparklog.cli.parameters import Config, Root, TopicName, key_values
 from sparklog.cli.show import table, write
 from sparklog.errors import SparklogError
@@ -30,6 +30,8 @@ _COMMIT_BYTES = 32 << 20
 """A commit has at most about as many bytes of lines, however few records they are."""
 _LINE_BYTES = 64 << 20
 """A longer line is refused, so that memory is bounded."""
+_COMMIT_RECORDS = 10_000
+_COMMIT_S = 1.0
 _LOOKS_S = 0.2
 """How often the command looks whether it was interrupted."""
 _BESIDE = 16
@@ -51,18 +53,29 @@ def produce(
         int | None, typer.Option("--partition", "-p", help="Write all records to this partition.", min=0, max=2**31 - 1, show_default=False)
     ] = None,
     config: Config = None,
-    commit_records: Annotated[int, typer.Option("--commit-records", help="Commit after this number of records.", min=1)] = 10_000,
+    commit_records: Annotated[
+        int | None,
+        typer.Option("--commit-records", help="Commit after this number of records, by Spark.", min=1, show_default="10000"),
+    ] = None,
     commit_seconds: Annotated[
-        float, typer.Option("--commit-seconds", help="Commit this many seconds after the first record.", min=0.0)
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            "--commit-seconds",
+            help="Commit this many seconds after the first record, by Spark.",
+            min=0.0,
+            show_default="1",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", "-J", help="Each line is an object, in the form that cat --json prints.")] = False,
 ) -> None:
     """Write lines of a file or a pipe as records.
 
-    The first commit creates the topic, and starts Spark. An input without lines creates it too, and its options are checked. With -K a line
-    is a key and a value; a line without the separator is a value. Bytes that are not UTF-8 are written as they are. With --json, a line may
-    have key, value, headers, partition and timestamp; topic and offset do not count. A line that is wrong ends the command: the lines
-    before it are committed. Ctrl-C commits the lines that were read, and ends. A second Ctrl-C ends at once.
+    With the extra `serve`, records go through a server, and each line is committed in some milliseconds. Spark writes them without the
+    extra, to topics with slots, and if you say when a commit is made. The first commit creates the topic, and starts the server or Spark.
+    An input without lines creates it too, and its options are checked. With -K a line is a key and a value; a line without the separator is
+    a value. Bytes that are not UTF-8 are written as they are. With --json, a line may have key, value, headers, partition and timestamp;
+    topic and offset do not count. A line that is wrong ends the command: the lines before it are committed. Ctrl-C commits the lines that
+    were read, and ends. A second Ctrl-C ends at once.
 
     Examples:
       echo customer-7:hello | sparklog produce my-log orders -K :
@@ -76,8 +89,9 @@ def produce(
     require_pyspark()  # before the first line is read
     parse = lines.as_json if as_json else lines.plain(lines.delimiter(separator) if separator else None, null=null)
     with file.open("rb") if file else os.fdopen(os.dup(0), "rb") as source:
-        into = _Topic(root, topic, options, str(file or "standard input"))
-        stopped = _produce(source.fileno(), parse, partition, into, commit_records, commit_seconds, blank=as_json)
+        into = _Topic(root, topic, options, str(file or "standard input"), may_serve=commit_records is None and commit_seconds is None)
+        most, seconds = commit_records or _COMMIT_RECORDS, _COMMIT_S if commit_seconds is None else commit_seconds
+        stopped = _produce(source.fileno(), parse, partition, into, most, seconds, blank=as_json)
     if stopped:
         raise typer.Exit(130)
 
@@ -131,7 +145,8 @@ def _produce(
                     size += len(line)
                     if len(held) >= most or size >= _COMMIT_BYTES:
                         commit()
-                if held and time.monotonic() - since >= seconds:
+                is_idle = into.is_served and not select.select([fd], [], [], 0)[0]
+                if held and (is_idle or time.monotonic() - since >= seconds):
                     commit()
                 if asked():
                     break
@@ -196,12 +211,14 @@ def _interrupts() -> Iterator[Callable[[], bool]]:
 class _Topic:
     """The topic that is written, and the commits to it."""
 
-    def __init__(self, root: str, name: str, config: dict[str, str], source: str) -> None:
+    def __init__(self, root: str, name: str, config: dict[str, str], source: str, *, may_serve: bool) -> None:
         from sparklog import arguments
 
         self.root, self.name, self.source = arguments.named_root(root), arguments.topic(name), source
         self._config = config
         self._spark: SparkSession | None = None
+        self._opening = served.opening(str(self.root), self.name, config) if may_serve else None
+        self._served: served.ServedTopic | None = None
         self._records = self._commits = self._lines = 0
         self._version = -1
         self._placed: dict[int, list[int]] = {}
@@ -210,21 +227,20 @@ class _Topic:
         self._began = time.monotonic()
 
     def commit(self, records: list[lines.Record], lines_read: int) -> None:
-        """Commits records, in their order, as one version. An error names the lines that are not committed."""
+        """Commits records, in their order: by Spark, as one version. An error names the lines that are not committed."""
         if not records:
             return
         try:
             self._write(records)
         except BaseException as error:
             self.clear()
-            sure = isinstance(error, SparklogError) and error.id != "COMMIT_UNKNOWN"
+            sure = isinstance(error, SparklogError) and error.id not in ("COMMIT_UNKNOWN", "SERVE_REFUSED")
             state = "are not committed" if sure else "may be committed or not"
             print(f"Lines {self._lines + 1} to {lines_read} of {self.source} {state}.", file=sys.stderr)
             raise
         self._records += len(records)
         self._commits += 1
         self._lines = lines_read
-        self._place(len(records))
         if sys.stderr.isatty():
             rate = self._records / (time.monotonic() - self._began)
             sys.stderr.write(f"\r\x1b[K{self.said()}, {rate:,.0f} a second")
@@ -239,7 +255,23 @@ class _Topic:
         self._write([])
         self._commits = int(self._version < 0)
 
+    @property
+    def is_served(self) -> bool:
+        """Whether records go through a server."""
+        return self._opening is not None
+
     def _write(self, records: list[lines.Record]) -> None:
+        if self._opening is not None and all(map(served.is_sendable, records)):
+            self._served = self._served or self._opening()
+            for partition, offset in self._served.write(records):
+                first, _, count = self._placed.get(partition, [offset, 0, 0])
+                self._placed[partition] = [first, offset, count + 1]
+            return
+        self._write_by_spark(records)
+        if records:
+            self._place(len(records))
+
+    def _write_by_spark(self, records: list[lines.Record]) -> None:
         from sparklog.cli import spark
 
         if self._spark is None:
@@ -253,11 +285,15 @@ class _Topic:
 
     def said(self) -> str:
         """How much was committed."""
+        if self._served:  # clients that write at the same time share commits
+            return counted(self._records, "record")
         return f"{counted(self._records, 'record')} in {counted(self._commits, 'commit')}"
 
     def end(self) -> None:
         """Prints the commits, and their offsets."""
         self.clear()
+        if self._served:
+            self._served.close()
         rows = [[number, first, last, count] for number, (first, last, count) in sorted(self._placed.items())]
         title = f"{self.said()} to {self.name}"
         if self._known:

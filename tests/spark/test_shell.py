@@ -167,7 +167,7 @@ def test_an_input_without_lines_makes_a_topic_as_one_with_lines(run: Run, root: 
     empty = lines(tmp_path)
     for words in (["-X", "partitons=4"], ["-X", "partitions=0"]):
         assert "PARTLOG_OPTION_" in run("produce", root, "t", empty, *words, status=2)
-    assert run("produce", root, "t", empty, "-X", "partitions=4") == "0 records in 1 commit to t\n"
+    assert run("produce", root, "t", empty, "-X", "partitions=4") == "0 records to t\n"
     topic = sparklog.Log(root)["t"]
     assert (topic.partitions, topic.end_offsets()) == (4, dict.fromkeys(range(4), 0))
     assert run("produce", root, "t", empty, "-X", "partitions=4") == "0 records in 0 commits to t\n"
@@ -176,7 +176,7 @@ def test_an_input_without_lines_makes_a_topic_as_one_with_lines(run: Run, root: 
 
 
 def test_what_the_connector_refuses(run: Run, root: Path, tmp_path: Path) -> None:
-    run("produce", root, "t", lines(tmp_path, b"a"), "-X", "partitions=2")
+    run("produce", root, "t", lines(tmp_path, b"a"), "-X", "partitions=2", "--commit-records", 10)  # by Spark
     before = contents(root)
     for words, condition in (
         (["config", root, "t", "--add", "retention.mss=1"], "OPTION_UNKNOWN"),
@@ -242,7 +242,7 @@ def start(tmp_path: Path) -> Callable[..., "subprocess.Popen[bytes]"]:
 @pytest.mark.slow
 def test_the_command_itself(start: Callable[..., "subprocess.Popen[bytes]"], root: Path, tmp_path: Path) -> None:
     """It prints nothing but its answer, and leaves no file where it runs."""
-    with start("produce", root, "t", "-K", r"\t", "-Z", "-X", "partitions=1") as process:
+    with start("produce", root, "t", "-K", r"\t", "-Z", "-X", "partitions=1", "--commit-seconds", 60) as process:
         out, err = process.communicate(b"k\tv\n\xff\t\nno key\r\n\tlast", timeout=120)
     assert (process.returncode, err) == (0, b""), err
     assert out.splitlines()[0] == b"4 records in 1 commit to t"

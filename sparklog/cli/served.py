@@ -1,0 +1,130 @@
+"""Writes the records of `sparklog produce` through a server for Kafka's clients, without Spark."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+from sparklog.errors import SparklogError
+from sparklog.options import declared, topic_option
+from sparklog.router import partition_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sparklog.cli.lines import Record
+
+_PLACED_BY_SPARK = ("placement", "routing.")
+"""The beginnings of the options of topics with slots. Spark alone finds the partition of a key there."""
+_AS_SPARK = ("partitions", "partitioner", "kafka.view")
+"""The options whose defaults the server has of its own. A topic that `produce` creates is as Spark creates it."""
+_RECORD_BYTES = 512 << 10
+_WAIT_S = 120
+
+
+def is_sendable(record: Record) -> bool:
+    """Whether kafka-python can send the record: it has a key or a value, no header is null, and it is not very large."""
+    if (record.key is None and record.value is None) or any(each["value"] is None for each in record.headers):
+        return False
+    return len(record.key or b"") + len(record.value or b"") + sum(len(each["value"]) for each in record.headers) <= _RECORD_BYTES
+
+
+class ServedTopic:
+    """A topic that gets records through the server that all producers of this user and root share."""
+
+    def __init__(self, root: str, name: str, config: dict[str, str]) -> None:
+        """Starts the server, and creates the topic if it does not exist.
+
+        Args:
+            root: The path or URL of the root.
+            name: The name of the topic.
+            config: The options of the topic, if it does not exist.
+
+        Raises:
+            CallError: As for `sparklog.Producer`.
+            RetryError: SERVE_REFUSED if the server does not create the topic.
+        """
+        from sparklog.log.log import Log
+        from sparklog.producer import Producer
+        from sparklog.serve.shared import SharedServer
+
+        self._root, self._name = root, name
+        with SharedServer(root) as server:
+            self._create(server.settings, config)
+            about = Log(root).topic(name).describe()
+            self._partitions, self._partitioner = len(about["partitions"]), about["config"].get("partitioner", "murmur3")
+            codec = about["config"].get("compression.type", "none")
+            self._producer = Producer(root, compression_type=None if codec == "none" else codec)
+
+    def _create(self, settings: dict[str, Any], config: dict[str, str]) -> None:
+        from kafka.admin import KafkaAdminClient, NewTopic
+        from kafka.errors import KafkaError, TopicAlreadyExistsError
+
+        given = {key: str(topic_option(key).default) for key in _AS_SPARK} | config
+        partitions = int(given.pop("partitions"))
+        admin = KafkaAdminClient(**settings)
+        try:
+            admin.create_topics([NewTopic(self._name, partitions, 1, topic_configs=given)])
+        except TopicAlreadyExistsError:
+            pass
+        except KafkaError as error:
+            raise self._refused(error) from None
+        finally:
+            admin.close()
+
+    def write(self, records: list[Record]) -> list[tuple[int, int]]:
+        """Adds records in their order. Returns the partition and the offset of each, when all are committed. RetryError SERVE_REFUSED.
+
+        CallError PARTITION_OUT_OF_RANGE, before a record is sent.
+        """
+        from kafka.errors import KafkaError
+
+        for record in records:
+            if record.partition is not None and record.partition >= self._partitions:
+                where = {"topic": self._name, "root": self._root, "last": self._partitions - 1}
+                raise SparklogError("PARTITION_OUT_OF_RANGE", partition=record.partition, **where)
+        try:
+            return [(done.partition, done.offset) for done in [sent.get(_WAIT_S) for sent in map(self._send, records)]]
+        except KafkaError as error:
+            raise self._refused(error) from None
+
+    def _send(self, record: Record) -> Any:
+        headers = [(each["key"], each["value"]) for each in record.headers]
+        partition = record.partition
+        if partition is None and record.key is not None:
+            partition = partition_for(record.key, self._partitions, self._partitioner)
+        return self._producer.send(self._name, record.value, record.key, headers, partition, record.timestamp)
+
+    def _refused(self, error: Exception) -> SparklogError:
+        return SparklogError("SERVE_REFUSED", topic=self._name, root=self._root, cause=error)
+
+    def close(self) -> None:
+        """Ends the use of the server."""
+        self._producer.close(_WAIT_S)
+
+
+def _is_known(entry: tuple[str, str]) -> bool:
+    """Whether the server takes an option of a new topic. Spark names the fault of a wrong option."""
+    key, value = entry
+    return any(
+        each.key == key and "topic" in each.scopes and each.problem(value) is None for each in declared().options
+    ) and not key.startswith(_PLACED_BY_SPARK)
+
+
+def opening(root: str, name: str, config: dict[str, str]) -> Callable[[], ServedTopic] | None:
+    """How the topic is opened; None if Spark must write it: without the extra `serve`, with slots, or to check options of a topic."""
+    from sparklog.log.log import Log
+    from sparklog.ondisk.names import is_topic
+
+    if any(importlib.util.find_spec(each) is None for each in ("sparklog_serve", "kafka")) or not is_topic(name):
+        return None
+    try:
+        about = Log(root).topic(name).describe()
+    except SparklogError as error:
+        about = None
+        if error.id not in ("ROOT_NOT_FOUND", "TOPIC_NOT_FOUND"):
+            return None
+    if about is None:
+        return (lambda: ServedTopic(root, name, config)) if all(map(_is_known, config.items())) else None
+    slots = about["routing"] is not None or about["config"].get("placement", "modulo") != "modulo" or about["pending_weights"] is not None
+    return None if slots or config else lambda: ServedTopic(root, name, {})
