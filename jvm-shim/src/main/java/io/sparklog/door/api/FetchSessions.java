@@ -10,8 +10,8 @@ import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.FetchMetadata;
 
 /**
- * The fetch sessions of all clients. Their number is bounded, and so is the number of their partitions. A client that finds no room, or whose
- * session was dropped, names all its partitions in each request. For several threads at once.
+ * The fetch sessions of all clients. Their number is bounded, and so is the number of their partitions. A client that finds no room, or
+ * whose session was dropped, names all its partitions in each request. For several threads at once.
  */
 public final class FetchSessions {
   /** As Kafka's {@code min.incremental.fetch.session.eviction.ms}: for so long a session is not dropped for another. */

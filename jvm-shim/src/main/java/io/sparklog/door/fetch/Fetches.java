@@ -45,7 +45,8 @@ public final class Fetches {
 
   /**
    * Waits until there are enough bytes or something is wrong, and then reads. Files are read once, after the wait: states have
-   * the number of bytes. If there are enough, the records are read on the calling thread, which blocks. While answers fill the memory for copies, an answer has fewer bytes, but at least one batch.
+   * the number of bytes. If there are enough, the records are read on the calling thread, which blocks. While answers fill the memory for
+   * copies, an answer has fewer bytes, but at least one batch.
    *
    * @return the answers, in the order of {@code wanted}. If it was cancelled, nothing is left open
    */
