@@ -81,8 +81,8 @@ class ServedTopic:
 
         for record in records:
             if record.partition is not None and record.partition >= self._partitions:
-                where = {"topic": self._name, "root": self._root, "last": self._partitions - 1}
-                raise SparklogError("PARTITION_OUT_OF_RANGE", partition=record.partition, **where)
+                last = self._partitions - 1
+                raise SparklogError("PARTITION_OUT_OF_RANGE", partition=record.partition, topic=self._name, root=self._root, last=last)
         try:
             return [(done.partition, done.offset) for done in [sent.get(_WAIT_S) for sent in map(self._send, records)]]
         except KafkaError as error:
