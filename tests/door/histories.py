@@ -59,7 +59,7 @@ class Commit(NamedTuple):
 
 
 Seen = Poll | Assign | Commit
-"""What a member of a group saw or did."""
+"""An act of a member of a group."""
 
 
 class Kept(NamedTuple):
@@ -83,9 +83,9 @@ class Fault(NamedTuple):
 class History:
     sends: list[Send] = field(default_factory=list)
     groups: dict[str, list[Seen]] = field(default_factory=dict)
-    """By group, in the order in which they ended, so each member's in the order of its calls."""
+    """By group. The calls of each member are in their order."""
     kept: dict[Place, Kept] = field(default_factory=dict)
-    """Of the topics that were never deleted."""
+    """The partitions of topics that nobody deleted."""
 
     def faults(self) -> list[Fault]:
         found = [*self._of_offsets(), *self._of_sends()]
@@ -97,7 +97,7 @@ class History:
         return (each for seen in self.groups.values() for each in seen if isinstance(each, Poll))
 
     def _of_offsets(self) -> Iterator[Fault]:
-        """An offset has one value for ever, and a value has one offset."""
+        """An offset has one value for ever, and a value has one place in its topic."""
         values: dict[tuple[Place, int], set[str]] = defaultdict(set)
         for place, kept in self.kept.items():
             for offset, value in enumerate(kept.values, kept.start):
@@ -105,15 +105,15 @@ class History:
         for poll in self._polls():
             for offset, value in poll.records:
                 values[poll.place, offset].add(value)
-        offsets: dict[tuple[Place, str], set[int]] = defaultdict(set)
+        offsets: dict[tuple[str, str], set[tuple[int, int]]] = defaultdict(set)
         for (place, offset), those in values.items():
             if len(those) > 1:
                 yield Fault("offset mismatch", f"offset {offset} of {_name(place)} has {sorted(those)}")
             for value in those:
-                offsets[place, value].add(offset)
-        for (place, value), at in offsets.items():
+                offsets[place.topic, value].add((place.partition, offset))
+        for (topic, value), at in offsets.items():
             if len(at) > 1:
-                yield Fault("doubled", f"{value} is in {_name(place)} at {sorted(at)}")
+                yield Fault("doubled", f"{value} is in topic {topic} at {sorted(at)}")
         for send in self.sends:
             there = values.get((send.place, send.offset), set()) if send.offset is not None else set()
             if there and send.value not in there:
@@ -123,7 +123,7 @@ class History:
                 )
 
     def _of_sends(self) -> Iterator[Fault]:
-        """What is acknowledged is there, in the order in which each producer sent it."""
+        """Each acknowledged record is there. The records of a producer are in the order in which it sent them."""
         there = {place: {value: offset for offset, value in enumerate(kept.values, kept.start)} for place, kept in self.kept.items()}
         last: dict[tuple[str, Place], Send] = {}
         order: dict[tuple[str, Place], list[tuple[int, str]]] = defaultdict(list)
@@ -200,21 +200,20 @@ def _of_commits(seen: list[Seen], kept: dict[Place, Kept]) -> Iterator[Fault]:
         for each in commits:
             if each.ended is not None and each.position < (before := committed.before(each.begun)):
                 yield Fault("position went back", f"{each.member} commits {each.position} of {_name(place)} after {before}")
-        yield from _begun_wrong(place, here, committed, kept.get(place))
+        yield from _begun_wrong(place, here, commits, kept.get(place))
         yield from _torn(place, here, commits)
 
 
-def _begun_wrong(place: Place, here: list[Seen], committed: _Committed, kept: Kept | None) -> Iterator[Fault]:
+def _begun_wrong(place: Place, here: list[Seen], commits: list[Commit], kept: Kept | None) -> Iterator[Fault]:
     """A member that gets a partition begins where its group is: not before what was committed, and not after what may be committed."""
+    committed = _Committed(commits)
     begun: dict[str, float] = {}
-    most = 0
     for each in here:
         if isinstance(each, Assign):
             begun[each.member] = each.at
-        elif isinstance(each, Commit):
-            most = max(most, each.position)
-        elif each.member in begun:
+        elif isinstance(each, Poll) and each.member in begun:
             least, first = committed.before(begun.pop(each.member)), each.records[0][0]
+            most = max((commit.position for commit in commits if commit.begun < each.at), default=0)
             if first < least:
                 kind = "spurious zero offset" if first == 0 else "position went back"
                 yield Fault(kind, f"{each.member} begins {_name(place)} at offset {first}, and its group was at {least}")

@@ -51,8 +51,8 @@ class Door:
 
     def kill(self) -> None:
         """Ends the process at once, as a crash does."""
-        self.process.kill()
-        self.process.wait(READY_S)
+        with self.process:
+            self.process.kill()
 
     def __exit__(self, *failure: object) -> None:
         with self.process:

@@ -67,6 +67,7 @@ FAULTS: dict[str, tuple[str, Callable[[History], object]]] = {
     "an acknowledged record is not there": ("lost", lambda it: kept(it, "x0", "y0", "x1", "x2", "y1")),
     "an acknowledged record has another's place": ("lost", lambda it: kept(it, "x0", "y0", "x1", "x2", "z", "x3")),
     "a record is there twice": ("doubled", lambda it: kept(it, "x0", "y0", "x1", "x2", "y1", "x3", "x1")),
+    "a record is in two partitions": ("doubled", lambda it: it.kept.update({THERE: Kept(0, ("x1",))})),
     "a record without an answer is there twice": ("doubled", lambda it: kept(it, "x0", "y0", "x1", "x2", "y1", "x3", "x2")),
     "a poll shows a record at a second offset": ("doubled", lambda it: seen(it, 6, records=((4, "y1"), (5, "x3"), (6, "x3")))),
     "records of a producer are in another order": ("reordered", lambda it: kept(it, "x0", "y0", "x2", "x1", "y1", "x3")),

@@ -15,8 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import machine
-import pytest
+from disks import formatted, mounted
 
 SECTOR_BYTES = 512
 _WRITE_BYTES_MAX = 1 << 20
@@ -29,18 +28,6 @@ _GETATTR, _OPEN, _READ, _WRITE, _STATFS, _RELEASE, _FSYNC, _FLUSH, _INIT, _FORGE
 _FILE_MODE = 0o100600
 _DIRECT_IO = 1
 _BIG_WRITES, _MAX_PAGES = 1 << 5, 1 << 22
-
-
-def needs_disk(file_system: str) -> pytest.MarkDecorator:
-    """Marks a test that mounts disks of its own: it runs where the machine lets it."""
-    missing = None
-    if os.geteuid() != 0:
-        missing = "only root mounts disks"
-    elif not os.access("/dev/fuse", os.W_OK) or not os.access("/dev/loop-control", os.W_OK):
-        missing = "there is no /dev/fuse, or no /dev/loop-control"
-    elif machine.mkfs(file_system) is None:
-        missing = f"mkfs.{file_system} is not installed (Debian: apt-get install {machine.MAKERS[file_system]})"
-    return pytest.mark.skipif(missing is not None, reason=missing or "")
 
 
 class PowerlessDisk:
@@ -150,27 +137,6 @@ def _copy(source: int, target: int) -> None:
         hole = os.lseek(source, at, os.SEEK_HOLE)
         while at < hole:
             at += os.pwrite(target, os.pread(source, min(1 << 20, hole - at), at), at)
-
-
-@contextmanager
-def mounted(file_system: str, device: Path, folder: Path) -> Iterator[Path]:
-    """A device or an image, mounted at the new folder `folder`, also where another copy of it is mounted elsewhere."""
-    folder.mkdir()
-    options = "loop,nouuid" if file_system == "xfs" else "loop"
-    subprocess.run(["mount", "-t", file_system, "-o", options, str(device), str(folder)], check=True)
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
-        folder.rmdir()
-
-
-def formatted(file_system: str, mebibytes: int, image: Path) -> Path:
-    """A new file `image` with an empty file system in it."""
-    with image.open("wb") as file:
-        file.truncate(mebibytes << 20)
-    subprocess.run([str(machine.mkfs(file_system)), "-q", str(image)], check=True)
-    return image
 
 
 @contextmanager

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from audits import POOLS, SPILLS, Writer, audit, view
+from disks import formatted, mounted, needs_disk
 from handmade import seeded
 from logtool import TIMEOUT_S, LogTool, commits
-from protocol.powerless_disk import formatted, mounted, needs_disk
 from verifying import faults
 
 pytestmark = pytest.mark.slow

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from audits import POOLS, SPILLS, Load, Writer, audit, audit_view
+from disks import mounted, needs_disk
 from handmade import seeded
 from logtool import MERGE_BYTES, LogTool
-from protocol.powerless_disk import mounted, needs_disk, powerless
+from protocol.powerless_disk import powerless
 
 MEBIBYTES = 320
 """XFS wants that many. The images are sparse."""
