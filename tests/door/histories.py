@@ -85,7 +85,7 @@ class History:
     groups: dict[str, list[Seen]] = field(default_factory=dict)
     """By group. The calls of each member are in their order."""
     kept: dict[Place, Kept] = field(default_factory=dict)
-    """The partitions of topics that nobody deleted."""
+    """The partitions of the topics that are there all the time."""
 
     def faults(self) -> list[Fault]:
         found = [*self._of_offsets(), *self._of_sends()]
