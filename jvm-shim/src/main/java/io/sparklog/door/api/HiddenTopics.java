@@ -21,13 +21,14 @@ final class HiddenTopics {
       return true;
     }
     try {
-      return member.memberMetadata().length == 0
-          || ConsumerProtocol.deserializeSubscription(ByteBuffer.wrap(member.memberMetadata())).topics().stream().allMatch(rights::mayRead)
-              && (member.memberAssignment().length == 0
-                  || ConsumerProtocol.deserializeAssignment(ByteBuffer.wrap(member.memberAssignment()))
-                      .partitions()
-                      .stream()
-                      .allMatch(partition -> rights.mayRead(partition.topic())));
+      return member.memberMetadata().length == 0 || ConsumerProtocol.deserializeSubscription(ByteBuffer.wrap(member.memberMetadata()))
+          .topics()
+          .stream()
+          .allMatch(rights::mayRead)
+          && (member.memberAssignment().length == 0 || ConsumerProtocol.deserializeAssignment(ByteBuffer.wrap(member.memberAssignment()))
+              .partitions()
+              .stream()
+              .allMatch(partition -> rights.mayRead(partition.topic())));
     } catch (RuntimeException e) { // Its bytes are not a consumer's.
       return false;
     }
