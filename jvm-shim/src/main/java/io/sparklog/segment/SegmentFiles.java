@@ -27,7 +27,7 @@ public interface SegmentFiles extends Closeable {
     PlannedReads reads = new PlannedReads(store::open, store.requests(), extents.stream()
         .filter(extent -> extent.segment().tiles()) // If offsets have gaps, all headers of the segment are read first.
         .map(extent -> new PlannedReads.Range(Names.topicFile(topic, extent.segment().file()), extent.from(), extent.expectedEnd()))
-        .toList());
+        .toList(), store.streamedBytesMin());
     return new SegmentFiles() {
       @Override
       public SegmentFile open(Extent extent) throws IOException {

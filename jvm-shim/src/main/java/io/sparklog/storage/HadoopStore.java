@@ -271,18 +271,22 @@ abstract class HadoopStore implements LogStore {
 
   @Override
   public FileReader open(String name, long bytes) {
-    return PlannedReads.single(this::reader, requests(), name, bytes);
+    return PlannedReads.single(this::reader, requests(), name, bytes, streamedBytesMin());
   }
 
   /** A file that is open for reading, where each read is a request. @param bytes its length, or a limit of it */
   abstract Reader reader(String name, long bytes) throws IOException;
 
-  /** A file that is open for reading. */
+  /** A file that is open for reading. Its caller tells a range only if it has {@link #streamedBytesMin}. */
   final class Reader implements FileReader {
     private final String name;
     private final SharedFiles.Use use;
     private final FSDataInputStream in;
     private final long bytes;
+
+    /** The range that is read by a stream, which goes on from read to read; empty if each read is a request. */
+    private long streamedFrom;
+    private long streamedTo;
 
     /** @param use is ended when this is closed */
     Reader(String name, SharedFiles.Use use, FSDataInputStream in, long bytes) {
@@ -302,6 +306,12 @@ abstract class HadoopStore implements LogStore {
       return bytes;
     }
 
+    @Override
+    public void expect(long from, long to) {
+      streamedFrom = from;
+      streamedTo = to;
+    }
+
     /** @throws NoSuchFileException if the file is gone: a file can be deleted during a read */
     @Override
     public void read(long position, ByteBuffer to) throws IOException {
@@ -311,7 +321,7 @@ abstract class HadoopStore implements LogStore {
       long end = position + to.remaining();
       try {
         if (to.hasArray()) {
-          in.readFully(position, to.array(), to.arrayOffset() + to.position(), to.remaining());
+          readFully(position, to.array(), to.arrayOffset() + to.position(), to.remaining());
           to.position(to.limit());
         } else {
           copy(position, to);
@@ -325,11 +335,20 @@ abstract class HadoopStore implements LogStore {
       }
     }
 
+    private void readFully(long position, byte[] to, int at, int length) throws IOException {
+      if (position >= streamedFrom && position + length <= streamedTo) {
+        in.seek(position);
+        in.readFully(to, at, length);
+      } else {
+        in.readFully(position, to, at, length);
+      }
+    }
+
     private void copy(long position, ByteBuffer to) throws IOException {
       byte[] piece = new byte[Math.min(PIECE_BYTES, to.remaining())];
       for (long at = position; to.hasRemaining();) {
         int length = Math.min(piece.length, to.remaining());
-        in.readFully(at, piece, 0, length);
+        readFully(at, piece, 0, length);
         to.put(piece, 0, length);
         at += length;
       }

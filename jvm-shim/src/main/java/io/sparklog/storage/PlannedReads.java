@@ -16,6 +16,9 @@ import java.util.ListIterator;
  * at once, while the caller decodes the bytes before them. For one thread.
  *
  * <p>The plan is a hint: each file can be read at any position. A read that is not in the plan is a request of its own.
+ *
+ * <p>In some places a stream is cheaper for a large range: see {@link ReadStore#streamedBytesMin}. Such a range is not asked for ahead of
+ * the caller, who then reads it from the stream, without a copy and without another thread.
  */
 public final class PlannedReads implements Closeable {
   /** As many requests are made at the beginning, and as many share the bytes that a caller is known to need. */
@@ -51,6 +54,7 @@ public final class PlannedReads implements Closeable {
 
   private final Opener opener;
   private final Requests requests;
+  private final long streamedBytesMin;
 
   /** The bytes that are left to read, in the order of the plan. The caller reads the first window, or elsewhere. */
   private final LinkedList<Window> windows = new LinkedList<>();
@@ -70,10 +74,12 @@ public final class PlannedReads implements Closeable {
    *
    * @param requests makes the requests
    * @param ranges in the order in which they will be read
+   * @param streamedBytesMin as {@link ReadStore#streamedBytesMin}
    */
-  public PlannedReads(Opener opener, Requests requests, List<Range> ranges) {
+  public PlannedReads(Opener opener, Requests requests, List<Range> ranges, long streamedBytesMin) {
     this.opener = opener;
     this.requests = requests;
+    this.streamedBytesMin = streamedBytesMin;
     for (Range range : ranges) {
       Window last = windows.peekLast();
       if (last != null && last.isContinuedBy(range)) {
@@ -92,7 +98,12 @@ public final class PlannedReads implements Closeable {
    */
   public void want(long bytes) {
     wanted = bytes;
-    askAhead();
+    askAhead(null);
+  }
+
+  /** Whether a range is left to a stream. A caller that may stop at any time would keep the stream open, so it gets windows. */
+  private boolean isStreamed(long bytes) {
+    return bytes >= streamedBytesMin && wanted == Long.MAX_VALUE;
   }
 
   /** Bytes that are asked for by one request. Before they are asked for, they may be too many, and are cut then. */
@@ -175,7 +186,8 @@ public final class PlannedReads implements Closeable {
     }
   }
 
-  private void askAhead() {
+  /** @param needed is asked for in any case, also if it could be streamed; null for none */
+  private void askAhead(Window needed) {
     int askedMax = Math.min(requests.most(), FIRST_REQUESTS << Math.min(passed, 10));
     long most = Math.min(HELD_BYTES, Math.min(HELD_BYTES, wanted) + Math.min(WINDOW_BYTES, passedBytes));
     long share = Math.max(SHARE_BYTES, most / FIRST_REQUESTS);
@@ -183,6 +195,9 @@ public final class PlannedReads implements Closeable {
     int asked = 0;
     for (ListIterator<Window> next = windows.listIterator(); next.hasNext() && asked < askedMax; asked++) {
       Window window = next.next();
+      if (window.pending == null && window != needed && isStreamed(window.bytes())) {
+        continue;
+      }
       if (window.pending == null) {
         long room = most - held;
         if (asked > 0 && room < Math.min(share, window.bytes())) {
@@ -217,7 +232,7 @@ public final class PlannedReads implements Closeable {
       found.from = position;
     }
     if (found.content == null) {
-      askAhead();
+      askAhead(found);
     }
     return found;
   }
@@ -231,8 +246,8 @@ public final class PlannedReads implements Closeable {
   }
 
   /** Opens a file without a plan. The file gives up its requests when it is closed. */
-  static FileReader single(Opener opener, Requests requests, String name, long bytes) {
-    PlannedReads reads = new PlannedReads(opener, requests, List.of());
+  static FileReader single(Opener opener, Requests requests, String name, long bytes, long streamedBytesMin) {
+    PlannedReads reads = new PlannedReads(opener, requests, List.of(), streamedBytesMin);
     return reads.new Planned(name, bytes) {
       @Override
       public void close() throws IOException {
@@ -257,6 +272,9 @@ public final class PlannedReads implements Closeable {
     /** For reads that are not in the plan; null until the first of them. */
     private FileReader direct;
 
+    /** The range that {@link #direct} is to stream; null for none. */
+    private Range streamed;
+
     private Planned(String name, long bytes) {
       this.name = name;
       this.bytes = bytes;
@@ -268,11 +286,23 @@ public final class PlannedReads implements Closeable {
     }
 
     @Override
-    public void expect(long from, long to) {
+    public void expect(long from, long to) throws IOException {
       long end = Math.min(to, bytes);
-      if (from < end && windows.stream().noneMatch(window -> window.has(name, from))) {
-        windows.addFirst(new Window(name, from, end));
-        askAhead();
+      if (from < end && isStreamed(end - from)) {
+        windows.removeIf(window -> window.has(name, from) && window.pending == null);
+      }
+      if (from >= end || windows.stream().anyMatch(window -> window.has(name, from))) {
+        return;
+      }
+      if (isStreamed(end - from)) {
+        streamed = new Range(name, from, end);
+        if (direct != null) {
+          direct.expect(from, end);
+        }
+      } else {
+        Window first = new Window(name, from, end);
+        windows.addFirst(first);
+        askAhead(first);
       }
     }
 
@@ -303,6 +333,9 @@ public final class PlannedReads implements Closeable {
     private FileReader direct() throws IOException {
       if (direct == null) {
         direct = opener.open(name, bytes);
+        if (streamed != null) {
+          direct.expect(streamed.from, streamed.to);
+        }
       }
       return direct;
     }

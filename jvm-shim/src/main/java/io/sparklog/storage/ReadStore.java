@@ -58,6 +58,14 @@ public interface ReadStore {
     return false;
   }
 
+  /**
+   * A range of a file that has at least so many bytes, and is read front to back, is cheapest by one stream: the place sends bytes before
+   * they are asked for. Smaller ranges are asked for by requests, several at once.
+   */
+  default long streamedBytesMin() {
+    return Long.MAX_VALUE;
+  }
+
   /** Makes requests to the place at once. On a disk the caller makes each, when it needs the answer. */
   default Requests requests() {
     return Requests.IN_TURN;

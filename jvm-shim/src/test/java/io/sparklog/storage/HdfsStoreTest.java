@@ -1,5 +1,6 @@
 package io.sparklog.storage;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -10,20 +11,25 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.spec.PartlogException;
+import java.io.EOFException;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FSDataOutputStreamBuilder;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Options.Rename;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hdfs.DFSClientFaultInjector;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.DSQuotaExceededException;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants;
@@ -52,6 +58,57 @@ final class HdfsStoreTest extends LogStoreContract {
   @Override
   boolean writesToTheTemporaryName() {
     return false;
+  }
+
+  /** The stream goes on from read to read, and each read finds its bytes whatever was read before it. */
+  @Test
+  void aLargeRangeIsReadByOneStream() throws IOException {
+    HdfsStore store = HdfsStore.open(ref);
+    store.createFolder("");
+    byte[] content = new byte[3 * (int) store.streamedBytesMin() / 2];
+    new Random(7).nextBytes(content);
+    try (FileAppender file = store.create("large")) {
+      file.write(content, 0, content.length);
+      file.sync();
+    }
+    AtomicInteger requests = new AtomicInteger();
+    DFSClientFaultInjector.set(new DFSClientFaultInjector() {
+      /** A read at a position asks a DataNode by itself. */
+      @Override
+      public void startFetchFromDatanode() {
+        requests.incrementAndGet();
+      }
+    });
+    int to = content.length - 1000;
+    try (FileReader file = store.open("large", content.length)) {
+      assertRead(content, file, 50, 100_000);
+      assertEquals(1, requests.get(), "nothing is expected yet, so a read is a request");
+      file.expect(1000, to);
+      for (int at = 1000; at + 100_000 <= to; at += 100_000) {
+        assertRead(content, file, at, 100_000);
+      }
+      assertEquals(1, requests.get(), "the reads of the range are no requests of their own");
+      assertRead(content, file, 5000, 100_000);
+      assertRead(content, file, 9_000_000, 100_000);
+      assertEquals(1, requests.get());
+      assertRead(content, file, to - 500, 1500);
+      assertEquals(2, requests.get(), "its end is not in the range");
+      assertRead(content, file, 2000, 100);
+      assertThrows(EOFException.class, () -> file.read(to, new byte[1001], 0, 1001));
+    } finally {
+      DFSClientFaultInjector.set(new DFSClientFaultInjector());
+    }
+    store.delete("large");
+    try (FileReader gone = store.open("large", content.length)) {
+      gone.expect(0, content.length); // It is the first read that finds out.
+      assertThrows(NoSuchFileException.class, () -> gone.read(0, new byte[10], 0, 10));
+    }
+  }
+
+  private static void assertRead(byte[] content, FileReader file, int position, int length) throws IOException {
+    byte[] read = new byte[length];
+    file.read(position, read, 0, length);
+    assertArrayEquals(Arrays.copyOfRange(content, position, position + length), read, "at " + position);
   }
 
   /** How else a put could be tried, and why it is not done so. */

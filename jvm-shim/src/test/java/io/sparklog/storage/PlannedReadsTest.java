@@ -29,6 +29,9 @@ final class PlannedReadsTest {
   private static final int MIB = 1 << 20;
   private static final int WINDOW = 8 * MIB;
 
+  /** No range is so large. */
+  private static final long STREAMED = Long.MAX_VALUE;
+
   private final Map<String, byte[]> files = new TreeMap<>();
   private final List<PlannedReads.Range> asked = new ArrayList<>();
   private final Requests requests = new Requests(16, true, Duration.ofMillis(50));
@@ -95,7 +98,7 @@ final class PlannedReadsTest {
   }
 
   private PlannedReads plan(PlannedReads.Range... ranges) {
-    PlannedReads reads = new PlannedReads(this::open, requests, List.of(ranges));
+    PlannedReads reads = new PlannedReads(this::open, requests, List.of(ranges), STREAMED);
     reads.want(Long.MAX_VALUE);
     return reads;
   }
@@ -187,7 +190,8 @@ final class PlannedReadsTest {
   @Test
   void aCallerThatNeedsFewBytesAsksForFew() throws Exception {
     byte[] content = file("a", 64 * MIB);
-    try (PlannedReads reads = new PlannedReads(this::open, requests, List.of(new PlannedReads.Range("a", 1000, content.length)))) {
+    try (
+        PlannedReads reads = new PlannedReads(this::open, requests, List.of(new PlannedReads.Range("a", 1000, content.length)), STREAMED)) {
       reads.want(2000);
       waitForRequests(1);
       try (FileReader file = reads.open("a", content.length)) {
@@ -203,7 +207,7 @@ final class PlannedReadsTest {
   @Test
   void aCallerThatAsksAgainAndAgainHasOneWindowMoreThanItNeeds() throws Exception {
     byte[] content = file("a", 64 * MIB);
-    try (PlannedReads reads = new PlannedReads(this::open, requests, List.of(new PlannedReads.Range("a", 0, content.length)));
+    try (PlannedReads reads = new PlannedReads(this::open, requests, List.of(new PlannedReads.Range("a", 0, content.length)), STREAMED);
         FileReader file = reads.open("a", content.length)) {
       long aheadMost = 0;
       for (int at = 0; at < content.length; at += MIB) {
@@ -241,6 +245,68 @@ final class PlannedReadsTest {
       }
     }
     assertEquals(4, asked.size(), asked.toString());
+  }
+
+  /** The plan asks for the small range after it meanwhile. */
+  @Test
+  void aLargeRangeIsLeftToTheStreamOfItsFile() throws Exception {
+    byte[] a = file("a", 20 * MIB);
+    byte[] b = file("b", MIB);
+    List<PlannedReads.Range> ranges = List.of(new PlannedReads.Range("a", 100, a.length), new PlannedReads.Range("b", 0, MIB));
+    List<PlannedReads.Range> streams = new ArrayList<>();
+    PlannedReads.Opener opener = (name, bytes) -> new FileReader() {
+      private final FileReader file = open(name, bytes);
+
+      @Override
+      public long bytes() {
+        return bytes;
+      }
+
+      @Override
+      public void expect(long from, long to) {
+        streams.add(new PlannedReads.Range(name, from, to));
+      }
+
+      @Override
+      public void read(long position, ByteBuffer to) throws IOException {
+        file.read(position, to);
+      }
+
+      @Override
+      public void close() {}
+    };
+    try (PlannedReads reads = new PlannedReads(opener, requests, ranges, WINDOW)) {
+      reads.want(Long.MAX_VALUE);
+      waitForRequests(1);
+      try (FileReader file = reads.open("a", a.length)) {
+        file.expect(100, a.length);
+        assertRead(a, file, 100, a.length, MIB);
+      }
+      assertEquals(List.of(ranges.get(0)), streams);
+      assertEquals(20, asked.stream().filter(range -> range.file().equals("a")).count(), "as the caller reads");
+      try (FileReader file = reads.open("b", b.length)) {
+        file.expect(0, b.length);
+        assertRead(b, file, 0, b.length, 1 << 17);
+      }
+    }
+    assertEquals(List.of(ranges.get(1)), asked.stream().filter(range -> range.file().equals("b")).toList());
+  }
+
+  /** Such as a server's, which would keep the stream open between two answers. */
+  @Test
+  void aCallerThatNeedsPartOfARangeGetsWindows() throws Exception {
+    byte[] content = file("a", 20 * MIB);
+    List<PlannedReads.Range> ranges = List.of(new PlannedReads.Range("a", 0, content.length));
+    try (PlannedReads reads = new PlannedReads(this::open, requests, ranges, WINDOW); FileReader file = reads.open("a", content.length)) {
+      reads.want(MIB);
+      file.expect(0, content.length);
+      assertRead(content, file, 0, 2 * MIB, 1 << 17);
+      assertTrue(asked.size() <= 3, asked.toString());
+      reads.want(Long.MAX_VALUE);
+      assertRead(content, file, 2 * MIB, content.length, 1 << 17);
+    }
+    assertEquals(content.length, asked.stream().mapToLong(range -> range.to() - range.from()).sum());
+    assertTrue(asked.size() <= 8, asked.toString());
   }
 
   /** As if it were read piece by piece. */
@@ -323,7 +389,7 @@ final class PlannedReadsTest {
   void aSingleFileGivesUpItsRequestsWhenItIsClosed() throws Exception {
     byte[] content = file("a", 40 * MIB);
     answers = new Semaphore(0);
-    try (FileReader file = PlannedReads.single(this::open, requests, "a", content.length)) {
+    try (FileReader file = PlannedReads.single(this::open, requests, "a", content.length, STREAMED)) {
       file.expect(0, content.length);
       waitForRequests(4);
     }
