@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "FORMAT.md"
 CLASSES = {"record reader", "key reader", "writer"}
-OTHERS = {"streaming query", "our own writer", "no program"}
+OTHERS = {"streaming query", "server", "our own writer", "no program"}
 LONGEST = 40
 """Words of a sentence."""
 MOST_FOR_RECORD_READERS = 0.4

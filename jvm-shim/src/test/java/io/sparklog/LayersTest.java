@@ -34,7 +34,7 @@ final class LayersTest {
       entry("door.fetch", "query", "read", "log", "segment", "format", "storage", "spec"),
       entry("door.produce", "write", "upkeep", "log", "routing", "segment", "format", "storage", "spec"),
       entry("door.group", "admin", "upkeep", "log", "segment", "format", "storage", "spec"),
-      entry("door.cluster", "log", "segment", "storage", "spec"), entry("door.net", "spec"), entry("door.security", "spec"),
+      entry("door.cluster", "log", "segment", "json", "storage", "spec"), entry("door.net", "spec"), entry("door.security", "spec"),
       entry("door.metrics", "spec"),
       entry("catalog", "procedures", "source", "sink", "spark", "read", "log", "routing", "segment", "storage", "spec"),
       entry("procedures", "spark", "admin", "transfer", "query", "upkeep", "merge", "view", "read", "log", "routing", "segment", "storage",

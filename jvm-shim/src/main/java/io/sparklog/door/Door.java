@@ -33,6 +33,7 @@ import io.sparklog.door.api.ProduceHandler;
 import io.sparklog.door.api.Traffic;
 import io.sparklog.door.api.Work;
 import io.sparklog.door.cluster.Address;
+import io.sparklog.door.cluster.Endpoint;
 import io.sparklog.door.cluster.ServedTopics;
 import io.sparklog.door.cluster.Servers;
 import io.sparklog.door.fetch.Commits;
@@ -105,25 +106,30 @@ final class Door implements AutoCloseable {
     SslContext tls = isEncrypted ? config.tls() : null;
     Optional<Address> metricsAddress = config.metrics();
     server = new Server(config.limits());
+    Map<String, Endpoint> endpoints = new LinkedHashMap<>();
     Map<ServeConfig.Entrance, Server.Listening> listening = new LinkedHashMap<>();
     for (ServeConfig.Entrance entrance : entrances) {
       Server.Listening taken = listen(entrance.address(), entrance.listener().isEncrypted() ? tls : null);
       listening.put(entrance, taken);
       Address address = new Address(entrance.address().host(), taken.address().getPort());
-      addresses.put(entrance.listener().name(), entrance.advertised() == null ? address : entrance.advertised());
+      Address told = entrance.advertised() == null ? address : entrance.advertised();
+      addresses.put(entrance.listener().name(), told);
+      endpoints.put(entrance.listener().name(), Endpoint.at(told, entrance.listener().kind()));
     }
     work = new Work(config.number("num.io.threads"));
     commits = new Commits(root, work, Clock.systemUTC());
     reads = new PartitionReads(root, Clock.systemUTC(), Runtime.getRuntime().maxMemory() / COPIED_SHARE);
     sessions = new FetchSessions(config.number("max.incremental.fetch.session.cache.slots"), Clock.systemUTC(), random);
-    servers = new Servers("sparklog", addresses);
+    servers = new Servers(root.store(), endpoints, config.number("broker.heartbeat.interval.ms"),
+        config.number("broker.session.timeout.ms"), random);
     topics = new ServedTopics(root, Clock.systemUTC());
     Metrics.Counter made = metrics.counter("partlog_server_commits_total", "Commits of records by this server.");
     writers = new TopicWriters(root, config.terms(), topic -> {
       made.add(1);
       commits.made(topic);
     }, Clock.systemUTC(), random);
-    groups = new Groups(root, servers.self().node(), config.entries(), Clock.systemUTC(), random);
+    groups = new Groups(root, servers.self().node(), config.entries(), servers::coordinates, Clock.systemUTC(), random);
+    servers.afterEachLook(groups::release);
     Traffic traffic = new Traffic(metrics);
     declareNumbers(config);
     page = metricsAddress.map(this::serveMetrics);

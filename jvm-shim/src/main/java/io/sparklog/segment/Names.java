@@ -21,6 +21,12 @@ public final class Names {
   /** Where it is tried whether the store is safe. No reader looks there. */
   public static final String PROBE = "_probe";
 
+  /** Where servers say that they are alive. FORMAT.md section 16. */
+  public static final String SERVERS = "_servers";
+
+  /** The id of the cluster that the servers of a root are. */
+  public static final String CLUSTER = SERVERS + "/cluster.json";
+
   private static final Pattern TOPIC = Pattern.compile("[a-zA-Z0-9._-]{1,249}");
   private static final Pattern VERSION_FILE = Pattern.compile("([0-9]{20})\\.json");
   private static final Pattern CHECKPOINT = Pattern.compile("([0-9]{20})\\.checkpoint-([0-9a-f]{16})\\.jsonl");
@@ -38,6 +44,7 @@ public final class Names {
   private static final Pattern DATA_FILE = Pattern
       .compile("data/([0-9]{20})-(" + IDENTITY + ")/(?:(" + OWN_FILE + ")|" + SHARED_FILE + ")\\.log");
   private static final Pattern DATA_FOLDER = Pattern.compile("([0-9]{20})-" + IDENTITY);
+  private static final Pattern SERVER_FILE = Pattern.compile("(" + IDENTITY + ")-([0-9]{20})\\.json");
   private static final Pattern VIEW_FILE = Pattern.compile("([0-9]{20})\\.(log|index|timeindex)");
 
   private Names() {}
@@ -138,6 +145,32 @@ public final class Names {
   /** The file that the driver wrote for the tasks. */
   public static String poolFile() {
     return "pool.log";
+  }
+
+  /**
+   * A sign of life of a server.
+   *
+   * @param identity of the server, new with each start
+   * @param number the sign after this one has the next number
+   */
+  public record ServerSign(String identity, long number) {
+    /** {@code _servers/<identity>-00000000000000000042.json} */
+    public String file() {
+      return SERVERS + "/" + identity + "-" + digits(number) + ".json";
+    }
+  }
+
+  /** The inverse of {@link ServerSign#file}, for the part after the folder; empty for any other name. */
+  public static Optional<ServerSign> serverSign(String name) {
+    Matcher matcher = SERVER_FILE.matcher(name);
+    if (!matcher.matches() || RESERVED.contains(matcher.group(1))) {
+      return Optional.empty();
+    }
+    try {
+      return Optional.of(new ServerSign(matcher.group(1), Long.parseLong(matcher.group(2))));
+    } catch (NumberFormatException beyondLong) {
+      return Optional.empty();
+    }
   }
 
   /** The part of a name after its last slash. */

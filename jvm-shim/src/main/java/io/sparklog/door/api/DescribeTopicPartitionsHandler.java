@@ -25,10 +25,11 @@ public record DescribeTopicPartitionsHandler(ServedTopics topics, Servers server
 
   @Override
   public CompletableFuture<DescribeTopicPartitionsResponseData> answer(Asked asked, DescribeTopicPartitionsRequest request) {
-    return work.run(() -> page(asked.rights(), request.data()));
+    return work.run(() -> page(asked, request.data()));
   }
 
-  private DescribeTopicPartitionsResponseData page(Rights rights, DescribeTopicPartitionsRequestData request) {
+  private DescribeTopicPartitionsResponseData page(Asked asked, DescribeTopicPartitionsRequestData request) {
+    Rights rights = asked.rights();
     DescribeTopicPartitionsRequestData.Cursor from = request.cursor();
     if (from != null && from.partitionIndex() < 0 || request.responsePartitionLimit() <= 0) {
       throw Errors.INVALID_REQUEST.exception();
@@ -61,7 +62,7 @@ public record DescribeTopicPartitionsHandler(ServedTopics topics, Servers server
       page.topics().add(topic);
       if (state.isPresent()) {
         int end = Math.min(state.get().partitions(), first + left);
-        describe(topic, state.get(), rights, first, end);
+        describe(topic, state.get(), asked, first, end);
         left -= Math.max(0, end - first);
         if (end < state.get().partitions()) {
           return page.setNextCursor(new Cursor().setTopicName(name).setPartitionIndex(end));
@@ -71,11 +72,11 @@ public record DescribeTopicPartitionsHandler(ServedTopics topics, Servers server
     return page;
   }
 
-  private void describe(DescribeTopicPartitionsResponseTopic topic, State state, Rights rights, int first, int end) {
-    List<Integer> leader = List.of(servers.preferred(state.topicId()).node());
+  private void describe(DescribeTopicPartitionsResponseTopic topic, State state, Asked asked, int first, int end) {
+    List<Integer> leader = List.of(servers.preferred(asked.listener().name(), state.topicId()).node());
     topic.setTopicId(Uuid.fromString(state.topicId()))
         .setIsInternal(state.topic().equals(Rights.OFFSETS_TOPIC))
-        .setTopicAuthorizedOperations(Operations.ofTopic(rights, state.topic()));
+        .setTopicAuthorizedOperations(Operations.ofTopic(asked.rights(), state.topic()));
     for (int partition = first; partition < end; partition++) {
       topic.partitions()
           .add(new DescribeTopicPartitionsResponsePartition().setPartitionIndex(partition)

@@ -1,8 +1,8 @@
 package io.sparklog.door.api;
 
 import io.sparklog.door.cluster.Address;
+import io.sparklog.door.cluster.Server;
 import io.sparklog.door.cluster.Servers;
-import io.sparklog.door.group.Groups;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.message.FindCoordinatorResponseData;
@@ -12,8 +12,8 @@ import org.apache.kafka.common.requests.FindCoordinatorRequest;
 import org.apache.kafka.common.requests.FindCoordinatorRequest.CoordinatorType;
 
 /**
- * Tells which server coordinates a group. Any server may be asked for any group. By this answer, one server alone has the records of
- * a group in memory. A transactional id gets an error that no client repeats.
+ * Names the server that coordinates a group. By this answer, one server alone has the records of a group in memory. A transactional id
+ * gets an error that no client repeats.
  */
 public record FindCoordinatorHandler(GroupRequests groups, Servers servers) implements Handler<FindCoordinatorRequest> {
   private static final short KEYS = FindCoordinatorRequest.MIN_BATCHED_VERSION;
@@ -46,8 +46,8 @@ public record FindCoordinatorHandler(GroupRequests groups, Servers servers) impl
               : Errors.INVALID_REQUEST.exception("This server has coordinators of consumer groups alone.")));
     }
     return groups.partition(key).thenApply(partition -> {
-      Servers.Server server = servers.preferred(Groups.TOPIC + "-" + partition);
-      Address address = server.addresses().get(asked.listener().name());
+      Server server = servers.coordinator(asked.listener().name(), partition);
+      Address address = server.endpoints().get(asked.listener().name()).address();
       return new Coordinator().setKey(key).setNodeId(server.node()).setHost(address.host()).setPort(address.port());
     }).exceptionally(failure -> refused(key, failure));
   }

@@ -23,7 +23,7 @@ public record ListConfigResourcesHandler(ServedTopics topics, Servers servers, W
         topics.all().keySet().stream().filter(asked.rights()::mayRead).forEach(name -> add(data, name, ConfigResource.Type.TOPIC));
       }
       if (isAsked(request, types, ConfigResource.Type.BROKER)) {
-        servers.alive().forEach(server -> add(data, Integer.toString(server.node()), ConfigResource.Type.BROKER));
+        servers.at(asked.listener().name()).keySet().forEach(node -> add(data, Integer.toString(node), ConfigResource.Type.BROKER));
       }
       return data;
     });

@@ -39,9 +39,9 @@ public record MetadataHandler(ServedTopics topics, Servers servers, Optional<Fir
             .values()
             .stream()
             .filter(state -> asked.rights().mayRead(state.topic()))
-            .forEach(state -> data.topics().add(told(state)));
+            .forEach(state -> data.topics().add(told(asked, state)));
       } else {
-        request.data().topics().forEach(topic -> data.topics().add(topic(asked.rights(), topic, request.allowAutoTopicCreation())));
+        request.data().topics().forEach(topic -> data.topics().add(topic(asked, topic, request.allowAutoTopicCreation())));
       }
       if (request.data().includeTopicAuthorizedOperations()) {
         data.topics()
@@ -52,34 +52,35 @@ public record MetadataHandler(ServedTopics topics, Servers servers, Optional<Fir
     });
   }
 
-  private MetadataResponseTopic topic(Rights rights, MetadataRequestTopic asked, boolean mayCreate) {
-    boolean isById = asked.name() == null;
+  private MetadataResponseTopic topic(Asked asked, MetadataRequestTopic wanted, boolean mayCreate) {
+    Rights rights = asked.rights();
+    boolean isById = wanted.name() == null;
     try {
-      Optional<State> state = isById ? topics.newestById(asked.topicId().toString()) : topics.newest(asked.name());
+      Optional<State> state = isById ? topics.newestById(wanted.topicId().toString()) : topics.newest(wanted.name());
       if (state.isPresent() && rights.mayRead(state.get().topic())) {
-        return told(state.get());
+        return told(asked, state.get());
       }
-      if (mayCreate && !isById && firstUse.isPresent() && rights.mayWrite(asked.name()) && Names.illegalTopic(asked.name()).isEmpty()) {
-        return told(firstUse.get().create(asked.name()));
+      if (mayCreate && !isById && firstUse.isPresent() && rights.mayWrite(wanted.name()) && Names.illegalTopic(wanted.name()).isEmpty()) {
+        return told(asked, firstUse.get().create(wanted.name()));
       }
       Errors error = isById
           ? Errors.UNKNOWN_TOPIC_ID
-          : Names.illegalTopic(asked.name()).isPresent()
+          : Names.illegalTopic(wanted.name()).isPresent()
               ? Errors.INVALID_TOPIC_EXCEPTION
-              : rights.mayRead(asked.name()) ? Errors.UNKNOWN_TOPIC_OR_PARTITION : Errors.TOPIC_AUTHORIZATION_FAILED;
-      return untold(asked, error);
+              : rights.mayRead(wanted.name()) ? Errors.UNKNOWN_TOPIC_OR_PARTITION : Errors.TOPIC_AUTHORIZATION_FAILED;
+      return untold(wanted, error);
     } catch (RuntimeException e) {
-      return untold(asked, KafkaErrors.of(e));
+      return untold(wanted, KafkaErrors.of(e));
     }
   }
 
   /** Versions up to 11 cannot say null for the name. */
-  private static MetadataResponseTopic untold(MetadataRequestTopic asked, Errors error) {
-    return new MetadataResponseTopic().setName(asked.name()).setTopicId(asked.topicId()).setErrorCode(error.code());
+  private static MetadataResponseTopic untold(MetadataRequestTopic wanted, Errors error) {
+    return new MetadataResponseTopic().setName(wanted.name()).setTopicId(wanted.topicId()).setErrorCode(error.code());
   }
 
-  private MetadataResponseTopic told(State state) {
-    List<Integer> leader = List.of(servers.preferred(state.topicId()).node());
+  private MetadataResponseTopic told(Asked asked, State state) {
+    List<Integer> leader = List.of(servers.preferred(asked.listener().name(), state.topicId()).node());
     MetadataResponseTopic topic = new MetadataResponseTopic().setName(state.topic())
         .setTopicId(Uuid.fromString(state.topicId()))
         .setIsInternal(state.topic().equals(Rights.OFFSETS_TOPIC));

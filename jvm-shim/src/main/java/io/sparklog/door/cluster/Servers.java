@@ -1,35 +1,80 @@
 package io.sparklog.door.cluster;
 
-import java.nio.charset.StandardCharsets;
+import io.sparklog.segment.Names;
+import io.sparklog.segment.Names.ServerSign;
+import io.sparklog.spec.Warnings;
+import io.sparklog.storage.LogStore;
+import java.io.IOException;
 import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
-import java.util.TreeMap;
-import java.util.UUID;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.random.RandomGenerator;
 
-/** The servers of a root, as this one knows them. */
-public final class Servers {
+/**
+ * The servers of a root, as this one knows them. This server says at intervals that it is alive, and looks for others. If it cannot write
+ * to the root, it knows the others, and the others do not know it. A wrong guess costs time alone: each server serves each topic, and
+ * commits decide.
+ */
+public final class Servers implements AutoCloseable {
+  private static final long INTERVAL_MS = 2000;
+
+  /** In a store, each sign takes three requests: a put, a listing, and the deletion of the last sign. */
+  private static final long REMOTE_INTERVAL_MS = 10_000;
+
+  /** A server that is silent for so long is not expected back. */
+  private static final long SWEPT_MS = 600_000;
+
+  /** A server that starts deletes older files. If a clock is wrong, the other server puts its next sign all the same. */
+  private static final long OLD_MS = TimeUnit.DAYS.toMillis(1);
+
+  private static final long LEAVE_MS = 2000;
+
+  private final ServersFolder folder;
+  private final String location;
   private final Server self;
+  private final String identity;
   private final String clusterId;
+  private final Living living;
+  private final ScheduledExecutorService thread = Executors.newSingleThreadScheduledExecutor(task -> {
+    Thread made = new Thread(task, "servers");
+    made.setDaemon(true);
+    return made;
+  });
+  private volatile Cluster cluster;
+  private volatile Runnable looked = () -> {};
+
+  /** When the last look began that succeeded. */
+  private volatile long lookedAt;
+
+  // The thread alone uses these.
+  private long number;
+  private boolean isAnnounced;
+  private long announcedAt;
+  private boolean isUnwritable;
+  private boolean isTaken;
 
   /**
-   * A server.
+   * Says that this server is alive, and looks for others, before it returns.
    *
-   * @param node its number: a hash of its address, so that it is the same after a restart
-   * @param addresses by the names of listeners
+   * @param endpoints of this server, by the names of listeners
+   * @param intervalMs between two signs of life; −1 for the default of the place
+   * @param sessionMs others take this server for dead so long after a sign; −1 for 4.5 intervals
    */
-  public record Server(int node, Map<String, Address> addresses) {
-    public Server {
-      addresses = Map.copyOf(addresses);
-    }
-  }
-
-  /** @param addresses of this server, by the names of listeners */
-  public Servers(String clusterId, Map<String, Address> addresses) {
-    this.clusterId = clusterId;
-    String first = addresses.values().stream().map(Address::toString).sorted().findFirst().orElseThrow();
-    long bits = UUID.nameUUIDFromBytes(first.getBytes(StandardCharsets.UTF_8)).getMostSignificantBits();
-    this.self = new Server((int) (bits >>> 33), addresses);
+  public Servers(LogStore store, Map<String, Endpoint> endpoints, long intervalMs, long sessionMs, RandomGenerator random) {
+    long interval = intervalMs > 0 ? intervalMs : store.isRemote() ? REMOTE_INTERVAL_MS : INTERVAL_MS;
+    this.self = Server.of(endpoints, sessionMs > 0 ? sessionMs : interval * 9 / 2);
+    this.identity = Names.identity(random);
+    this.folder = new ServersFolder(store, identity);
+    this.location = store.location(Names.SERVERS);
+    this.living = new Living(self.sessionMs());
+    this.cluster = Cluster.of(self, false, List.of());
+    this.clusterId = folder.cluster();
+    this.lookedAt = System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(self.sessionMs());
+    look();
+    thread.scheduleWithFixedDelay(this::look, interval, interval, TimeUnit.MILLISECONDS);
   }
 
   public String clusterId() {
@@ -41,25 +86,111 @@ public final class Servers {
     return self;
   }
 
-  /** All that are alive, this one among them. */
-  public List<Server> alive() {
-    return List.of(self);
-  }
-
   /** The addresses of servers that are alive, by node, for the clients of a listener. */
   public SortedMap<Integer, Address> at(String listener) {
-    TreeMap<Integer, Address> addresses = new TreeMap<>();
-    for (Server server : alive()) {
-      Address address = server.addresses().get(listener);
-      if (address != null) {
-        addresses.put(server.node(), address);
-      }
-    }
-    return addresses;
+    return cluster.at(listener);
   }
 
-  /** The server that clients should ask first for a topic: any server may be asked for any topic, but one is faster than several. */
-  public Server preferred(String topicId) {
-    return self;
+  /** The server that the clients of a listener should ask first for a topic: commits of one server are faster than commits of several. */
+  public Server preferred(String listener, String topicId) {
+    return cluster.preferred(listener, topicId);
+  }
+
+  /** The server that coordinates the groups of a partition, for the clients of a listener. */
+  public Server coordinator(String listener, int partition) {
+    return cluster.preferred(listener, "groups-" + partition);
+  }
+
+  /** Whether this server coordinates the groups of a partition, for the clients of a listener. */
+  public boolean coordinates(String listener, int partition) {
+    return isCurrent() && coordinator(listener, partition).node() == self.node();
+  }
+
+  /** Whether this server coordinates the groups of a partition, for the clients of any listener. */
+  public boolean coordinates(int partition) {
+    return self.endpoints().keySet().stream().anyMatch(each -> coordinates(each, partition));
+  }
+
+  /** Whether this server has looked for others lately. If not, it slept, and others may have taken its groups over. */
+  public boolean isCurrent() {
+    return System.nanoTime() - lookedAt < TimeUnit.MILLISECONDS.toNanos(self.sessionMs() / 5 * 4);
+  }
+
+  /** @param action called after each look */
+  public void afterEachLook(Runnable action) {
+    looked = action;
+  }
+
+  private void look() {
+    try {
+      announce();
+      long asked = System.nanoTime();
+      Map<String, ServerSign> signs = folder.signs();
+      signs.remove(identity);
+      living.seen(signs.values(), this::isYoung, asked, System.nanoTime()).forEach(this::read);
+      cluster = Cluster.of(self, isAnnounced, living.alive());
+      lookedAt = asked;
+      warnOfTwin();
+      looked.run();
+      living.silentFor(SWEPT_MS).forEach(each -> folder.drop(signs.get(each).file()));
+    } catch (IOException | RuntimeException e) {
+      Warnings.warn(Servers.class, "the servers in {} are not known: {}", location, e.toString());
+    }
+  }
+
+  private void announce() {
+    long now = System.nanoTime();
+    try {
+      if (folder.announce(++number, self)) {
+        isAnnounced = true;
+        announcedAt = now;
+        isUnwritable = false;
+      }
+    } catch (IOException e) {
+      if (!isUnwritable) {
+        isUnwritable = true;
+        Warnings.warn(Servers.class, "other servers do not know {}, as {} cannot be written: {}", self.endpoints(), location, e.toString());
+      }
+    }
+    isAnnounced &= now - announcedAt < TimeUnit.MILLISECONDS.toNanos(self.sessionMs());
+  }
+
+  /** Both times are of the clock of the place, if this server can write to it. */
+  private boolean isYoung(ServerSign sign) {
+    long own = isAnnounced ? folder.writtenMs(new ServerSign(identity, number)) : System.currentTimeMillis();
+    long age = own - folder.writtenMs(sign);
+    if (age > OLD_MS) {
+      folder.drop(sign.file());
+    }
+    return Math.abs(age) < self.sessionMs();
+  }
+
+  private void read(ServerSign sign) {
+    folder.read(sign).ifPresent(server -> living.read(sign.identity(), server));
+  }
+
+  /** Two servers on different machines may have been given one address. Clients reach one server alone. */
+  private void warnOfTwin() {
+    boolean was = isTaken;
+    isTaken = living.isTaken(self.node());
+    if (isTaken && !was) {
+      Warnings.warn(Servers.class, "another server in {} has an address of this one: {}. Give each server its own advertised.listeners",
+          location, self.endpoints());
+    }
+  }
+
+  /** Says that this server leaves, so that the others need not wait for the end of its session. */
+  @Override
+  public void close() {
+    thread.shutdown();
+    try {
+      if (!thread.awaitTermination(LEAVE_MS, TimeUnit.MILLISECONDS)) {
+        thread.shutdownNow();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    folder.drop(new ServerSign(identity, number).file());
+    folder.drop(new ServerSign(identity, number - 1).file());
   }
 }

@@ -12,6 +12,9 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.function.IntPredicate;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.protocol.Errors;
@@ -84,9 +87,18 @@ final class Coordinator implements AutoCloseable {
     return partitions.get(service.partitionFor(group)).current(state);
   }
 
-  /** The same for all groups. */
-  CompletableFuture<Void> current(State state) {
-    return CompletableFuture.allOf(partitions.stream().map(each -> each.current(state)).toArray(CompletableFuture[]::new));
+  /** The same for all groups of some partitions. */
+  CompletableFuture<Void> current(State state, IntPredicate isMeant) {
+    return CompletableFuture.allOf(meant(isMeant).map(each -> each.current(state)).toArray(CompletableFuture[]::new));
+  }
+
+  /** Forgets the groups of some partitions. */
+  void release(IntPredicate isMeant) {
+    meant(isMeant).forEach(GroupPartition::release);
+  }
+
+  private Stream<GroupPartition> meant(IntPredicate isMeant) {
+    return IntStream.range(0, partitions.size()).filter(isMeant).mapToObj(partitions::get);
   }
 
   @Override

@@ -116,6 +116,15 @@ final class GroupPartition {
     begin();
   }
 
+  /** Gives the coordinator up: another process coordinates the groups. A load that is under way ends first. */
+  synchronized void release() {
+    if (standing == Standing.ACTIVE) {
+      waiting.clear();
+      standing = Standing.IDLE;
+      service.onResignation(place.partition(), OptionalInt.of(++epoch));
+    }
+  }
+
   /** Kafka's coordinator has the loaded records, and is active. */
   void activated(Listener listener) {
     CompletableFuture<Void> waited;

@@ -16,10 +16,12 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.function.IntPredicate;
 import java.util.random.RandomGenerator;
 import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.errors.CoordinatorNotAvailableException;
 import org.apache.kafka.common.errors.GroupAuthorizationException;
+import org.apache.kafka.common.errors.NotCoordinatorException;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
 import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
 
@@ -43,6 +45,7 @@ public final class Groups implements AutoCloseable {
   private final Root root;
   private final OffsetsTopic topic;
   private final int nodeId;
+  private final IntPredicate isOurs;
   private final Map<String, Object> settings;
   private final int partitions;
   private final int compactionRecordsMin;
@@ -56,14 +59,17 @@ public final class Groups implements AutoCloseable {
   /**
    * @param nodeId of this process among the servers of the root
    * @param settings of groups by Kafka's names, such as {@code group.initial.rebalance.delay.ms}; others are ignored
+   * @param isOurs whether this process coordinates the groups of a partition now
    */
-  public Groups(Root root, int nodeId, Map<String, ?> settings, Clock clock, RandomGenerator random) {
-    this(root, nodeId, settings, clock, random, GroupPartition.RECORDS_MIN);
+  public Groups(Root root, int nodeId, Map<String, ?> settings, IntPredicate isOurs, Clock clock, RandomGenerator random) {
+    this(root, nodeId, settings, isOurs, clock, random, GroupPartition.RECORDS_MIN);
   }
 
-  Groups(Root root, int nodeId, Map<String, ?> settings, Clock clock, RandomGenerator random, int compactionRecordsMin) {
+  Groups(Root root, int nodeId, Map<String, ?> settings, IntPredicate isOurs, Clock clock, RandomGenerator random,
+      int compactionRecordsMin) {
     this.root = root;
-    this.topic = new OffsetsTopic(root, clock, random);
+    this.isOurs = isOurs;
+    this.topic = new OffsetsTopic(root, isOurs, clock, random);
     this.nodeId = nodeId;
     Map<String, Object> all = new HashMap<>(SETTINGS);
     all.putAll(settings);
@@ -87,11 +93,15 @@ public final class Groups implements AutoCloseable {
 
   /**
    * The coordinator, when it has all records of a group that are committed now. Clients repeat a request that fails by this future: it has
-   * {@link CoordinatorNotAvailableException} if the records cannot be read, which the log tells more of.
+   * {@link CoordinatorNotAvailableException} if the records cannot be read, which the log tells more of, and
+   * {@link NotCoordinatorException} if another process coordinates the group.
    */
   public CompletableFuture<GroupCoordinator> of(String group) {
     return retriable(look().thenApplyAsync(found -> found.orElseGet(this::create), looks).thenCompose(state -> {
       Coordinator found = coordinator(state);
+      if (!isOurs.test(found.service().partitionFor(group))) {
+        return CompletableFuture.failedFuture(new NotCoordinatorException("another server coordinates the group " + group));
+      }
       return found.current(group, state).thenApply(done -> found.service());
     }));
   }
@@ -101,15 +111,29 @@ public final class Groups implements AutoCloseable {
     return retriable(look().thenApplyAsync(found -> coordinator(found.orElseGet(this::create)).service().partitionFor(group), looks));
   }
 
-  /** The coordinator, when it has all records of all groups that are committed now; empty if the root never had a group. */
+  /** The coordinator, when it has all records of all groups of this process that are committed now; empty if the root never had a group. */
   public CompletableFuture<Optional<GroupCoordinator>> ofAll() {
     return retriable(look().thenCompose(found -> {
       if (found.isEmpty()) {
         return CompletableFuture.completedFuture(Optional.empty());
       }
       Coordinator all = coordinator(found.get());
-      return all.current(found.get()).thenApply(done -> Optional.of(all.service()));
+      return all.current(found.get(), isOurs).thenApply(done -> Optional.of(all.service()));
     }));
+  }
+
+  /**
+   * Gives up the groups that another process coordinates now. Otherwise their members, who ask the other process, would be taken for dead
+   * here. Call it when that may have changed.
+   */
+  public void release() {
+    Coordinator told;
+    synchronized (this) {
+      told = coordinator;
+    }
+    if (told != null) {
+      told.release(isOurs.negate());
+    }
   }
 
   private static <T> CompletableFuture<T> retriable(CompletableFuture<T> answer) {

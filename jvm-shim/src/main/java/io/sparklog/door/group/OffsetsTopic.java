@@ -27,7 +27,9 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.function.IntPredicate;
 import java.util.random.RandomGenerator;
+import org.apache.kafka.common.errors.NotCoordinatorException;
 
 /**
  * The topic in which the records of groups are. Appends that come while a commit is made share the next one; the upkeep follows on a thread
@@ -55,14 +57,17 @@ final class OffsetsTopic implements AutoCloseable {
   private final Root root;
   private final TopicLog log;
   private final TopicWork work;
+  private final IntPredicate isOurs;
   private final ExecutorService commits = Executors.newSingleThreadExecutor(task -> daemon(task, "group-commits"));
   private final ExecutorService upkeep = Executors.newSingleThreadExecutor(task -> daemon(task, "group-upkeep"));
 
   /** Guarded by this. */
   private List<Part> waiting = new ArrayList<>();
 
-  OffsetsTopic(Root root, Clock clock, RandomGenerator random) {
+  /** @param isOurs whether this process may add records to a partition now */
+  OffsetsTopic(Root root, IntPredicate isOurs, Clock clock, RandomGenerator random) {
     this.root = root;
+    this.isOurs = isOurs;
     this.log = root.topic(NAME);
     this.work = new TopicWork(log, clock, random);
   }
@@ -95,9 +100,13 @@ final class OffsetsTopic implements AutoCloseable {
    *
    * @param topicId of the topic that the records are for
    * @param replaces whether they take the place of all records of the partition
-   * @return the end offset after them; {@link FencedAppend.Fenced}, or the error of a commit, with which they may be there or not
+   * @return the end offset after them; {@link NotCoordinatorException} if this process may not; {@link FencedAppend.Fenced}, or
+   *     the error of a commit, with which they may be there or not
    */
   CompletableFuture<Long> append(String topicId, int partition, long end, boolean replaces, List<Batch> batches) {
+    if (!isOurs.test(partition)) { // After a sleep, the timers of this process take all members for dead.
+      return CompletableFuture.failedFuture(new NotCoordinatorException("another server may coordinate the groups of " + partition));
+    }
     Part part = new Part(topicId, partition, end, replaces, batches, new CompletableFuture<>());
     synchronized (this) {
       waiting.add(part);

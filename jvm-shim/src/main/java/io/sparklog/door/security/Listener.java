@@ -14,6 +14,13 @@ public record Listener(String name, Rights rights, boolean isEncrypted, List<Str
     mechanisms = List.copyOf(mechanisms);
   }
 
+  /** Tells it from listeners whose clients speak in another way, or have other rights. */
+  public String kind() {
+    String protocol = (asksForName() ? "SASL_" : "") + (isEncrypted ? "SSL" : "PLAINTEXT");
+    return protocol + (rights.readOnly() ? " read-only" : "")
+        + (rights.prefixes().isEmpty() ? "" : " " + String.join(",", rights.prefixes()));
+  }
+
   public boolean asksForName() {
     return !mechanisms.isEmpty();
   }

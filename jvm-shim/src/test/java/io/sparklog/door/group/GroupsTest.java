@@ -69,7 +69,7 @@ final class GroupsTest {
       config.put(settings[i], settings[i + 1]);
     }
     Root root = new Root(Stores.open(directory.toString()));
-    Groups groups = new Groups(root, 1, config, Clock.systemUTC(), random, COMPACTION_RECORDS);
+    Groups groups = new Groups(root, 1, config, partition -> true, Clock.systemUTC(), random, COMPACTION_RECORDS);
     groups.topics(topics);
     opened.add(groups);
     return groups;
@@ -179,7 +179,7 @@ final class GroupsTest {
     Member member = new Member(open(Groups.PARTITIONS, "1"), "g");
     member.commit(topics.get(0), 0, 7);
     State before = state();
-    try (OffsetsTopic raw = new OffsetsTopic(new Root(Stores.open(directory.toString())), Clock.systemUTC(), random)) {
+    try (OffsetsTopic raw = new OffsetsTopic(new Root(Stores.open(directory.toString())), partition -> true, Clock.systemUTC(), random)) {
       List<CompletableFuture<Long>> appends = new ArrayList<>();
       for (int i = 0; i < 20; i++) {
         MemoryRecords records = MemoryRecords.withRecords(Compression.NONE, new SimpleRecord(new byte[] {0, 2, 0, 1, (byte) i}, null));
@@ -292,7 +292,7 @@ final class GroupsTest {
   void recordsThatNoCoordinatorWroteAreLeftOut() {
     Member member = new Member(open(Groups.PARTITIONS, "1"), "g");
     member.commit(topics.get(0), 0, 7);
-    OffsetsTopic raw = new OffsetsTopic(new Root(Stores.open(directory.toString())), Clock.systemUTC(), random);
+    OffsetsTopic raw = new OffsetsTopic(new Root(Stores.open(directory.toString())), partition -> true, Clock.systemUTC(), random);
     byte[] key = new GroupCoordinatorRecordSerde()
         .serializeKey(CoordinatorRecord.tombstone(new OffsetCommitKey().setGroup("g").setTopic("t0").setPartition(0)));
     List<SimpleRecord> hostile = new ArrayList<>(List.of(new SimpleRecord(new byte[0], new byte[0]), new SimpleRecord(null, new byte[3]),
@@ -357,7 +357,7 @@ final class GroupsTest {
     }
     programs.forEach(Member::await);
     Map<String, Long> newest = new HashMap<>();
-    try (OffsetsTopic raw = new OffsetsTopic(new Root(Stores.open(directory.toString())), Clock.systemUTC(), random)) {
+    try (OffsetsTopic raw = new OffsetsTopic(new Root(Stores.open(directory.toString())), partition -> true, Clock.systemUTC(), random)) {
       raw.read(state(), 0, record -> {
         OffsetCommitKey key = (OffsetCommitKey) serde.deserialize(ByteBuffer.wrap(record.key()), ByteBuffer.wrap(record.value())).key();
         long offset = ((OffsetCommitValue) serde.deserialize(ByteBuffer.wrap(record.key()), ByteBuffer.wrap(record.value()))

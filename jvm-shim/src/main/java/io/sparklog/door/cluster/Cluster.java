@@ -1,0 +1,75 @@
+package io.sparklog.door.cluster;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/**
+ * The servers of a root at a moment, as a server knows them.
+ *
+ * @param isAnnounced whether the others know this server
+ * @param others without servers that have the number of this one, and each number once
+ */
+record Cluster(Server self, boolean isAnnounced, List<Server> others) {
+  static Cluster of(Server self, boolean isAnnounced, Collection<Server> alive) {
+    Map<Integer, Server> byNode = new TreeMap<>();
+    List<Server> sorted = new ArrayList<>(alive);
+    sorted.sort(
+        Comparator.comparing(each -> each.endpoints().values().stream().map(one -> one.address().toString()).sorted().toList().toString()));
+    sorted.forEach(each -> byNode.putIfAbsent(each.node(), each));
+    byNode.remove(self.node());
+    return new Cluster(self, isAnnounced, List.copyOf(byNode.values()));
+  }
+
+  /** The others that serve the same clients at a listener of this server. */
+  private List<Server> peers(String listener) {
+    String kind = self.endpoints().get(listener).kind();
+    return others.stream().filter(each -> {
+      Endpoint endpoint = each.endpoints().get(listener);
+      return endpoint != null && endpoint.kind().equals(kind);
+    }).toList();
+  }
+
+  /** The addresses of the servers for the clients of a listener, by node. */
+  SortedMap<Integer, Address> at(String listener) {
+    TreeMap<Integer, Address> addresses = new TreeMap<>();
+    peers(listener).forEach(each -> addresses.put(each.node(), each.endpoints().get(listener).address()));
+    addresses.put(self.node(), self.endpoints().get(listener).address());
+    return addresses;
+  }
+
+  /**
+   * The server that the clients of a listener should ask for {@code key}. Servers that know the same servers name the same one, and if a
+   * server comes or goes, no key moves between two others.
+   */
+  Server preferred(String listener, String key) {
+    List<Server> peers = peers(listener);
+    Server best = isAnnounced || peers.isEmpty() ? self : null;
+    for (Server each : peers) {
+      best = best == null || isBefore(key, each, best) ? each : best;
+    }
+    return best;
+  }
+
+  private static boolean isBefore(String key, Server one, Server other) {
+    int order = Long.compareUnsigned(weight(key, one.node()), weight(key, other.node()));
+    return order > 0 || order == 0 && one.node() < other.node();
+  }
+
+  /** FORMAT.md section 16. */
+  static long weight(String key, int node) {
+    try {
+      return ByteBuffer.wrap(MessageDigest.getInstance("MD5").digest((key + " " + node).getBytes(StandardCharsets.UTF_8))).getLong();
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+}

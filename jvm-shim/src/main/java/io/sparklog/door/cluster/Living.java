@@ -1,0 +1,114 @@
+package io.sparklog.door.cluster;
+
+import io.sparklog.segment.Names.ServerSign;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
+
+/**
+ * Which servers are alive, by their signs of life. A server is alive as long as its signs change, by the clock of the process that looks:
+ * no time that another process wrote is compared with it.
+ *
+ * <p>It has no I/O and no clock. Times are in ns of a clock that only rises.
+ */
+final class Living {
+  /** How often files of a server are read that have no content of a server: the server may be about to write the first one. */
+  private static final int READS_MAX = 3;
+
+  private final long ownSessionNanos;
+  private final Map<String, Sight> sights = new HashMap<>();
+  private long lookedAt;
+  private boolean hasLooked;
+
+  /** A server, as the looks have shown it. */
+  private static final class Sight {
+    private long number;
+
+    /** Since when its sign is as it is. */
+    private long since;
+
+    /** Whether it may be alive: its first sign was young, or another sign followed. */
+    private boolean isYoung;
+
+    /** Whether another sign followed the first that was seen. */
+    private boolean hasMoved;
+
+    private int reads;
+
+    /** Null until its file is read. */
+    private Server server;
+  }
+
+  Living(long ownSessionMs) {
+    this.ownSessionNanos = TimeUnit.MILLISECONDS.toNanos(ownSessionMs);
+  }
+
+  /**
+   * Takes the result of a look.
+   *
+   * @param signs the newest of each server, without this one
+   * @param isYoung whether a sign of a server that was not seen before is younger than a session, by the clock of the place that keeps it
+   * @param asked when the look began, and {@code now} when it ended: the signs are of some moment between
+   * @return the signs whose files should be read, for {@link #read}
+   */
+  List<ServerSign> seen(Collection<ServerSign> signs, Predicate<ServerSign> isYoung, long asked, long now) {
+    if (hasLooked && asked - lookedAt > ownSessionNanos / 2) {
+      // This process slept. Others may have sent signs meanwhile that it did not see.
+      sights.values().forEach(sight -> sight.since = now);
+    }
+    hasLooked = true;
+    lookedAt = asked;
+    Map<String, Sight> before = new HashMap<>(sights);
+    sights.clear();
+    List<ServerSign> unread = new ArrayList<>();
+    for (ServerSign sign : signs) {
+      Sight sight = before.get(sign.identity());
+      if (sight == null) {
+        sight = new Sight();
+        sight.number = sign.number();
+        sight.since = now;
+        sight.isYoung = isYoung.test(sign);
+      } else if (sight.number != sign.number()) {
+        sight.number = sign.number();
+        sight.since = now;
+        sight.isYoung = true;
+        sight.hasMoved = true;
+      }
+      sights.put(sign.identity(), sight);
+      if (sight.server == null && sight.isYoung && sight.reads < READS_MAX) {
+        sight.reads++;
+        unread.add(sign);
+      }
+    }
+    return unread;
+  }
+
+  /** Takes the file of a server. */
+  void read(String identity, Server server) {
+    sights.get(identity).server = server;
+  }
+
+  /** Those that are alive, as of the last look. */
+  List<Server> alive() {
+    return sights.values().stream().filter(this::isAlive).map(sight -> sight.server).toList();
+  }
+
+  /** Whether another server that is surely alive has this number. */
+  boolean isTaken(int node) {
+    return sights.values().stream().anyMatch(sight -> isAlive(sight) && sight.hasMoved && sight.server.node() == node);
+  }
+
+  /** The identities whose sign has not changed for so long. */
+  List<String> silentFor(long ms) {
+    long nanos = TimeUnit.MILLISECONDS.toNanos(ms);
+    return sights.entrySet().stream().filter(each -> lookedAt - each.getValue().since > nanos).map(Map.Entry::getKey).toList();
+  }
+
+  private boolean isAlive(Sight sight) {
+    return sight.server != null && sight.isYoung && lookedAt - sight.since < TimeUnit.MILLISECONDS.toNanos(sight.server.sessionMs());
+  }
+}

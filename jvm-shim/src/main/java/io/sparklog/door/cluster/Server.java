@@ -1,0 +1,79 @@
+package io.sparklog.door.cluster;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.sparklog.json.Damaged;
+import io.sparklog.json.Json;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.UUID;
+
+/**
+ * A server of a root. FORMAT.md section 16.
+ *
+ * @param node its number
+ * @param sessionMs it is alive for so long after a sign of life
+ * @param endpoints by the names of listeners
+ */
+public record Server(int node, long sessionMs, Map<String, Endpoint> endpoints) {
+  /** The largest file of a server. */
+  static final int BYTES_MAX = 64 << 10;
+
+  private static final int LISTENERS_MAX = 64;
+  private static final int TEXT_MAX = 1024;
+  private static final int SESSION_MS_MIN = 100;
+  private static final int SESSION_MS_MAX = 600_000;
+
+  public Server {
+    endpoints = Map.copyOf(endpoints);
+  }
+
+  /** The server with these listeners. Its number is a hash of an address, so that the number is the same after a restart. */
+  static Server of(Map<String, Endpoint> endpoints, long sessionMs) {
+    String first = endpoints.values().stream().map(each -> each.address().toString()).sorted().findFirst().orElseThrow();
+    long bits = UUID.nameUUIDFromBytes(first.getBytes(StandardCharsets.UTF_8)).getMostSignificantBits();
+    return new Server((int) (bits >>> 33), sessionMs, endpoints);
+  }
+
+  /** The content of its file. */
+  byte[] bytes() {
+    ObjectNode json = Json.MAPPER.createObjectNode().put("node", node).put("session", sessionMs);
+    ObjectNode listeners = json.putObject("listeners");
+    new TreeMap<>(endpoints).forEach((name, endpoint) -> listeners.putObject(name)
+        .put("host", endpoint.address().host())
+        .put("port", endpoint.address().port())
+        .put("kind", endpoint.kind()));
+    try {
+      return Json.MAPPER.writeValueAsBytes(json);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** The inverse of {@link #bytes}, for bytes that may be hostile. */
+  static Server parse(byte[] bytes) throws Damaged {
+    JsonNode json = Json.parse(bytes, 0, bytes.length);
+    int node = (int) Json.number(Json.field(json, "node"), "node", 0, Integer.MAX_VALUE);
+    long session = Json.number(Json.field(json, "session"), "session", SESSION_MS_MIN, SESSION_MS_MAX);
+    JsonNode listeners = Json.field(json, "listeners");
+    Damaged.unless(listeners.isObject() && listeners.size() > 0 && listeners.size() <= LISTENERS_MAX,
+        () -> "field listeners is not an object of 1 to " + LISTENERS_MAX + " listeners");
+    Map<String, Endpoint> endpoints = new TreeMap<>();
+    for (Map.Entry<String, JsonNode> listener : listeners.properties()) {
+      JsonNode value = listener.getValue();
+      String host = text(value, "host");
+      Damaged.unless(!host.isBlank(), () -> "field host is empty");
+      int port = (int) Json.number(Json.field(value, "port"), "port", 1, 65_535);
+      endpoints.put(listener.getKey(), new Endpoint(new Address(host, port), text(value, "kind")));
+    }
+    return new Server(node, session, endpoints);
+  }
+
+  private static String text(JsonNode object, String name) throws Damaged {
+    String text = Json.text(object, name);
+    Damaged.unless(text.length() <= TEXT_MAX, () -> "field " + name + " has " + text.length() + " characters");
+    return text;
+  }
+}

@@ -1,0 +1,193 @@
+package io.sparklog.door.cluster;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.json.Damaged;
+import io.sparklog.kit.Seed;
+import io.sparklog.log.Root;
+import io.sparklog.segment.Names;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Stores;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Servers of a root on a disk. */
+@Timeout(120)
+final class ServersTest {
+  private static final String LISTENER = "PLAINTEXT";
+  private static final long INTERVAL_MS = 50;
+  private static final long SESSION_MS = 1000;
+
+  @TempDir
+  Path root;
+
+  private final Random random = new Random(Seed.draw());
+  private final List<Servers> opened = new ArrayList<>();
+  private LogStore store;
+
+  @BeforeEach
+  void prepare() {
+    store = Stores.open(root.toString());
+    new Root(store).prepare();
+  }
+
+  @AfterEach
+  void close() {
+    opened.forEach(Servers::close);
+  }
+
+  private Servers open(String host) {
+    Servers servers = new Servers(store, Map.of(LISTENER, new Endpoint(new Address(host, 9092), "PLAINTEXT")), INTERVAL_MS, SESSION_MS,
+        random);
+    opened.add(servers);
+    return servers;
+  }
+
+  private static void until(BooleanSupplier condition) throws InterruptedException {
+    while (!condition.getAsBoolean()) {
+      Thread.sleep(10);
+    }
+  }
+
+  private List<Path> files() throws IOException {
+    try (var files = Files.list(root.resolve(Names.SERVERS))) {
+      return files.filter(file -> Names.serverSign(file.getFileName().toString()).isPresent()).toList();
+    }
+  }
+
+  @Test
+  void serversOfARootFindEachOtherAndAgree() throws Exception {
+    Servers a = open("a");
+    Servers b = open("b");
+    assertEquals(2, b.at(LISTENER).size()); // At once: the sign of the other is young.
+    until(() -> a.at(LISTENER).size() == 2);
+    assertEquals(a.clusterId(), b.clusterId());
+    assertTrue(Names.isIdentity(a.clusterId()));
+    assertEquals(a.preferred(LISTENER, "t").node(), b.preferred(LISTENER, "t").node());
+    assertTrue(a.coordinates(3) ^ b.coordinates(3));
+    assertEquals(a.coordinator(LISTENER, 3), b.coordinator(LISTENER, 3));
+  }
+
+  @Test
+  void aServerThatLeavesIsNotNamedAfterTheNextLookAndLeavesNoFile() throws Exception {
+    Servers a = open("a");
+    Servers b = open("b");
+    until(() -> a.at(LISTENER).size() == 2);
+    b.close();
+    until(() -> a.at(LISTENER).size() == 1);
+    a.close();
+    assertEquals(List.of(), files());
+    assertEquals(a.clusterId(), open("c").clusterId());
+  }
+
+  /** The last sign of a server that was killed stays. */
+  @Test
+  void aServerThatIsSilentIsNotNamedAfterItsSession() throws Exception {
+    store.createFolder(Names.SERVERS);
+    Names.ServerSign dead = new Names.ServerSign(Names.identity(random), 5);
+    Server server = new Server(7, SESSION_MS, Map.of(LISTENER, new Endpoint(new Address("dead", 9092), "PLAINTEXT")));
+    Files.write(root.resolve(dead.file()), server.bytes());
+    Servers a = open("a");
+    assertEquals(Set.of(7, a.self().node()), a.at(LISTENER).keySet());
+    until(() -> a.at(LISTENER).size() == 1);
+    Servers b = open("b");
+    assertFalse(b.at(LISTENER).containsKey(7));
+  }
+
+  @Test
+  void filesOfAnEarlierDayAreDeleted() throws Exception {
+    store.createFolder(Names.SERVERS);
+    Path old = root.resolve(new Names.ServerSign(Names.identity(random), 5).file());
+    Files.createFile(old).toFile().setLastModified(System.currentTimeMillis() - 25 * 3_600_000L);
+    open("a");
+    assertFalse(Files.exists(old));
+  }
+
+  @Test
+  void aServerHasOneFile() throws Exception {
+    open("a");
+    Path first = files().get(0);
+    until(() -> !Files.exists(first));
+    for (int i = 0; i < 20; i++) {
+      Thread.sleep(INTERVAL_MS / 5);
+      assertTrue(files().size() <= 2, files().toString());
+    }
+  }
+
+  @Test
+  void filesOfOthersAreIgnored() throws Exception {
+    store.createFolder(Names.SERVERS);
+    String name = new Names.ServerSign(Names.identity(random), 1).file();
+    Files.write(root.resolve(name), new byte[Server.BYTES_MAX + 1]);
+    Files.createSymbolicLink(root.resolve(new Names.ServerSign(Names.identity(random), 1).file()), Path.of("/dev/zero"));
+    Files.createDirectory(root.resolve(new Names.ServerSign(Names.identity(random), 1).file()));
+    Files.writeString(root.resolve(Names.SERVERS).resolve("notes.txt"), "x");
+    Files.writeString(root.resolve(Names.CLUSTER), "{\"cluster\":\"..\"}");
+    Servers a = open("a");
+    assertEquals(1, a.at(LISTENER).size());
+    assertTrue(Names.isIdentity(a.clusterId()));
+  }
+
+  @Test
+  void manyFilesDoNotStopAServer() throws Exception {
+    store.createFolder(Names.SERVERS);
+    for (int i = 0; i < 2100; i++) {
+      Files.createFile(root.resolve(new Names.ServerSign(Names.identity(random), 1).file()));
+    }
+    Servers a = open("a");
+    assertEquals(1, a.at(LISTENER).size());
+    until(() -> a.coordinates(0)); // Also if the first look took long.
+  }
+
+  @Test
+  void aRootThatWasDeletedIsNotMadeAgain() throws Exception {
+    open("a");
+    Files.delete(root.resolve(Names.FOLDER));
+    Thread.sleep(5 * INTERVAL_MS); // A sign that had begun is over.
+    try (var files = Files.walk(root.resolve(Names.SERVERS))) {
+      files.sorted(Comparator.reverseOrder()).forEach(file -> file.toFile().delete());
+    }
+    Thread.sleep(5 * INTERVAL_MS);
+    assertFalse(Files.exists(root.resolve(Names.SERVERS)));
+  }
+
+  @Test
+  void hostileContentIsNoServer() throws Exception {
+    Server good = new Server(7, SESSION_MS, Map.of(LISTENER, new Endpoint(new Address("h", 1), "k")));
+    String text = new String(good.bytes(), StandardCharsets.UTF_8);
+    assertEquals(good, Server.parse(good.bytes()));
+    List<String> bad = List.of("", "[]", "{}", "null", text + "x", text.replace("7", "-1"), text.replace("7", "4294967296"),
+        text.replace("1000", "0"), text.replace("1000", "9999999999"), text.replace(":1,", ":0,"), text.replace(":1,", ":65536,"),
+        text.replace("\"h\"", "\"\""), text.replace("\"h\"", "7"), text.replace("\"h\"", "\"" + "h".repeat(2000) + "\""),
+        "{\"node\":1,\"session\":1000,\"listeners\":{}}", "{\"node\":1,\"session\":1000,\"listeners\":[1]}");
+    for (String each : bad) {
+      assertThrows(Damaged.class, () -> Server.parse(each.getBytes(StandardCharsets.UTF_8)), each);
+    }
+    for (int i = 0; i < 2000; i++) {
+      byte[] bytes = good.bytes();
+      bytes[random.nextInt(bytes.length)] ^= (byte) (1 << random.nextInt(8));
+      try {
+        Server.parse(bytes);
+      } catch (Damaged expected) {
+        // No other exception.
+      }
+    }
+  }
+}
