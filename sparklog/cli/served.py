@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
+from sparklog import partition_for
 from sparklog.errors import SparklogError
 from sparklog.options import declared, topic_option
-from sparklog.router import partition_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -56,7 +56,7 @@ public final class PartitionCursor implements Closeable {
    * @param nextOffset the last offset of the last batch + 1
    * @param copy the batches with absolute base offsets. Null if a caller may send the bytes of the file, with no copy in memory. The file
    *     may be gone by then; a cursor at {@code base} finds them again
-   * @param stamps the batches to which the caller must give absolute base offsets, if there is no copy
+   * @param stamps the batches to which the caller must give absolute base offsets. Empty if there is a copy
    */
   public record Batches(Segment segment, long position, int bytes, long base, long nextOffset, byte[] copy, List<Stamp> stamps) {}
 

@@ -129,7 +129,7 @@ final class FetchSession {
     boolean isFault = data.errorCode() != Errors.NONE.code();
     boolean isNew = data.highWatermark() != line.toldEnd || data.logStartOffset() != line.toldStart;
     boolean hasRecords = FetchResponse.recordsSize(data) > 0;
-    // After a fault it is told in any case, to show that the fault is over.
+    // After a fault the answer has the partition in any case, to show that the fault is over.
     line.toldEnd = isFault ? -1 : data.highWatermark();
     line.toldStart = isFault ? -1 : data.logStartOffset();
     if (hasRecords) {

@@ -101,7 +101,7 @@ public final class FetchSessions {
     partitions -= dropped == null ? 0 : dropped.size;
   }
 
-  /** Drops a session that was not used for long, or an old one with fewer partitions than {@code size}, which gains more by a session. */
+  /** Drops a session that was not used for long, or an old session with fewer partitions than {@code size}. */
   private boolean dropOne(int size) {
     long before = clock.millis() - KEPT_MS;
     Kept smallest = null;
