@@ -1,5 +1,6 @@
 """Several servers of one root: clients find all of them, and go on when one dies or sleeps."""
 
+import gc
 import os
 import signal
 import time
@@ -33,6 +34,7 @@ def servers(serve_classpath: str, root: Path) -> Iterator[tuple[Door, Door]]:
     with Door(serve_classpath, root, QUICK) as one, Door(serve_classpath, root, QUICK) as other:
         until(lambda: told(one.address) == {one.address, other.address})
         yield one, other
+    gc.collect()  # The sockets that kafka-python leaves open are warned of in this test, and not at the end of all tests.
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -91,8 +93,9 @@ def test_a_server_that_ends_is_not_named(servers: tuple[Door, Door], root: Path)
     one, other = servers
     other.process.send_signal(signal.SIGTERM)
     other.process.wait(WAIT_S)
+    left = {file.name[:22] for file in (root / "_servers").glob("*-*.json")}  # By the identities of servers.
+    assert len(left) == 1
     until(lambda: told(one.address) == {one.address})
-    assert len(list((root / "_servers").glob("*-*.json"))) <= 2
 
 
 @pytest.mark.parametrize("act", ["kill", "sleep"])

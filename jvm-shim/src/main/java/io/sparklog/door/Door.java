@@ -249,6 +249,7 @@ final class Door implements AutoCloseable {
   @Override
   public void close() {
     ended.countDown();
+    servers.close(); // First: while this server drains, clients go to the others.
     commits.close();
     server.drain(DRAIN_MS);
     page.ifPresent(MetricsPage::close);
