@@ -7,12 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import confluent_kafka
 import pytest
+from confluent_kafka.admin import AdminClient, ClusterMetadata
 from door.serving import Door
 from door.test_kills import RECORDS, Writer, require_exact
-from kafka import KafkaConsumer, TopicPartition
-from kafka.admin import KafkaAdminClient
-from kafka.errors import KafkaError
 from logtool import LogTool
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*socket.socket:pytest.PytestUnraisableExceptionWarning", "ignore:unclosed:ResourceWarning")
@@ -45,40 +44,42 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def told(address: str) -> set[str]:
-    """The addresses of servers that a server names."""
-    admin = KafkaAdminClient(bootstrap_servers=address)
+    """The addresses of servers that a server names; of none if it does not answer."""
     try:
-        return {f"{server['host']}:{server['port']}" for server in admin.describe_cluster()["brokers"]}
-    except KafkaError:
-        return set()  # It asked a server that has just died.
-    finally:
-        admin.close()
+        return {f"{server.host}:{server.port}" for server in metadata(address).brokers.values()}
+    except confluent_kafka.KafkaException:
+        return set()
 
 
 def leader(address: str, topic: str) -> str:
     """The address of the server that is preferred for a topic."""
-    admin = KafkaAdminClient(bootstrap_servers=address)
-    try:
-        [described] = admin.describe_topics([topic])
-        [node] = {partition["leader_id"] for partition in described["partitions"]}
-        nodes = {server.get("node_id", server.get("broker_id")): server for server in admin.describe_cluster()["brokers"]}
-        return f"{nodes[node]['host']}:{nodes[node]['port']}"
-    finally:
-        admin.close()
+    found = metadata(address)
+    [node] = {partition.leader for partition in found.topics[topic].partitions.values()}
+    return f"{found.brokers[node].host}:{found.brokers[node].port}"
+
+
+def metadata(address: str) -> ClusterMetadata:
+    return AdminClient({"bootstrap.servers": address}).list_topics(timeout=10)
+
+
+def member(address: str, group: str) -> confluent_kafka.Consumer:
+    settings = {"bootstrap.servers": address, "group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    return confluent_kafka.Consumer({**settings, "session.timeout.ms": 6000})
 
 
 def consumed(address: str) -> list[bytes]:
     """The numbered records that a group reads."""
-    consumer = KafkaConsumer("t", bootstrap_servers=address, group_id="g", auto_offset_reset="earliest", session_timeout_ms=6000)
+    consumer = member(address, "g")
+    consumer.subscribe(["t"])
     values: list[bytes] = []
     deadline = time.monotonic() + WAIT_S
     try:
-        while sum(value.startswith(b"x:") for value in values) < RECORDS:
+        while len(values) < RECORDS:
             assert time.monotonic() < deadline, f"{len(values)} records were read"
-            for found in consumer.poll(500).values():
-                values += [record.value for record in found]
-            consumer.commit()
-        return [value for value in values if value.startswith(b"x:")]
+            found = [record.value() for record in consumer.consume(1000, 0.5) if record.error() is None]
+            values += [value for value in found if value.startswith(b"x:")]
+        consumer.commit(asynchronous=False)
+        return values
     finally:
         consumer.close()
 
@@ -117,16 +118,14 @@ def test_a_producer_and_a_group_go_on_without_their_server(servers: tuple[Door, 
 
 def test_a_group_keeps_its_position_when_its_coordinator_dies(servers: tuple[Door, Door]) -> None:
     one, other = servers
-    place = TopicPartition("t", 0)
-    for offset, (serving, groups) in enumerate([(one, range(6)), (other, range(6))], start=1):
-        for group in groups:  # Some of the groups are of each server.
-            consumer = KafkaConsumer(bootstrap_servers=serving.address, group_id=f"g{group}", enable_auto_commit=False)
-            consumer.assign([place])
-            consumer.seek(place, offset)
-            consumer.commit()
+    for offset, serving in enumerate(servers, start=1):
+        for group in range(6):  # Some of the groups are of each server.
+            consumer = member(serving.address, f"g{group}")
+            consumer.commit(offsets=[confluent_kafka.TopicPartition("t", 0, offset)], asynchronous=False)
             consumer.close()
     one.kill()
     for group in range(6):
-        consumer = KafkaConsumer(bootstrap_servers=other.address, group_id=f"g{group}", enable_auto_commit=False)
-        assert consumer.committed(place) == 2
+        consumer = member(other.address, f"g{group}")
+        [position] = consumer.committed([confluent_kafka.TopicPartition("t", 0)], timeout=WAIT_S)
+        assert position.offset == 2
         consumer.close()
