@@ -50,6 +50,7 @@ MAY_IMPORT = {
         "offsets",
         "options",
         "prometheus",
+        "router",
         "serve",
         "show",
         "shown",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from sparklog import partition_for
 from sparklog.errors import SparklogError
 from sparklog.options import declared, topic_option
+from sparklog.router import partition_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,9 +114,8 @@ def _is_known(entry: tuple[str, str]) -> bool:
 def opening(root: str, name: str, config: dict[str, str]) -> Callable[[], ServedTopic] | None:
     """How the topic is opened; None if Spark must write it: without the extra `serve`, with slots, or to check options of a topic."""
     from sparklog.log.log import Log
-    from sparklog.ondisk.names import is_topic
 
-    if any(importlib.util.find_spec(each) is None for each in ("sparklog_serve", "kafka")) or not is_topic(name):
+    if any(importlib.util.find_spec(each) is None for each in ("sparklog_serve", "kafka")):
         return None
     try:
         about = Log(root).topic(name).describe()
