@@ -49,6 +49,7 @@ MAY_IMPORT = {
         "log",
         "offsets",
         "options",
+        "producer",
         "prometheus",
         "router",
         "serve",
