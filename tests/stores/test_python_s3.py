@@ -248,14 +248,14 @@ def test_many_topics(s3, tmp_path, fault_proxy, monkeypatch):
     found, counts, requests = asked(proxy, log.topics)
     assert (len(found), counts) == (54, Counter(LIST=55))
     assert 8 < most_at_once(requests) <= 16, "pyarrow lists folders with eight threads by default"
-    assert rounds(requests) < 9
+    assert rounds(requests) <= 16, "some 5 if no answer is late, and 55 one after another"
     began = time.monotonic()
     shown, counts, requests = asked(proxy, lambda: CliRunner().invoke(app, ["topics", url, "--json"]))
     took = time.monotonic() - began
     assert [each["offsets"] for each in json.loads(shown.stdout)] == [1] * 54
     assert sum(counts.values()) <= 4 * 54 + 4, "two to see the root, and one to list it"
     assert 8 < most_at_once(requests) <= 16
-    assert rounds(requests) < 24
+    assert rounds(requests) <= 28, "some 20 if no answer is late"
     print(f"54 topics: {dict(counts)}, {most_at_once(requests)} at once, {rounds(requests)} in a row, {took:.1f} s")
 
 
