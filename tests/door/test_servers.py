@@ -9,6 +9,7 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 from door.serving import Door
 from door.test_kills import RECORDS, Writer, require_exact
@@ -121,11 +122,97 @@ def test_a_group_keeps_its_position_when_its_coordinator_dies(servers: tuple[Doo
     for offset, serving in enumerate(servers, start=1):
         for group in range(6):  # Some of the groups are of each server.
             consumer = member(serving.address, f"g{group}")
-            consumer.commit(offsets=[confluent_kafka.TopicPartition("t", 0, offset)], asynchronous=False)
+            consumer.commit(offsets=[TopicPartition("t", 0, offset)], asynchronous=False)
             consumer.close()
     one.kill()
     for group in range(6):
         consumer = member(other.address, f"g{group}")
-        [position] = consumer.committed([confluent_kafka.TopicPartition("t", 0)], timeout=WAIT_S)
+        [position] = consumer.committed([TopicPartition("t", 0)], timeout=WAIT_S)
         assert position.offset == 2
         consumer.close()
+
+
+class Members:
+    """Two members of a group, who commit what they read. `positions` has the commits that the coordinator acknowledged."""
+
+    def __init__(self, servers: tuple[Door, Door], group: str, protocol: str) -> None:
+        self.read: list[bytes] = []
+        self.positions: dict[int, int] = {}
+        self.backwards: list[str] = []
+        addresses = ",".join(server.address for server in servers)
+        settings = {"bootstrap.servers": addresses, "group.id": group, "group.protocol": protocol, "auto.offset.reset": "earliest"}
+        settings |= {"enable.auto.commit": "false", "socket.timeout.ms": "4000"}
+        if protocol == "classic":
+            settings["session.timeout.ms"] = "6000"
+        self.consumers = [confluent_kafka.Consumer(settings) for _ in range(2)]
+        for consumer in self.consumers:
+            consumer.subscribe(["t"], on_assign=self._assigned)
+
+    def _assigned(self, consumer: confluent_kafka.Consumer, partitions: list[TopicPartition]) -> None:
+        for found in consumer.committed(partitions, timeout=WAIT_S):
+            if found.offset < self.positions.get(found.partition, found.offset):
+                self.backwards.append(f"partition {found.partition}: from {self.positions[found.partition]} to {found.offset}")
+
+    def until(self, records: int) -> None:
+        """Reads and commits until so many numbered records are read, each of them counted once."""
+        deadline = time.monotonic() + 2 * WAIT_S
+        while len(set(self.read)) < records:
+            assert time.monotonic() < deadline, f"{len(set(self.read))} of {records} records were read"
+            for consumer in self.consumers:
+                found = [record for record in consumer.consume(20, 0.2) if record.error() is None]
+                self.read += [record.value() for record in found if record.value().startswith(b"x:")]
+                if found:
+                    self._commit(consumer)
+
+    def _commit(self, consumer: confluent_kafka.Consumer) -> None:
+        try:
+            committed = consumer.commit(asynchronous=False)
+        except confluent_kafka.KafkaException:
+            return  # The partitions may be of the other member now, who reads the records again.
+        for place in committed or []:
+            if place.error is None:
+                self.positions[place.partition] = place.offset
+
+    def close(self) -> None:
+        for consumer in self.consumers:
+            consumer.close()
+
+
+def coordinator(address: str, group: str) -> str:
+    """The address of the server that coordinates a group."""
+    admin = AdminClient({"bootstrap.servers": address})  # It answers as long as it is kept.
+    [found] = admin.describe_consumer_groups([group], request_timeout=WAIT_S).values()
+    node = found.result(WAIT_S).coordinator
+    return f"{node.host}:{node.port}"
+
+
+def write(addresses: str, numbers: range) -> None:
+    settings = {"bootstrap.servers": addresses, "enable.idempotence": True, "socket.timeout.ms": 4000, "linger.ms": 5}
+    producer = confluent_kafka.Producer(settings)
+    failed: list[object] = []
+    for number in numbers:
+        producer.produce("t", f"x:{number:06d}".encode(), partition=number % 2, on_delivery=lambda error, _: error and failed.append(error))
+    assert producer.flush(WAIT_S) == 0
+    assert failed == []
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("act", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
+def test_a_live_group_goes_on_without_its_coordinator(servers: tuple[Door, Door], act: signal.Signals, protocol: str) -> None:
+    one, other = servers
+    members = Members(servers, "live", protocol)
+    addresses = f"{one.address},{other.address}"
+    write(addresses, range(60))
+    members.until(60)
+    lost, kept = (one, other) if coordinator(one.address, "live") == one.address else (other, one)
+    os.kill(lost.process.pid, act)
+    write(addresses, range(60, 120))
+    members.until(120)
+    assert coordinator(kept.address, "live") == kept.address
+    os.kill(lost.process.pid, signal.SIGCONT)
+    write(addresses, range(120, 180))
+    members.until(180)
+    assert members.backwards == []
+    for place in members.consumers[0].committed([TopicPartition("t", partition) for partition in range(2)], timeout=WAIT_S):
+        assert place.offset >= members.positions[place.partition]
+    members.close()
