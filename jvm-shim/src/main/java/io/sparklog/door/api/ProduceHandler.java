@@ -125,8 +125,8 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
         ByteBuffer records = partition.records() instanceof MemoryRecords memory ? memory.buffer() : ByteBuffer.allocate(0);
         CompletableFuture<Checked> checked = new CompletableFuture<>();
         CompletableFuture<Appended> done = error == null
-            ? writers.append(name, partition.index(), records, checked)
-            : CompletableFuture.failedFuture(error.exception());
+            ? append(topic, name, partition.index(), records, checked)
+            : refuse(topic, name, partition.index(), records, error);
         parts.add(new Part(partition.index(), records, checked, done));
       }
       if (error == null) {
@@ -138,6 +138,21 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
       queued.add(new TopicParts(name, topic.topicId(), error, parts));
     }
     return queued;
+  }
+
+  private CompletableFuture<Appended> append(TopicProduceData topic, String name, int partition, ByteBuffer records,
+      CompletableFuture<Checked> checked) {
+    if (!isByName(topic)) {
+      writers.named(topic.topicId().toString(), name, partition, records);
+    }
+    return writers.append(name, partition, records, checked);
+  }
+
+  private CompletableFuture<Appended> refuse(TopicProduceData topic, String name, int partition, ByteBuffer records, Errors error) {
+    if (error == Errors.UNKNOWN_TOPIC_ID || error == Errors.UNKNOWN_TOPIC_OR_PARTITION) {
+      writers.refused(name.isEmpty() ? topic.topicId().toString() : name, partition, records, error.exception());
+    }
+    return CompletableFuture.failedFuture(error.exception());
   }
 
   private static Errors error(Asked asked, TopicProduceData topic, String name, Set<String> absent) {

@@ -22,8 +22,8 @@ record Numbers(long id, int epoch, int first) {
         batch.getInt(at + Layout.BASE_SEQUENCE_AT));
   }
 
-  /** Whether this batch comes after a batch of the same producer and epoch. The sequence after 2³¹ − 1 is 0. */
-  boolean isAfter(int otherFirst) {
+  /** Whether a batch comes after another batch of the same producer and epoch, by their first sequences. The one after 2³¹ − 1 is 0. */
+  static boolean isAfter(int first, int otherFirst) {
     return first != otherFirst && (first - otherFirst & Integer.MAX_VALUE) < 1 << 30;
   }
 }

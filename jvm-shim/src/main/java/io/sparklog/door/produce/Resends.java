@@ -37,18 +37,26 @@ final class Resends {
     if (failure == null) {
       firsts.remove(producer);
     } else if (!(failure instanceof Refused refused) || refused.refusal().isPassing()) {
-      note(producer, numbers);
+      note(producer, numbers.first());
     }
   }
 
-  private void note(Producer producer, Numbers numbers) {
+  /** The name of a topic is found. The refused batches of the producer, which gave the topic's id alone, are of this name. */
+  synchronized void named(String topicId, String topic, int partition, Numbers numbers) {
+    First known = firsts.remove(new Producer(topicId, partition, numbers.id(), numbers.epoch()));
+    if (known != null) {
+      note(new Producer(topic, partition, numbers.id(), numbers.epoch()), known.first);
+    }
+  }
+
+  private void note(Producer producer, int first) {
     long now = clock.millis();
     First known = firsts.get(producer);
-    if (known != null && isKept(known, now) && numbers.isAfter(known.first)) {
+    if (known != null && isKept(known, now) && Numbers.isAfter(first, known.first)) {
       return;
     }
     firsts.remove(producer);
-    firsts.put(producer, new First(numbers.first(), now));
+    firsts.put(producer, new First(first, now));
     while (firsts.size() > PRODUCERS_MAX || !isKept(firsts.values().iterator().next(), now)) {
       firsts.remove(firsts.keySet().iterator().next());
     }
@@ -61,6 +69,6 @@ final class Resends {
   /** Whether a batch of the producer before this batch was refused, and is not added yet. */
   synchronized boolean isAwaited(String topic, int partition, Numbers later) {
     First known = firsts.get(new Producer(topic, partition, later.id(), later.epoch()));
-    return known != null && isKept(known, clock.millis()) && later.isAfter(known.first);
+    return known != null && isKept(known, clock.millis()) && Numbers.isAfter(later.first(), known.first);
   }
 }

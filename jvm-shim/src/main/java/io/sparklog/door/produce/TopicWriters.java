@@ -62,6 +62,21 @@ public final class TopicWriters implements AutoCloseable {
     return released;
   }
 
+  /**
+   * A caller refuses a batch, since it does not find the topic. The producer sends the batch again, and the topic may be there then. So
+   * later batches of the producer wait for this batch.
+   *
+   * @param topic by name, or by id if the name is not known
+   */
+  public void refused(String topic, int partition, ByteBuffer records, Throwable failure) {
+    means.resends().answered(topic, partition, Numbers.of(records), failure);
+  }
+
+  /** A caller has found the name of a topic. Batches of the producer may be {@link #refused} by the topic's id. */
+  public void named(String topicId, String topic, int partition, ByteBuffer records) {
+    means.resends().named(topicId, topic, partition, Numbers.of(records));
+  }
+
   /** Whether batches of the topic were added lately, so that it is likely to exist. */
   public boolean serves(String topic) {
     return writers.containsKey(topic);

@@ -10,12 +10,17 @@ import io.sparklog.door.security.Rights;
 import io.sparklog.format.BatchEncoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.format.Codec;
+import io.sparklog.format.Layout;
 import io.sparklog.kit.Drivers;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.ProduceRequestData;
 import org.apache.kafka.common.message.ProduceRequestData.PartitionProduceData;
 import org.apache.kafka.common.message.ProduceRequestData.TopicProduceData;
@@ -34,11 +39,14 @@ import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Requests that add batches, where the server itself fails. */
 @Timeout(120)
 final class ProduceHandlerTest extends Drivers {
   private static final short VERSION = 12;
+  private static final short VERSION_OF_IDS = 13;
 
   @BeforeEach
   void create() throws Exception {
@@ -46,16 +54,20 @@ final class ProduceHandlerTest extends Drivers {
   }
 
   private static Errors answer(ProduceHandler handler, Map<Integer, ByteBuffer> batches) throws Exception {
-    TopicProduceData topic = new TopicProduceData().setName("t");
+    return answer(handler, new TopicProduceData().setName("t"), batches);
+  }
+
+  private static Errors answer(ProduceHandler handler, TopicProduceData topic, Map<Integer, ByteBuffer> batches) throws Exception {
+    short version = topic.topicId().equals(Uuid.ZERO_UUID) ? VERSION : VERSION_OF_IDS;
     batches.forEach((partition, batch) -> topic.partitionData()
         .add(new PartitionProduceData().setIndex(partition).setRecords(MemoryRecords.readableRecords(batch))));
     ProduceRequestData data = new ProduceRequestData().setAcks((short) -1).setTimeoutMs(60_000);
     data.topicData().add(topic);
-    RequestHeader header = new RequestHeader(ApiKeys.PRODUCE, VERSION, "a client", 1);
+    RequestHeader header = new RequestHeader(ApiKeys.PRODUCE, version, "a client", 1);
     RequestContext context = new RequestContext(header, "1", InetAddress.getLoopbackAddress(), KafkaPrincipal.ANONYMOUS,
         new ListenerName("PLAINTEXT"), SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
     Asked asked = new Asked(context, new Listener("PLAINTEXT", Rights.ALL, false, List.of()));
-    ProduceResponseData told = handler.answer(asked, new ProduceRequest(data, VERSION)).get(60, TimeUnit.SECONDS);
+    ProduceResponseData told = handler.answer(asked, new ProduceRequest(data, version)).get(60, TimeUnit.SECONDS);
     List<PartitionProduceResponse> answers = told.responses().iterator().next().partitionResponses();
     assertEquals(batches.size(), answers.size());
     assertEquals(1, answers.stream().map(PartitionProduceResponse::errorCode).distinct().count());
@@ -77,10 +89,43 @@ final class ProduceHandlerTest extends Drivers {
     }
   }
 
+  /** The server does not find the topic at the first batch of a producer, and finds it at the second. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void noBatchIsAddedBeforeABatchWhoseTopicWasNotFound(boolean byId) throws Exception {
+    Driver driver = new Driver();
+    Uuid id = Uuid.fromString(driver.log().newest().orElseThrow().topicId());
+    Path there = folder.resolve("_partlog/t");
+    Path away = folder.resolve("away");
+    Files.move(there, away);
+    ServedTopics topics = new ServedTopics(new Driver().root, clock());
+    try (TopicWriters writers = new TopicWriters(driver.root, Terms.USUAL, topic -> {}, clock(), random); Work work = new Work(1)) {
+      ProduceHandler handler = new ProduceHandler(topics, writers, clock(), work);
+      Supplier<TopicProduceData> topic = () -> byId ? new TopicProduceData().setTopicId(id) : new TopicProduceData().setName("t");
+      assertEquals(byId ? Errors.UNKNOWN_TOPIC_ID : Errors.UNKNOWN_TOPIC_OR_PARTITION,
+          answer(handler, topic.get(), Map.of(0, batch(7, 0))));
+      Files.move(away, there);
+      nowMs += 2000;
+      topics.newest("t");
+      assertEquals(Errors.OUT_OF_ORDER_SEQUENCE_NUMBER, answer(handler, topic.get(), Map.of(0, batch(7, 1))));
+      assertEquals(Errors.NONE, answer(handler, topic.get(), Map.of(0, batch(7, 0))));
+      assertEquals(Errors.NONE, answer(handler, topic.get(), Map.of(0, batch(7, 1))));
+    }
+  }
+
   private static ByteBuffer batch() {
+    return batch(-1, -1);
+  }
+
+  /** One record of a producer. */
+  private static ByteBuffer batch(long id, int sequence) {
     BatchEncoder encoder = new BatchEncoder(Codec.NONE, false);
     encoder.begin(1_700_000_000_000L, -1, 0, 1);
     byte[] batch = encoder.close(0);
+    ByteBuffer fields = ByteBuffer.wrap(batch);
+    fields.putLong(Layout.PRODUCER_ID_AT, id);
+    fields.putShort(Layout.PRODUCER_EPOCH_AT, (short) (id < 0 ? -1 : 0));
+    fields.putInt(Layout.BASE_SEQUENCE_AT, sequence);
     BatchHeader.setMaxTimestamp(batch, 1_700_000_000_000L); // Makes the CRC right.
     return ByteBuffer.wrap(batch);
   }
