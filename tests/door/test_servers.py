@@ -9,8 +9,8 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient, ClusterMetadata
+from confluent_kafka import ConsumerGroupState, TopicPartition
+from confluent_kafka.admin import AdminClient, ClusterMetadata, ConsumerGroupDescription
 from door.serving import Door
 from door.test_kills import RECORDS, Writer, require_exact
 from logtool import LogTool
@@ -178,11 +178,15 @@ class Members:
             consumer.close()
 
 
-def coordinator(address: str, group: str) -> str:
-    """The address of the server that coordinates a group."""
+def described(address: str, group: str) -> ConsumerGroupDescription:
     admin = AdminClient({"bootstrap.servers": address})  # It answers as long as it is kept.
     [found] = admin.describe_consumer_groups([group], request_timeout=WAIT_S).values()
-    node = found.result(WAIT_S).coordinator
+    return found.result(WAIT_S)
+
+
+def coordinator(address: str, group: str) -> str:
+    """The address of the server that coordinates a group."""
+    node = described(address, group).coordinator
     return f"{node.host}:{node.port}"
 
 
@@ -216,3 +220,25 @@ def test_a_live_group_goes_on_without_its_coordinator(servers: tuple[Door, Door]
     for place in members.consumers[0].committed([TopicPartition("t", partition) for partition in range(2)], timeout=WAIT_S):
         assert place.offset >= members.positions[place.partition]
     members.close()
+
+
+ENDS_S = 10
+"""A server with a member that waits and a consumer that waits ends in less than the 15 s that it gives its connections."""
+
+
+def test_a_server_ends_soon_while_members_and_consumers_wait(serve_classpath: str, root: Path) -> None:
+    with Door(serve_classpath, root, ("group.initial.rebalance.delay.ms=60000",)) as door:
+        joins = member(door.address, "waits")
+        joins.subscribe(["t"])
+        settings = {"bootstrap.servers": door.address, "group.id": "none", "fetch.wait.max.ms": 50_000, "auto.offset.reset": "latest"}
+        reads = confluent_kafka.Consumer(settings)
+        reads.assign([TopicPartition("t", 0)])
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline:
+            joins.poll(0.1), reads.poll(0.1)
+        assert described(door.address, "waits").state is ConsumerGroupState.PREPARING_REBALANCING
+        began = time.monotonic()
+        door.process.send_signal(signal.SIGTERM)
+        door.process.wait(WAIT_S)
+        assert time.monotonic() - began < ENDS_S
+        joins.close(), reads.close()

@@ -249,11 +249,12 @@ final class Door implements AutoCloseable {
   @Override
   public void close() {
     ended.countDown();
+    server.closeListening();
     servers.close(); // First: while this server drains, clients go to the others.
+    groups.close(); // A member that joins is told to go to another server, and need not wait for the other members.
     commits.close();
     server.drain(DRAIN_MS);
     page.ifPresent(MetricsPage::close);
-    groups.close();
     writers.close();
     work.close();
   }

@@ -55,6 +55,7 @@ public final class Groups implements AutoCloseable {
   private CompletableFuture<Optional<State>> nextLook;
   private Coordinator coordinator;
   private Collection<KnownTopic> topics = List.of();
+  private boolean isClosed;
 
   /**
    * @param nodeId of this process among the servers of the root
@@ -154,6 +155,9 @@ public final class Groups implements AutoCloseable {
 
   /** The newest state of the topic, from a look that begins after this call. */
   private synchronized CompletableFuture<Optional<State>> look() {
+    if (isClosed) {
+      return CompletableFuture.failedFuture(ended());
+    }
     if (nextLook == null) {
       nextLook = new CompletableFuture<>();
       looks.execute(this::lookNow);
@@ -182,7 +186,14 @@ public final class Groups implements AutoCloseable {
     return root.state(TOPIC);
   }
 
+  private static NotCoordinatorException ended() {
+    return new NotCoordinatorException("this server ends");
+  }
+
   private synchronized Coordinator coordinator(State state) {
+    if (isClosed) {
+      throw ended();
+    }
     if (coordinator == null || !coordinator.isOf(state)) {
       if (coordinator != null) {
         coordinator.close();
@@ -193,14 +204,18 @@ public final class Groups implements AutoCloseable {
     return coordinator;
   }
 
-  /** Commits the records that wait, and ends. */
+  /** Refuses the requests that wait, and all later ones, with {@link NotCoordinatorException}. Ends after the appends that were made. */
   @Override
   public void close() {
-    looks.shutdown();
+    Coordinator last;
     synchronized (this) {
-      if (coordinator != null) {
-        coordinator.close();
-      }
+      isClosed = true;
+      last = coordinator;
+      coordinator = null;
+    }
+    looks.shutdown(); // After the looks that were asked for.
+    if (last != null) {
+      last.close();
     }
     topic.close();
   }

@@ -28,6 +28,9 @@ public final class Server {
   /** The bytes of requests of clients that have not proved their names. */
   private static final long STRANGERS_BYTES = 8 << 20;
 
+  /** The end of connections and threads that wait for nothing may take so long. */
+  private static final long LAST_MS = 1000;
+
   private final Limits limits;
   private final Budget budget;
   private final Budget strangers;
@@ -152,7 +155,7 @@ public final class Server {
     closeListening();
     connections.forEach(connection -> connection.pipeline().fireUserEventTriggered(Connection.DRAIN));
     connections.newCloseFuture().awaitUninterruptibly(patienceMs);
-    connections.close().awaitUninterruptibly(patienceMs);
-    threads.shutdownGracefully(0, patienceMs, TimeUnit.MILLISECONDS).awaitUninterruptibly(patienceMs);
+    connections.close().awaitUninterruptibly(LAST_MS);
+    threads.shutdownGracefully(0, LAST_MS, TimeUnit.MILLISECONDS).awaitUninterruptibly(LAST_MS);
   }
 }
