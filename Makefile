@@ -185,8 +185,8 @@ soak: toolchain $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $(KAFKA) $(
 SIMULATE := $(MVN) -f jvm-shim/pom.xml test -Dsurefire.failIfNoSpecifiedTests=false -Dcompilers=-XX:+TieredCompilation
 
 .PHONY: sim
-sim: toolchain ## simulate the log in each place over many seeds: make sim SEEDS=100000; replay one: make sim SEED=17 PLACE=FAR
-	@$(SIMULATE) -Dtest='SimulationTest#theInvariantsHold' $(if $(SEED),-Dsim.seed=$(SEED)) $(if $(PLACE),-Dsim.place=$(PLACE)) -Dsim.seeds=$(or $(SEEDS),10000)
+sim: toolchain ## simulate the log in each place, and served, over many seeds: make sim SEEDS=100000; replay one: make sim SEED=17 PLACE=FAR; one with servers: make sim SEED=17 SERVED=1
+	@$(SIMULATE) -Dtest='SimulationTest#$(if $(SERVED),theInvariantsHoldForServers,theInvariantsHold$(if $(SEED),,+theInvariantsHoldForServers))' $(if $(SEED),-Dsim.seed=$(SEED)) $(if $(PLACE),-Dsim.place=$(PLACE)) -Dsim.seeds=$(or $(SEEDS),10000)
 
 .PHONY: sim-mutants
 sim-mutants: toolchain ## how many seeds the simulation takes to find each broken rule

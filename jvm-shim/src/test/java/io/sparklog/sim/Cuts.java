@@ -60,11 +60,11 @@ final class Cuts {
     return found;
   }
 
-  /** All records of a segment were routed alike, by the table that was there when they were committed. */
-  static void requireOneEpoch(List<Known> versions, Known version, Known.Segment segment, String operation) {
+  /** All records of a segment were routed alike, by the table that was there when they were committed. @param isRouted by a writer */
+  static void requireOneEpoch(List<Known> versions, Known version, Known.Segment segment, boolean isRouted) {
     for (Cut cut : of(versions, version)) {
       long planned = Long.parseLong(segment.file().substring("data/".length(), "data/".length() + 20));
-      if (operation.equals("write") && planned <= cut.version()) {
+      if (isRouted && planned <= cut.version()) {
         throw new Broken("I5: version " + version.version() + " adds records of before the re-route of version " + cut.version());
       }
       if (segment.base() < cut.at(segment.partition()) && cut.at(segment.partition()) < segment.end()) {

@@ -100,7 +100,12 @@ final class Mutants {
       new Mutant(7, "moves are forgotten with the re-route that made them", "routing/Routing.table",
           "return moved(first, past.subList(0, after));", "return moved(first, past.subList(0, Math.min(1, after)));"),
       new Mutant(7, "a slot that a task has used is not bound", "write/Append.chosen", "used.stream().forEach(slot",
-          "used.stream().skip(1).forEach(slot"));
+          "used.stream().skip(1).forEach(slot"),
+      Mutant.served(1, "one batch of a producer is remembered, not five", "log/Producers.with", "- BATCHES_KEPT", "- 1"),
+      Mutant.served(0, "a batch is acknowledged before the put", "door/produce/GroupCommit.next", "named = segments.get(0).file();",
+          "named = segments.get(0).file();\n    settled();"),
+      Mutant.served(0, "a coordinator has no fence", "door/group/FencedAppend.next", "if (isThere && ends[part.partition] == part.end) {",
+          "if (isThere) {"));
 
   /** Those that take more seeds than a test has time for: {@code make sim-mutants}. */
   static final List<Mutant> SOUGHT = List.of(

@@ -42,7 +42,8 @@ final class Records {
   /** The value of a record, without what pads it. */
   static String value(BatchDecoder decoder, int record) {
     String value = new String(decoder.data(), decoder.valueAt()[record], decoder.valueLengths()[record], StandardCharsets.UTF_8);
-    return value.substring(0, value.indexOf(' '));
+    int pad = value.indexOf(' ');
+    return pad < 0 ? value : value.substring(0, pad);
   }
 
   static String sha256(byte[] bytes) {

@@ -39,6 +39,18 @@ final class Simulation {
     return run(seed, Lie.NONE, place, null);
   }
 
+  /** Servers, producers and coordinators beside the writers. @param trace where each act is printed; may be null */
+  static Outcome runServed(long seed, PrintStream trace) {
+    Place place = Place.values()[(int) (seed % Place.values().length)];
+    Simulation simulation = new Simulation(seed, Lie.NONE, place, trace);
+    return simulation.run(place, simulation::served);
+  }
+
+  /** As {@link #failure}. */
+  static String failureOfServed(long seed) {
+    return runServed(seed, null).failure();
+  }
+
   /** @param trace where each act is printed; may be null */
   static Outcome run(long seed, Lie lie, PrintStream trace) {
     return run(seed, lie, Place.DISK, trace);
@@ -46,9 +58,12 @@ final class Simulation {
 
   static Outcome run(long seed, Lie lie, Place place, PrintStream trace) {
     Simulation simulation = new Simulation(seed, lie, place, trace);
-    World world = simulation.world;
+    return simulation.run(place, simulation::all);
+  }
+
+  private Outcome run(Place place, Runnable acts) {
     try {
-      simulation.all();
+      acts.run();
     } catch (RuntimeException e) {
       world.scheduler.fail("the simulation itself: " + e, e); // A seed that ends a thread of Seeds would not be counted.
     }
@@ -63,8 +78,8 @@ final class Simulation {
       }
     }
     Truth truth = world.truth;
-    return new Outcome(seed, place, world.acts(), world.hash(), truth.count(), truth.merges(), truth.cleaned(), world.scheduler.failure(),
-        world.scheduler.cause());
+    return new Outcome(world.seed, place, world.acts(), world.hash(), truth.count(), truth.merges(), truth.cleaned(),
+        world.scheduler.failure(), world.scheduler.cause());
   }
 
   private void all() {
@@ -79,7 +94,24 @@ final class Simulation {
     }
     Operators.start(world);
     world.scheduler.between(this::maybeAnotherDriver);
-    world.scheduler.run(ACTS, 3);
+    act(ACTS);
+  }
+
+  private void served() {
+    Served served = new Served(world);
+    served.start();
+    act(2 * ACTS);
+    if (world.scheduler.failure() == null) {
+      try {
+        served.requireOrdered();
+      } catch (Truth.Broken e) {
+        world.scheduler.fail(e.getMessage(), e);
+      }
+    }
+  }
+
+  private void act(int acts) {
+    world.scheduler.run(acts, 3);
     if (world.chance(4) && world.scheduler.failure() == null) {
       losePower();
     }

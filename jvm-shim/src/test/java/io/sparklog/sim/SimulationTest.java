@@ -41,6 +41,21 @@ final class SimulationTest {
     assertNull(seeds.failed(), seeds::toString);
   }
 
+  /** Servers of Kafka's protocol, idempotent producers and coordinators of groups. */
+  @Test
+  void theInvariantsHoldForServers() {
+    Long replayed = Long.getLong("sim.seed");
+    if (replayed != null) {
+      assertNull(Simulation.runServed(replayed, System.out).failure());
+      return;
+    }
+    Long count = Long.getLong("sim.seeds");
+    long first = count == null ? 0 : new Random().nextInt(1 << 30);
+    Seeds seeds = Seeds.run(first, count == null ? 30 : count, seed -> Simulation.runServed(seed, null));
+    System.out.println("from seed " + first + ", served: " + seeds);
+    assertNull(seeds.failed(), () -> seeds + " SERVED=1");
+  }
+
   @Test
   @Tag("slow")
   void theInvariantsHoldForMoreSeeds() {

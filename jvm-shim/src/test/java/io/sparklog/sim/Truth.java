@@ -94,6 +94,11 @@ final class Truth {
     return versions;
   }
 
+  /** The ids of the topics that the name has had. */
+  List<String> topicIds() {
+    return versions.stream().map(Known::topicId).distinct().toList();
+  }
+
   boolean isDeleted(String topicId) {
     return versions.stream().anyMatch(known -> known.deleted() && known.topicId().equals(topicId));
   }
@@ -125,8 +130,9 @@ final class Truth {
     }
     Known after = Replayed.apply(before, json, tag);
     for (JsonNode added : json.path("added")) {
-      add(after, Replayed.segment(added), json.path("operation").asText());
-      Cuts.requireOneEpoch(versions, after, Replayed.segment(added), json.path("operation").asText());
+      List<String> records = add(after, Replayed.segment(added), json.path("operation").asText());
+      boolean isRouted = json.path("operation").asText().equals("write") && records.stream().noneMatch(Served::isOfClient);
+      Cuts.requireOneEpoch(versions, after, Replayed.segment(added), isRouted);
     }
     requireSwept(before == null ? 0 : before.number("boundary"), after);
     versions.add(after);
@@ -165,7 +171,7 @@ final class Truth {
     return FOLDER + String.format("%020d.json", version);
   }
 
-  private void add(Known version, Segment segment, String operation) {
+  private List<String> add(Known version, Segment segment, String operation) {
     String name = FOLDER + segment.file();
     byte[] bytes = disk.peek(name).orElse(new byte[0]);
     if (bytes.length < segment.position() + segment.bytes()) {
@@ -197,6 +203,7 @@ final class Truth {
         }
       }
     }
+    return records;
   }
 
   /** No program looks for files that versions below a boundary removed: each was deleted, or another segment of it is live, or was. */

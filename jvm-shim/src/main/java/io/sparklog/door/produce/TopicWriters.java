@@ -25,8 +25,12 @@ public final class TopicWriters implements AutoCloseable {
    * @param random is safe for many threads
    */
   public TopicWriters(Root root, Terms terms, Consumer<String> committed, Clock clock, RandomGenerator random) {
+    this(root, terms, new Threads(), committed, clock, random);
+  }
+
+  TopicWriters(Root root, Terms terms, Threads threads, Consumer<String> committed, Clock clock, RandomGenerator random) {
     this.root = root;
-    this.means = new Means(terms, new Threads(), committed, clock, random, new Resends(clock));
+    this.means = new Means(terms, threads, committed, clock, random, new Resends(clock));
   }
 
   /**

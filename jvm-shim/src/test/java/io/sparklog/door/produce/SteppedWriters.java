@@ -1,0 +1,79 @@
+package io.sparklog.door.produce;
+
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import java.nio.ByteBuffer;
+import java.time.Clock;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.random.RandomGenerator;
+
+/** The writers of a server, which commit and keep up when a simulation says so, in its thread. */
+public final class SteppedWriters {
+  private final Deque<Runnable> commits = new ArrayDeque<>();
+  private final Deque<Runnable> upkeeps = new ArrayDeque<>();
+  private final TopicWriters writers;
+  private final Clock clock;
+
+  private final class Steps extends Threads {
+    @Override
+    void commit(Runnable task) {
+      commits.add(task);
+    }
+
+    @Override
+    void commitLater(long ms, Runnable task) {
+      commits.add(task);
+    }
+
+    @Override
+    void keepUpLater(long ms, Runnable task) {
+      upkeeps.add(task);
+    }
+  }
+
+  public SteppedWriters(Root root, Clock clock, RandomGenerator random) {
+    this.clock = clock;
+    writers = new TopicWriters(root, Terms.USUAL, new Steps(), topic -> {}, clock, random);
+  }
+
+  /**
+   * Takes a batch of a client, which waits for {@link #commit}.
+   *
+   * @param state of the topic, a moment ago; empty if it does not exist, or null if it cannot be read
+   * @param id of the producer
+   * @param first the sequence of the first record
+   * @param text begins the values, which end with the number of the record in the batch
+   */
+  public CompletableFuture<Appended> append(String topic, Optional<State> state, int partition, long id, int first, int records,
+      String text) {
+    ByteBuffer batch = ClientBatch.of(records, text).at(clock.millis()).by(id, 0, first).bytes();
+    CompletableFuture<Checked> checked = new CompletableFuture<>();
+    CompletableFuture<Appended> done = writers.append(topic, partition, batch, checked);
+    try {
+      if (state == null || state.isEmpty()) {
+        throw new Refused(state == null ? Refusal.STORAGE : Refusal.UNKNOWN_TOPIC, "The topic is not read.");
+      }
+      checked.complete(Checked.of(new Intake(state.get(), clock), partition, batch));
+    } catch (Refused refused) {
+      checked.completeExceptionally(refused);
+    }
+    return done;
+  }
+
+  /** Commits all that waits. */
+  public void commit() {
+    while (!commits.isEmpty()) {
+      commits.remove().run();
+    }
+  }
+
+  /** Does the upkeep of the commits before. */
+  public void keepUp() {
+    for (int left = upkeeps.size(); left > 0; left--) {
+      upkeeps.remove().run();
+    }
+  }
+}
