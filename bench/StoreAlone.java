@@ -65,8 +65,11 @@ final class StoreAlone {
     }
     String[] typeAndPolicy = side.split(",");
     FileSystem files = opened.computeIfAbsent(typeAndPolicy[0], this::open);
-    try (FSDataInputStream in = files.openFile(new Path(root, name)).opt("fs.option.openfile.read.policy", typeAndPolicy[1])
-        .optLong("fs.option.openfile.length", bytes).build().get()) {
+    try (FSDataInputStream in = files.openFile(new Path(root, name))
+        .opt("fs.option.openfile.read.policy", typeAndPolicy[1])
+        .optLong("fs.option.openfile.length", bytes)
+        .build()
+        .get()) {
       if (typeAndPolicy[1].equals("vectored")) {
         vectored(in, crc);
       } else {
