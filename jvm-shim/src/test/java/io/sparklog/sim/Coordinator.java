@@ -8,7 +8,7 @@ import java.nio.file.NoSuchFileException;
 import java.util.OptionalLong;
 import java.util.Set;
 
-/** A coordinator of groups in partition 0: each record that it adds names the record before it, by what the coordinator has read and added. */
+/** A coordinator of groups in partition 0. Each record that it adds names the record before, by what the coordinator has read and added. */
 final class Coordinator {
   static final String NOTHING = "nothing";
   static final char AFTER = '<';
