@@ -273,8 +273,8 @@ $(GO_CLIENTS): tests/door/go/go.mod tests/door/go/go.sum $(wildcard tests/door/g
 	@echo "Building Kafka's clients in Go (some minutes the first time)"
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
-	@cd tests/door/go && GOPATH=$(CURDIR)/$(@D)/go go build -modcacherw -trimpath -o $(CURDIR)/$@ . > $(CURDIR)/$@.log 2>&1 \
-	  || { cat $(CURDIR)/$@.log; echo "The clients in Go are not built, so their tests are skipped."; }
+	@cd tests/door/go && GOPATH=$(CURDIR)/$(@D)/go timeout 600 go build -modcacherw -trimpath -o $(CURDIR)/$@ . > $(CURDIR)/$@.log 2>&1 \
+	  || { cat $(CURDIR)/$@.log; echo "The clients in Go are not built, so their tests do not run."; }
 	@rm -rf $(@D)/go
 
 # A Spark that a test starts takes the classes of its first use from an archive. The JVM ignores one that does not fit.

@@ -293,7 +293,8 @@ class _Topic:
         """Prints the commits, and their offsets."""
         self.clear()
         if self._served:
-            self._served.close()
+            # After an error or a second Ctrl-C, nothing waits.
+            self._served.close(0) if sys.exc_info()[0] else self._served.close()
         rows = [[number, first, last, count] for number, (first, last, count) in sorted(self._placed.items())]
         title = f"{self.said()} to {self.name}"
         if self._known:

@@ -44,21 +44,26 @@ class ServedTopic:
             CallError: As for `sparklog.Producer`.
             RetryError: SERVE_REFUSED if the server does not create the topic.
         """
+        from kafka.errors import KafkaError
+
         from sparklog.log.log import Log
         from sparklog.producer import Producer
         from sparklog.serve.shared import SharedServer
 
         self._root, self._name = root, name
         with SharedServer(root) as server:
-            self._create(server.settings, config)
-            about = Log(root).topic(name).describe()
-            self._partitions, self._partitioner = len(about["partitions"]), about["config"].get("partitioner", "murmur3")
-            codec = about["config"].get("compression.type", "none")
-            self._producer = Producer(root, compression_type=None if codec == "none" else codec)
+            try:
+                self._create(server.settings, config)
+                about = Log(root).topic(name).describe()
+                self._partitions, self._partitioner = len(about["partitions"]), about["config"].get("partitioner", "murmur3")
+                codec = about["config"].get("compression.type", "none")
+                self._producer = Producer(root, compression_type=None if codec == "none" else codec)
+            except KafkaError as error:
+                raise self._refused(error) from None
 
     def _create(self, settings: dict[str, Any], config: dict[str, str]) -> None:
         from kafka.admin import KafkaAdminClient, NewTopic
-        from kafka.errors import KafkaError, TopicAlreadyExistsError
+        from kafka.errors import TopicAlreadyExistsError
 
         given = {key: str(topic_option(key).default) for key in _AS_SPARK} | config
         partitions = int(given.pop("partitions"))
@@ -67,8 +72,6 @@ class ServedTopic:
             admin.create_topics([NewTopic(self._name, partitions, 1, topic_configs=given)])
         except TopicAlreadyExistsError:
             pass
-        except KafkaError as error:
-            raise self._refused(error) from None
         finally:
             admin.close()
 
@@ -84,7 +87,8 @@ class ServedTopic:
                 last = self._partitions - 1
                 raise SparklogError("PARTITION_OUT_OF_RANGE", partition=record.partition, topic=self._name, root=self._root, last=last)
         try:
-            return [(done.partition, done.offset) for done in [sent.get(_WAIT_S) for sent in map(self._send, records)]]
+            sent = [self._send(record) for record in records]  # all of them, so that they share commits
+            return [(done.partition, done.offset) for done in [each.get(_WAIT_S) for each in sent]]
         except KafkaError as error:
             raise self._refused(error) from None
 
@@ -98,9 +102,9 @@ class ServedTopic:
     def _refused(self, error: Exception) -> SparklogError:
         return SparklogError("SERVE_REFUSED", topic=self._name, root=self._root, cause=error)
 
-    def close(self) -> None:
-        """Ends the use of the server."""
-        self._producer.close(_WAIT_S)
+    def close(self, wait_s: float = _WAIT_S) -> None:
+        """Ends the use of the server. Records that have no answer get one, for at most `wait_s` seconds."""
+        self._producer.close(wait_s)
 
 
 def _is_known(entry: tuple[str, str]) -> bool:

@@ -41,7 +41,7 @@ class Acts:
         self.counts: Counter[str] = Counter()
         self.failure: BaseException | None = None
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
@@ -58,8 +58,6 @@ class Acts:
     def end(self) -> None:
         self._over.set()
         self._thread.join()
-        if self.failure is not None:
-            raise self.failure
 
 
 def of_servers(fleet: Fleet) -> list[Callable[[random.Random], object]]:
@@ -169,6 +167,11 @@ def work(classpath: str, disk: Path, seconds: float) -> None:
                 each.end()
             promised = spark.end()
             sends = [send for producer in producers for send in producer.end()]
+            failed = [each.failure for each in acts if each.failure]
+            if failed:
+                for group in groups:
+                    group.end()
+        assert not failed, failed
         there = kept(root, list(TOPICS))
         caught_up = until(lambda: all(group.has_read(there) for group in groups), CATCH_UP_S)
         history = History(sends, {group.name: group.end() for group in groups}, there)

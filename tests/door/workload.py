@@ -100,7 +100,7 @@ class Producer:
         self._over = threading.Event()
         self._sends: list[Send] = []
         self.errors: Counter[str] = Counter()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
@@ -169,7 +169,7 @@ class Member:
         command = [sys.executable, str(HERE / "member.py"), ",".join(addresses), group, protocol, str(seed), *topics]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8")
         self._begun: dict[tuple[int, Place], Commit] = {}
-        self._thread = threading.Thread(target=self._listen)
+        self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
 
     def _listen(self) -> None:
@@ -256,7 +256,7 @@ class SparkBeside:
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8")
         self.done: list[int] = []
         self.errors: list[str] = []
-        self._thread = threading.Thread(target=self._listen)
+        self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
 
     def _listen(self) -> None:

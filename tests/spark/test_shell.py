@@ -76,6 +76,10 @@ def read(root: Path, topic: str) -> list[tuple[Any, ...]]:
     return list(zip(*columns, times, strict=True))
 
 
+BY_SPARK = ("--commit-records", 10)
+"""A server would go on to say in the root that it is alive."""
+
+
 def test_upkeep(run: Run, root: Path, tmp_path: Path) -> None:
     def would(*words: object) -> list[dict[str, Any]]:
         """The rows of a dry run, which leaves the root byte for byte, and those of the same with --execute, which are equal."""
@@ -90,7 +94,7 @@ def test_upkeep(run: Run, root: Path, tmp_path: Path) -> None:
 
     for number in range(3):
         file = lines(tmp_path, *(b"%d-%d" % (number, each) for each in range(10)))
-        said = run("produce", root, "t", file, "-p", number % 2, "-X", "partitions=2", "-X", "file.delete.delay.ms=0")
+        said = run("produce", root, "t", file, "-p", number % 2, "-X", "partitions=2", "-X", "file.delete.delay.ms=0", *BY_SPARK)
     assert said.splitlines()[0] == "10 records in 1 commit to t"
     assert said.splitlines()[-1].split() == ["0", "10", "19", "10"]
     log = sparklog.Log(root)
@@ -108,7 +112,7 @@ def test_upkeep(run: Run, root: Path, tmp_path: Path) -> None:
     rows = would("delete-records", root, "t", "--offsets", "0:4,1:-1", "--keep", "1:7")
     assert [(each["start_after"], each["kept"]) for each in rows] == [(4, None), (7, 7)]
     assert log.topic("t").start_offsets() == {0: 4, 1: 7, 2: 0}
-    run("produce", root, "t", lines(tmp_path, b"new"), "-p", 0)
+    run("produce", root, "t", lines(tmp_path, b"new"), "-p", 0, *BY_SPARK)
     time.sleep(0.01)
     assert sum(each["records_deleted"] for each in would("expire", root, "t", "--retention-ms", "1ms")) >= 16
     dead = root / "_partlog" / "t" / "data" / f"{1:020}-{'B' * 21}A"  # what a writer left that died before its commit
