@@ -156,6 +156,7 @@ final class Door implements AutoCloseable {
     try {
       return new MetricsPage(metrics, new InetSocketAddress(address.host(), address.port()));
     } catch (IOException e) {
+      servers.close();
       server.drain(0);
       throw PartlogException.caused(e, "SERVE_ADDRESS", "address", address, "cause", e.getMessage());
     }

@@ -97,12 +97,20 @@ final class FetchSession {
         Place place = place(topic, partition);
         Line known = lines.get(place);
         if (known == null) {
-          lines.put(place, new Line(partition));
+          lines.put(place, new Line(kept(partition)));
         } else {
-          known.asked = partition;
+          known.asked = kept(partition);
         }
       }
     }
+  }
+
+  /** The fields that a fetch uses. A request may have unknown fields of any size, which nothing must keep. */
+  private static FetchPartition kept(FetchPartition asked) {
+    return new FetchPartition().setPartition(asked.partition())
+        .setCurrentLeaderEpoch(asked.currentLeaderEpoch())
+        .setFetchOffset(asked.fetchOffset())
+        .setPartitionMaxBytes(asked.partitionMaxBytes());
   }
 
   /** All partitions, in the order in which they are to be read. */

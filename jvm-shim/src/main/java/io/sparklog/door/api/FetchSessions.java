@@ -1,5 +1,6 @@
 package io.sparklog.door.api;
 
+import io.sparklog.segment.Names;
 import java.time.Clock;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -56,7 +57,7 @@ public final class FetchSessions {
       return request.sessionEpoch() == FetchMetadata.INITIAL_EPOCH ? begin(request, byId) : null;
     }
     Kept kept = sessions.get(request.sessionId());
-    if (kept == null) {
+    if (kept == null || hasLongName(request, byId)) {
       throw Errors.FETCH_SESSION_ID_NOT_FOUND.exception("Session " + request.sessionId() + " is not known. Begin another session.");
     }
     if (partitions - kept.size + kept.session.sizeWith(request) > partitionsMax) {
@@ -72,12 +73,17 @@ public final class FetchSessions {
     return kept.session;
   }
 
-  /** A new session; null without room. */
+  /** Whether a name is none of a topic, and so may have any length. */
+  private static boolean hasLongName(FetchRequestData request, boolean byId) {
+    return !byId && request.topics().stream().anyMatch(topic -> Names.illegalTopic(topic.topic()).isPresent());
+  }
+
+  /** A new session; null without room, or with a name that no topic can have. */
   private FetchSession begin(FetchRequestData request, boolean byId) {
     int id = random.nextInt(1, Integer.MAX_VALUE);
     FetchSession session = new FetchSession(id, byId);
     int size = session.sizeWith(request);
-    if (size == 0 || size > partitionsMax || sessions.containsKey(id)) {
+    if (size == 0 || size > partitionsMax || sessions.containsKey(id) || hasLongName(request, byId)) {
       return null;
     }
     while (sessions.size() >= slots || partitions + size > partitionsMax) {

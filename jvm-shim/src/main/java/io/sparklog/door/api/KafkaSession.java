@@ -26,7 +26,7 @@ import org.apache.kafka.common.security.auth.SecurityProtocol;
 /** Parses the requests of one connection, and hands them to their handlers. */
 final class KafkaSession implements Session {
   /** Before the client has proved its name. The requests of a proof have less than a thousand bytes. */
-  private static final int UNPROVED_BYTES_MAX = 64 << 10;
+  private static final int UNPROVED_BYTES_MAX = 4 << 10;
 
   private final Listener listener;
   private final Handlers handlers;

@@ -23,16 +23,17 @@ public record Server(int node, long sessionMs, Map<String, Endpoint> endpoints) 
 
   private static final int LISTENERS_MAX = 64;
   private static final int TEXT_MAX = 1024;
-  private static final int SESSION_MS_MIN = 100;
-  private static final int SESSION_MS_MAX = 600_000;
+  static final int SESSION_MS_MIN = 100;
+  static final int SESSION_MS_MAX = 600_000;
 
   public Server {
     endpoints = Map.copyOf(endpoints);
   }
 
-  /** The server with these listeners. Its number is a hash of an address, so that the number is the same after a restart. */
+  /** The server with these listeners. Its number is a hash of an endpoint, so that the number is the same after a restart. */
   static Server of(Map<String, Endpoint> endpoints, long sessionMs) {
-    String first = endpoints.values().stream().map(each -> each.address().toString()).sorted().findFirst().orElseThrow();
+    // With the kind, which names the machine: 127.0.0.1:9092 is an address of each machine.
+    String first = endpoints.values().stream().map(each -> each.address() + " " + each.kind()).sorted().findFirst().orElseThrow();
     long bits = UUID.nameUUIDFromBytes(first.getBytes(StandardCharsets.UTF_8)).getMostSignificantBits();
     return new Server((int) (bits >>> 33), sessionMs, endpoints);
   }

@@ -2,6 +2,7 @@ package io.sparklog.door.cluster;
 
 import io.sparklog.segment.Names;
 import io.sparklog.segment.Names.ServerSign;
+import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;
@@ -31,6 +32,9 @@ public final class Servers implements AutoCloseable {
   private static final long OLD_MS = TimeUnit.DAYS.toMillis(1);
 
   private static final long LEAVE_MS = 2000;
+
+  /** A session has so many looks at least: one that is late must not end it. */
+  private static final long LOOKS_MIN = 3;
 
   private final ServersFolder folder;
   private final String location;
@@ -62,10 +66,17 @@ public final class Servers implements AutoCloseable {
    * @param endpoints of this server, by the names of listeners
    * @param intervalMs between two signs of life; −1 for the default of the place
    * @param sessionMs others take this server for dead so long after a sign; −1 for 4.5 intervals
+   * @throws PartlogException OPTION_VALUE if a session has no time for three intervals, or is too long
    */
   public Servers(LogStore store, Map<String, Endpoint> endpoints, long intervalMs, long sessionMs, RandomGenerator random) {
-    long interval = intervalMs > 0 ? intervalMs : store.isRemote() ? REMOTE_INTERVAL_MS : INTERVAL_MS;
+    long usual = store.isRemote() ? REMOTE_INTERVAL_MS : INTERVAL_MS;
+    long interval = intervalMs > 0 ? intervalMs : sessionMs > 0 ? Math.min(usual, sessionMs / LOOKS_MIN) : usual;
     this.self = Server.of(endpoints, sessionMs > 0 ? sessionMs : interval * 9 / 2);
+    if (self.sessionMs() < interval * LOOKS_MIN || self.sessionMs() < Server.SESSION_MS_MIN || self.sessionMs() > Server.SESSION_MS_MAX) {
+      throw PartlogException.of("OPTION_VALUE", "option", "broker.session.timeout.ms", "value", self.sessionMs(), "reason",
+          "It must be at least " + LOOKS_MIN + " times broker.heartbeat.interval.ms, which is " + interval + ", and from "
+              + Server.SESSION_MS_MIN + " to " + Server.SESSION_MS_MAX);
+    }
     this.identity = Names.identity(random);
     this.folder = new ServersFolder(store, identity);
     this.location = store.location(Names.SERVERS);
@@ -131,9 +142,9 @@ public final class Servers implements AutoCloseable {
       cluster = Cluster.of(self, isAnnounced, living.alive());
       lookedAt = asked;
       warnOfTwin();
-      looked.run();
       living.silentFor(SWEPT_MS).forEach(each -> folder.drop(signs.get(each).file()));
-    } catch (IOException | RuntimeException e) {
+      looked.run();
+    } catch (Throwable e) { // The looks must go on: without them this server coordinates no group.
       Warnings.warn(Servers.class, "the servers in {} are not known: {}", location, e.toString());
     }
   }

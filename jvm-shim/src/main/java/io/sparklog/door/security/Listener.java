@@ -1,6 +1,9 @@
 package io.sparklog.door.security;
 
+import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.UUID;
+import java.util.stream.Collectors;
 
 /**
  * An address at which clients come in.
@@ -18,7 +21,12 @@ public record Listener(String name, Rights rights, boolean isEncrypted, List<Str
   public String kind() {
     String protocol = (asksForName() ? "SASL_" : "") + (isEncrypted ? "SSL" : "PLAINTEXT");
     return protocol + (rights.readOnly() ? " read-only" : "")
-        + (rights.prefixes().isEmpty() ? "" : " " + String.join(",", rights.prefixes()));
+        + (rights.prefixes().isEmpty() ? "" : " " + UUID.nameUUIDFromBytes(prefixes().getBytes(StandardCharsets.UTF_8)));
+  }
+
+  /** In an order that the configuration does not decide. */
+  private String prefixes() {
+    return rights.prefixes().stream().sorted().collect(Collectors.joining(","));
   }
 
   public boolean asksForName() {

@@ -20,6 +20,7 @@ import org.apache.kafka.common.message.FetchRequestData.FetchTopic;
 import org.apache.kafka.common.message.FetchRequestData.ForgottenTopic;
 import org.apache.kafka.common.message.FetchResponseData.PartitionData;
 import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.protocol.types.RawTaggedField;
 import org.apache.kafka.common.requests.FetchMetadata;
 import org.junit.jupiter.api.Test;
 
@@ -73,6 +74,23 @@ final class FetchSessionsTest {
     assertEquals(List.of(1, 2, 5), read(session));
     assertEquals(7, session.partitions().get(0).partitions().get(0).fetchOffset());
     assertEquals(3, sessions.partitions());
+  }
+
+  /** A client may send fields that no version has, and names that no topic has. */
+  @Test
+  void aSessionKeepsNoBytesOfUnknownLength() {
+    FetchPartition large = new FetchPartition().setPartition(0).setFetchOffset(7);
+    large.unknownTaggedFields().add(new RawTaggedField(99, new byte[1000]));
+    FetchRequestData request = request(0, FetchMetadata.INITIAL_EPOCH, 0)
+        .setTopics(List.of(new FetchTopic().setTopic("t").setPartitions(List.of(large))));
+    FetchPartition kept = sessions.of(request, false).partitions().get(0).partitions().get(0);
+    assertEquals(List.of(7L, List.of()), List.of(kept.fetchOffset(), kept.unknownTaggedFields()));
+    request.topics().get(0).setTopic("x".repeat(30_000));
+    assertNull(sessions.of(request, false));
+    FetchSession session = begin(1);
+    FetchRequestData change = request(session.id(), 1, 1);
+    change.topics().get(0).setTopic("x".repeat(30_000));
+    assertThrows(FetchSessionIdNotFoundException.class, () -> sessions.of(change, false));
   }
 
   @Test

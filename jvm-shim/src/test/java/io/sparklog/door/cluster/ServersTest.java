@@ -2,6 +2,7 @@ package io.sparklog.door.cluster;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,6 +10,7 @@ import io.sparklog.json.Damaged;
 import io.sparklog.kit.Seed;
 import io.sparklog.log.Root;
 import io.sparklog.segment.Names;
+import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
@@ -22,6 +24,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -109,6 +112,28 @@ final class ServersTest {
     until(() -> a.at(LISTENER).size() == 1);
     Servers b = open("b");
     assertFalse(b.at(LISTENER).containsKey(7));
+  }
+
+  @Test
+  void serversOfTwoMachinesMayBothListenAtTheAddressOfTheirMachine() {
+    List<Integer> nodes = Stream.of("m1", "m2")
+        .map(machine -> Map.of("INTERNAL", new Endpoint(new Address("127.0.0.1", 9092), "PLAINTEXT on " + machine), LISTENER,
+            new Endpoint(new Address(machine, 9093), "PLAINTEXT")))
+        .map(endpoints -> Server.of(endpoints, SESSION_MS).node())
+        .toList();
+    assertNotEquals(nodes.get(0), nodes.get(1));
+  }
+
+  @Test
+  void aSessionHasTimeForThreeSigns() {
+    Map<String, Endpoint> endpoints = Map.of(LISTENER, new Endpoint(new Address("a", 9092), "PLAINTEXT"));
+    for (long[] wrong : new long[][] {{1000, 2000}, {-1, 50}, {200_000, -1}}) {
+      PartlogException refused = assertThrows(PartlogException.class, () -> new Servers(store, endpoints, wrong[0], wrong[1], random));
+      assertEquals("PARTLOG_OPTION_VALUE", refused.condition());
+    }
+    try (Servers brief = new Servers(store, endpoints, -1, 900, random)) {
+      assertEquals(900, brief.self().sessionMs());
+    }
   }
 
   @Test
