@@ -252,7 +252,7 @@ final class Door implements AutoCloseable {
     ended.countDown();
     server.closeListening();
     servers.close(); // First: while this server drains, clients go to the others.
-    groups.close(); // A member that joins is told to go to another server, and need not wait for the other members.
+    groups.close(); // A member that joins then goes to another server, and does not wait for the other members.
     commits.close();
     server.drain(DRAIN_MS);
     page.ifPresent(MetricsPage::close);

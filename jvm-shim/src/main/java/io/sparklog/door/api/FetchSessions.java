@@ -73,7 +73,7 @@ public final class FetchSessions {
     return kept.session;
   }
 
-  /** Whether a name is none of a topic, and so may have any length. */
+  /** Whether no topic can have a name of the request: such a name may have any length. */
   private static boolean hasLongName(FetchRequestData request, boolean byId) {
     return !byId && request.topics().stream().anyMatch(topic -> Names.illegalTopic(topic.topic()).isPresent());
   }

@@ -33,7 +33,7 @@ public final class Servers implements AutoCloseable {
 
   private static final long LEAVE_MS = 2000;
 
-  /** A session has so many looks at least: one that is late must not end it. */
+  /** A session has so many looks at least, so that a late look does not end the session. */
   private static final long LOOKS_MIN = 3;
 
   private final ServersFolder folder;
