@@ -180,7 +180,7 @@ def test_an_input_without_lines_makes_a_topic_as_one_with_lines(run: Run, root: 
 
 
 def test_what_the_connector_refuses(run: Run, root: Path, tmp_path: Path) -> None:
-    run("produce", root, "t", lines(tmp_path, b"a"), "-X", "partitions=2", "--commit-records", 10)  # by Spark
+    run("produce", root, "t", lines(tmp_path, b"a"), "-X", "partitions=2", *BY_SPARK)
     before = contents(root)
     for words, condition in (
         (["config", root, "t", "--add", "retention.mss=1"], "OPTION_UNKNOWN"),
@@ -190,7 +190,7 @@ def test_what_the_connector_refuses(run: Run, root: Path, tmp_path: Path) -> Non
         (["delete-records", root, "t", "--offsets", '{"x":1}'], "OPTION_VALUE] Option `--offsets"),
         (["export", root, "t", "--to", ""], "OPTION_VALUE] Option `--to"),
         (["produce", root, "t", tmp_path / "lines", "-X", "partitions=3"], "OPTION_CONTRADICTS_TOPIC"),
-        (["produce", root, "t", tmp_path / "lines", "-p", "9"], "PARTITION_OUT_OF_RANGE"),
+        (["produce", root, "t", tmp_path / "lines", "-p", "9", *BY_SPARK], "PARTITION_OUT_OF_RANGE"),
     ):
         told = run(*words, status=2)
         assert f"[PARTLOG_{condition}" in told and "Traceback" not in told and "JVM stacktrace" not in told and "=>" not in told, told
