@@ -9,7 +9,7 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
-from confluent_kafka import ConsumerGroupState, TopicPartition
+from confluent_kafka import ConsumerGroupState, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient, ClusterMetadata, ConsumerGroupDescription
 from door.serving import Door
 from door.test_kills import RECORDS, Writer, require_exact
@@ -127,7 +127,7 @@ def test_a_group_keeps_its_position_when_its_coordinator_dies(servers: tuple[Doo
     one.kill()
     for group in range(6):
         consumer = member(other.address, f"g{group}")
-        [position] = consumer.committed([TopicPartition("t", 0)], timeout=WAIT_S)
+        [position] = committed(consumer, [TopicPartition("t", 0)])
         assert position.offset == 2
         consumer.close()
 
@@ -149,7 +149,7 @@ class Members:
             consumer.subscribe(["t"], on_assign=self._assigned)
 
     def _assigned(self, consumer: confluent_kafka.Consumer, partitions: list[TopicPartition]) -> None:
-        for found in consumer.committed(partitions, timeout=WAIT_S):
+        for found in committed(consumer, partitions):
             if found.offset < self.positions.get(found.partition, found.offset):
                 self.backwards.append(f"partition {found.partition}: from {self.positions[found.partition]} to {found.offset}")
 
@@ -176,6 +176,18 @@ class Members:
     def close(self) -> None:
         for consumer in self.consumers:
             consumer.close()
+
+
+def committed(consumer: confluent_kafka.Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
+    """The positions. While the coordinator changes, a server may answer that it is not the coordinator."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            return list(consumer.committed(partitions, timeout=WAIT_S))
+        except confluent_kafka.KafkaException as error:
+            if time.monotonic() > deadline or not error.args[0].retriable() and error.args[0].code() != KafkaError.NOT_COORDINATOR:
+                raise
+            time.sleep(0.1)
 
 
 def described(address: str, group: str) -> ConsumerGroupDescription:
@@ -217,7 +229,7 @@ def test_a_live_group_goes_on_without_its_coordinator(servers: tuple[Door, Door]
     write(addresses, range(120, 180))
     members.until(180)
     assert members.backwards == []
-    for place in members.consumers[0].committed([TopicPartition("t", partition) for partition in range(2)], timeout=WAIT_S):
+    for place in committed(members.consumers[0], [TopicPartition("t", partition) for partition in range(2)]):
         assert place.offset >= members.positions[place.partition]
     members.close()
 
