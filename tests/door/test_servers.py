@@ -185,7 +185,7 @@ def committed(consumer: confluent_kafka.Consumer, partitions: list[TopicPartitio
         try:
             return list(consumer.committed(partitions, timeout=WAIT_S))
         except confluent_kafka.KafkaException as error:
-            if time.monotonic() > deadline or not error.args[0].retriable() and error.args[0].code() != KafkaError.NOT_COORDINATOR:
+            if time.monotonic() > deadline or (not error.args[0].retriable() and error.args[0].code() != KafkaError.NOT_COORDINATOR):
                 raise
             time.sleep(0.1)
 
