@@ -27,9 +27,9 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * <li>{@code create ADDRESS TOPIC PARTITIONS [KEY=VALUE …]}
  * <li>{@code produce ADDRESS TOPIC LINGER_MS RECORDS BYTES RECORDS_PER_SECOND}; a rate of 0 is as fast as possible. The answer has the
  * seconds, and the milliseconds from the time at which a record is due to its acknowledgement: p50, p99, most
- * <li>{@code fetch ADDRESS TOPIC PARTITIONS RECORDS} reads so many records from the start. The answer has the seconds and the bytes
+ * <li>{@code fetch ADDRESS TOPIC PARTITIONS RECORDS} reads RECORDS records from the start. The answer has the seconds and the bytes
  * <li>{@code watch ADDRESS TOPIC} begins a consumer of a group, which reads the records of {@code produce} from now on
- * <li>{@code seen RECORDS} waits for so many records of the watch. The answer has the milliseconds from send to poll: p50, p99, most
+ * <li>{@code seen RECORDS} waits for RECORDS records of the watch. The answer has the milliseconds from send to poll: p50, p99, most
  * </ul>
  */
 public final class KafkaClient {

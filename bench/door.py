@@ -20,7 +20,7 @@ from sparklog.serve.process import Server
 PARTITIONS = 4
 BYTES = 1_000
 RECORDS = 150_000
-"""One turn of a side has so many, in the comparisons of bytes a second."""
+"""The records of one turn of a side, in the comparisons of bytes a second."""
 LINGERS_MS = (0, 5, 20)
 RATE = 500
 LATENCY_S = 6

@@ -143,7 +143,8 @@ final class Door implements AutoCloseable {
     metrics.gauge("partlog_server_connections", "Connections of now.", server::connections);
     metrics.total("partlog_server_connections_refused_total", "Connections that max.connections ended at once, since the start.",
         server::connectionsRefused);
-    metrics.gauge("partlog_server_request_memory_bytes", "Bytes of requests that are being read, or have no answer.", server::requestBytes);
+    metrics.gauge("partlog_server_request_memory_bytes", "Bytes of requests that the server reads, or has not answered.",
+        server::requestBytes);
     metrics.gauge("partlog_server_request_memory_limit_bytes", "The most of these bytes. Beyond it, requests wait.",
         () -> config.limits().requestBytesMax());
     metrics.gauge("partlog_server_requests_waiting", "Requests that wait for memory before they are read.", server::requestsWaiting);

@@ -50,7 +50,7 @@ public final class FetchHandler implements Handler<FetchRequest> {
     this.bytesMax = bytesMax;
   }
 
-  /** The partitions of a request. @param session null if it has none @param isChange whether the answer has changes alone */
+  /** The partitions of a request. @param session null without a session @param isChange whether the answer has changes alone */
   private record Asks(FetchSession session, boolean isChange, List<Line> lines) {}
 
   /** One partition of a request. @param error the reason why it is not read; null if it is */

@@ -15,8 +15,8 @@ import org.apache.kafka.common.requests.FetchMetadata;
 import org.apache.kafka.common.requests.FetchResponse;
 
 /**
- * The partitions that a client reads, and the offsets that it was told. Each further request of the client names the partitions that it has
- * changed since its last request, and its answer has the partitions that have something new. KIP-227. For several threads at once.
+ * The partitions that a client reads, and the offsets that the server told the client. Each further request names the partitions that the
+ * client changed since the last request, and the answer has the partitions with something new. KIP-227. For several threads at once.
  */
 final class FetchSession {
   private final int id;
@@ -29,7 +29,7 @@ final class FetchSession {
   /** A partition by the name or the id of its topic. */
   record Place(String topic, Uuid id, int partition) {}
 
-  /** A partition as its client asks for it, and what its client knows of it. This object belongs to one request at a time. */
+  /** A partition as the client asks for it, with the offsets that the client knows. This object belongs to one request at a time. */
   private static final class Line {
     FetchPartition asked;
     long toldEnd = -1;

@@ -135,7 +135,7 @@ public final class Server {
     return refused.get();
   }
 
-  /** The bytes of requests that are being read, or have no answer. */
+  /** The bytes of requests that the server reads, or has not answered. */
   public long requestBytes() {
     return limits.requestBytesMax() - budget.free();
   }
