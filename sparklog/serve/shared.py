@@ -33,8 +33,6 @@ from sparklog.spark import cache
 _UNUSED_MS = 60_000
 """A server without a connection ends after this time. Until then the next producer finds it."""
 _ARGUMENTS = [
-    "listeners=OWN://127.0.0.1:0",
-    "listener.security.protocol.map=OWN:SASL_PLAINTEXT",
     "sasl.enabled.mechanisms=SCRAM-SHA-256",
     f"end.when.unused.ms={_UNUSED_MS}",
     "connections.max.idle.ms=-1",
@@ -63,7 +61,7 @@ class SharedServer:
                 made, users = secrets.token_urlsafe(32), note.with_suffix(".users")
                 _write(note.with_suffix(".password"), made)
                 _write(users, _verifier(made))
-                _start(root, [*line, f"sasl.credentials.file={users}"], folder / f"{name}.log", note)
+                _start(root, [*line, *_listener(), f"sasl.credentials.file={users}"], folder / f"{name}.log", note)
                 found = _connected(note)
             if found is None:
                 raise SparklogError("SERVE_START", root=root, output="the server listened, and ended")
@@ -89,6 +87,12 @@ class SharedServer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _listener() -> list[str]:
+    """A listener with a name of its own: servers send clients to listeners of one name, and another server has another password."""
+    name = f"OWN_{secrets.token_hex(8).upper()}"
+    return [f"listeners={name}://127.0.0.1:0", f"listener.security.protocol.map={name}:SASL_PLAINTEXT"]
 
 
 def _folder() -> Path:

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import aiokafka
 import confluent_kafka
@@ -17,6 +17,7 @@ from kafka.errors import KafkaConfigurationError, KafkaError
 from sparklog import Log
 
 WAIT_S = 120
+T = TypeVar("T")
 
 
 class Read(NamedTuple):
@@ -111,3 +112,20 @@ def asyncio_kafka(address: str, topic: str, starts: dict[int, int], ends: dict[i
 
 
 CLIENTS: dict[str, Client] = {"kafka-python": kafka_python, "librdkafka": librdkafka, "aiokafka": asyncio_kafka}
+
+
+def while_coordinators_change(ask: Callable[[], T]) -> T:
+    """What librdkafka answers. While a group moves to another server, a server may answer that it is not the coordinator."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            return ask()
+        except confluent_kafka.KafkaException as error:
+            if error.args[0].code() != confluent_kafka.KafkaError.NOT_COORDINATOR or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+def committed(consumer: confluent_kafka.Consumer, places: list[confluent_kafka.TopicPartition]) -> list[confluent_kafka.TopicPartition]:
+    """The positions of the group."""
+    return while_coordinators_change(lambda: consumer.committed(places, timeout=WAIT_S))

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
-from confluent_kafka import ConsumerGroupState, KafkaError, TopicPartition
+from confluent_kafka import ConsumerGroupState, TopicPartition
 from confluent_kafka.admin import AdminClient, ClusterMetadata, ConsumerGroupDescription
+from door.clients import committed
 from door.serving import Door
 from door.test_kills import RECORDS, Writer, require_exact
 from logtool import LogTool
@@ -176,18 +177,6 @@ class Members:
     def close(self) -> None:
         for consumer in self.consumers:
             consumer.close()
-
-
-def committed(consumer: confluent_kafka.Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
-    """The positions. While the coordinator changes, a server may answer that it is not the coordinator."""
-    deadline = time.monotonic() + WAIT_S
-    while True:
-        try:
-            return list(consumer.committed(partitions, timeout=WAIT_S))
-        except confluent_kafka.KafkaException as error:
-            if time.monotonic() > deadline or (not error.args[0].retriable() and error.args[0].code() != KafkaError.NOT_COORDINATOR):
-                raise
-            time.sleep(0.1)
 
 
 def described(address: str, group: str) -> ConsumerGroupDescription:
