@@ -115,7 +115,7 @@ CLIENTS: dict[str, Client] = {"kafka-python": kafka_python, "librdkafka": librdk
 
 
 def while_coordinators_change(ask: Callable[[], T]) -> T:
-    """What librdkafka answers. While a group moves to another server, a server may answer that it is not the coordinator."""
+    """The answer of librdkafka. While a group moves to another server, a server may answer that it is not the coordinator."""
     deadline = time.monotonic() + WAIT_S
     while True:
         try:

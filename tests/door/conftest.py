@@ -1,6 +1,5 @@
 """A root and a door for the tests of this folder."""
 
-import gc
 from collections.abc import Generator
 from pathlib import Path
 
@@ -21,10 +20,3 @@ def door(serve_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> Gene
     LogTool(serve_classpath, root).run("append", tag="A", topic="t", commits=4, tasks=2, records=10)
     with Door(serve_classpath, root) as serving:
         yield serving
-
-
-@pytest.fixture
-def sockets_of_refused_connections() -> Generator[None]:
-    """Collects the sockets that clients left open, so that the test that ends a server has their warnings, and no later test."""
-    yield
-    gc.collect()

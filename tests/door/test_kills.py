@@ -15,12 +15,6 @@ from logtool import HALTED, LogTool
 
 import sparklog
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*socket.socket:pytest.PytestUnraisableExceptionWarning", "ignore:unclosed:ResourceWarning"),
-    pytest.mark.usefixtures("sockets_of_refused_connections"),
-]
-"""kafka-python leaves a socket open when a server refuses the connection."""
-
 FIRST_STEPS = ["commit.link", "commit.linked"]
 """The last step before a commit is made, and the first step after it."""
 

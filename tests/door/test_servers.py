@@ -16,9 +16,6 @@ from door.serving import Door
 from door.test_kills import RECORDS, Writer, require_exact
 from logtool import LogTool
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*socket.socket:pytest.PytestUnraisableExceptionWarning", "ignore:unclosed:ResourceWarning")
-"""kafka-python leaves a socket open when a server dies."""
-
 QUICK = ("broker.heartbeat.interval.ms=300", "broker.session.timeout.ms=2500")
 WAIT_S = 60
 

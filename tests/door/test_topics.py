@@ -1,6 +1,7 @@
 """Clients create, change and delete topics."""
 
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic, ResourceType
@@ -114,10 +115,11 @@ def test_a_look_at_a_topic_does_not_create_it(door: Door) -> None:
     assert "never" not in sparklog.Log(door.root)
 
 
-def test_a_server_can_leave_the_creation_of_topics_to_others(serve_classpath: str, door: Door) -> None:
-    with Door(serve_classpath, door.root, ("auto.create.topics.enable=false",)) as other:
-        producer = KafkaProducer(bootstrap_servers=other.address, max_block_ms=500)
+def test_a_server_can_leave_the_creation_of_topics_to_others(serve_classpath: str, tmp_path: Path) -> None:
+    # A root of its own: the client would ask any other server of the root too.
+    with Door(serve_classpath, tmp_path, ("auto.create.topics.enable=false",)) as alone:
+        producer = KafkaProducer(bootstrap_servers=alone.address, max_block_ms=500)
         with pytest.raises(KafkaError):
             producer.send("never-here", b"1")
         producer.close()
-    assert "never-here" not in sparklog.Log(door.root)
+    assert "never-here" not in sparklog.Log(tmp_path)
