@@ -21,6 +21,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -61,6 +62,7 @@ final class CheckpointTest {
   }
 
   @Test
+  @Tag("slow")
   void oneThatNoReaderWouldTakeIsNotWritten() throws IOException, Damaged {
     Checkpoint.write(store, state(2100, 32_000, 'x'), TXN);
     Checkpoint.write(store, state(70, 32_000, '['), TXN);

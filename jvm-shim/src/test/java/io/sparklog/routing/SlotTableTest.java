@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.sparklog.format.Vectors;
+import io.sparklog.kit.Seed;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.ObjectOutputStream;
@@ -24,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 class SlotTableTest {
-  private static final int PLANS = 2_000;
+  private static final int PLANS = Seed.either(300, 2_000);
 
   @TestFactory
   Stream<DynamicTest> tablesAreThoseOfTheVectors() {

@@ -36,7 +36,7 @@ final class SimulationTest {
     }
     Long count = Long.getLong("sim.seeds");
     long first = count == null ? 0 : new Random().nextInt(1 << 30);
-    Seeds seeds = Seeds.run(first, count == null ? 100 : count, seed -> Simulation.run(seed, place));
+    Seeds seeds = Seeds.run(first, count == null ? 30 : count, seed -> Simulation.run(seed, place));
     System.out.println("from seed " + first + ", " + place + ": " + seeds);
     assertNull(seeds.failed(), seeds::toString);
   }
@@ -51,15 +51,16 @@ final class SimulationTest {
     }
     Long count = Long.getLong("sim.seeds");
     long first = count == null ? 0 : new Random().nextInt(1 << 30);
-    Seeds seeds = Seeds.run(first, count == null ? 30 : count, seed -> Simulation.runServed(seed, null));
+    Seeds seeds = Seeds.run(first, count == null ? 12 : count, seed -> Simulation.runServed(seed, null));
     System.out.println("from seed " + first + ", served: " + seeds);
     assertNull(seeds.failed(), () -> seeds + " SERVED=1");
   }
 
-  @Test
+  @ParameterizedTest
+  @EnumSource
   @Tag("slow")
-  void theInvariantsHoldForMoreSeeds() {
-    Seeds seeds = Seeds.run(100, 200, Simulation::run);
+  void theInvariantsHoldForMoreSeeds(Place place) {
+    Seeds seeds = Seeds.run(30, 50, seed -> Simulation.run(seed, place));
     assertNull(seeds.failed(), seeds::toString);
   }
 
@@ -72,6 +73,7 @@ final class SimulationTest {
 
   @ParameterizedTest
   @FieldSource("io.sparklog.sim.Mutants#FOUND")
+  @Tag("slow")
   void aBrokenRuleIsFound(Mutant mutant) throws Exception {
     assertNotNull(mutant.finder().apply(mutant.seed()), "seed " + mutant.seed() + " does not find it: make sim-mutants finds another");
   }
@@ -85,6 +87,7 @@ final class SimulationTest {
 
   @ParameterizedTest
   @FieldSource("io.sparklog.sim.Mutants#SOUGHT")
+  @Tag("slow")
   void aMutantThatIsSoughtCompiles(Mutant mutant) throws Exception {
     assertNotNull(mutant.finder());
   }
@@ -98,6 +101,7 @@ final class SimulationTest {
 
   @ParameterizedTest
   @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "NONE")
+  @Tag("slow")
   void aStoreThatLiesIsFound(Lie lie) {
     PrintStream nowhere = null;
     assertNotNull(LongStream.range(0, 200)

@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.kit.BrokenRule;
 import io.sparklog.admin.RerouteTime;
+import io.sparklog.kit.BrokenRule;
 import io.sparklog.log.State;
 import io.sparklog.routing.Partitioner;
 import io.sparklog.routing.Router;
@@ -34,6 +34,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
@@ -173,6 +174,7 @@ final class GroupingTest extends GroupsOfScans {
 
   @ParameterizedTest
   @FieldSource("BROKEN")
+  @Tag("slow")
   void aBrokenRuleIsFound(BrokenRule broken) throws Throwable {
     broken.requireFound(GroupedReads.class, directory.resolve("mutated"));
   }

@@ -3,13 +3,13 @@ package io.sparklog.source;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
-import io.sparklog.kit.BrokenRule;
 import io.sparklog.admin.RerouteTime;
+import io.sparklog.kit.BrokenRule;
 import io.sparklog.kit.Seed;
 import io.sparklog.kit.WrittenTopic;
-import io.sparklog.routing.RoutingEpochs;
 import io.sparklog.log.State;
 import io.sparklog.read.Split;
+import io.sparklog.routing.RoutingEpochs;
 import io.sparklog.spark.Columns;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -18,6 +18,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -25,7 +26,7 @@ import org.junit.jupiter.params.provider.FieldSource;
 
 /** The column {@code _routing_epoch}: with the offset, it tells the order of the records of a key. FORMAT.md section 13.3. */
 final class RoutingEpochTest {
-  private static final int SEEDS = Integer.getInteger("epoch.seeds", 4);
+  private static final int SEEDS = Seed.either(2, 40);
 
   @TempDir
   Path directory;
@@ -90,6 +91,7 @@ final class RoutingEpochTest {
 
   @ParameterizedTest
   @FieldSource("BROKEN")
+  @Tag("slow")
   void aBrokenRuleIsFound(BrokenRule broken) throws Throwable {
     broken.requireFound(EpochHistory.class, directory.resolve("mutated"));
   }

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.kit.BrokenRule;
 import io.sparklog.admin.RerouteTime;
+import io.sparklog.kit.BrokenRule;
 import io.sparklog.kit.StreamRuns;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.apache.commons.io.FileUtils;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
@@ -120,6 +121,7 @@ final class BarrierTest extends StreamRuns {
 
   @ParameterizedTest
   @FieldSource("BROKEN")
+  @Tag("slow")
   void aBrokenRuleIsFound(BrokenRule broken) throws Throwable {
     broken.requireFound(ReroutedHistory.class, folder.resolve("mutated"));
   }
