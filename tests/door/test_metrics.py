@@ -19,10 +19,10 @@ from prometheus_client.parser import text_string_to_metric_families
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "monitoring.md"
 
 
-@pytest.fixture
-def metered(serve_classpath: str, tmp_path: Path) -> Generator[Door]:
-    """A door with a page. Its topic `t` has 80 records in 4 partitions."""
-    root = tmp_path / "root"
+@pytest.fixture(scope="module")
+def metered(serve_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[Door]:
+    """A door with a page. Its topic `t` has 80 records in 4 partitions. The first test is about the clients of a new door."""
+    root = tmp_path_factory.mktemp("metered") / "root"
     LogTool(serve_classpath, root).run("append", tag="A", topic="t", commits=4, tasks=2, records=10)
     with Door(serve_classpath, root, ("metrics.address=127.0.0.1:0",)) as door:
         yield door
