@@ -89,11 +89,15 @@ def test_a_topic_of_many_versions(s3: S3, spark: SparkSession, proxy: FaultProxy
     topic = Topic(tmp_path / "root")
     for number in range(VERSIONS):
         topic.append([Record(f"v{number}".encode())])
-    url = copied(s3, topic.root)
-    asked = Asked(proxy, "a topic of 100 versions", lambda: spark.read.format("partlog").load(url).count())
-    assert asked.answer == VERSIONS
-    assert asked.total <= VERSIONS + 4
-    assert asked.rounds < 0.6 * asked.total
+    reader = spark.read.format("partlog")
+    for how, lists in (("all topics", 3), ("subscribe", 2)):
+        url = copied(s3, topic.root)
+        named = reader if how == "all topics" else reader.option("subscribe", "t")
+        asked = Asked(proxy, f"a topic of 100 versions, {how}", lambda named=named, url=url: named.load(url).count())  # type: ignore[misc]
+        assert asked.answer == VERSIONS
+        # The names of topics, or a topic that is named, prove the root: no request looks at it.
+        assert asked.kinds == {"LIST": lists, "GET": VERSIONS}
+        assert asked.rounds < 0.6 * asked.total
 
 
 def test_a_stream_that_reads_a_topic(s3: S3, spark: SparkSession, proxy: FaultProxy, tmp_path: Path):

@@ -12,6 +12,8 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Function;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
@@ -89,22 +91,42 @@ public final class Subscription {
    *     OPTION_VALUE
    */
   public List<Subscribed> resolve() {
-    root.requireReadable();
-    return again();
+    return look(root::requireReadable);
   }
 
   /** As {@link #resolve}, of a root that was readable before. */
   public List<Subscribed> again() {
+    return look(() -> {});
+  }
+
+  /** @param proof that the root is readable; left out if topics are found, since these prove it without a request */
+  private List<Subscribed> look(Runnable proof) {
     if (options.given("assign")) {
-      return named(List.copyOf(assigned().keySet())).map(state -> parts(state, assigned().get(state.topic()))).toList();
+      return named(List.copyOf(assigned().keySet()), proof).map(state -> parts(state, assigned().get(state.topic()))).toList();
     }
     if (options.given("subscribe")) {
-      return named(options.names("subscribe").stream().sorted().toList()).map(this::shared).toList();
+      return named(options.names("subscribe").stream().sorted().toList(), proof).map(this::shared).toList();
     }
     // A pattern may be meant for topics that do not exist yet: if it matches no topic, nothing is read, like in Spark's Kafka source.
-    List<String> matching = topics.existing().stream().filter(this::names).toList();
+    List<String> existing = proving(topics::existing, names -> !names.isEmpty(), proof);
+    List<String> matching = existing.stream().filter(this::names).toList();
     Map<String, State> states = topics.states(matching);
     return matching.stream().filter(states::containsKey).map(states::get).map(this::shared).toList();
+  }
+
+  /** The answer of {@code ask}. Without an answer that proves the root, the root may be why. */
+  private static <T> T proving(Supplier<T> ask, Predicate<T> proves, Runnable proof) {
+    T answer;
+    try {
+      answer = ask.get();
+    } catch (PartlogException e) {
+      proof.run();
+      throw e;
+    }
+    if (!proves.test(answer)) {
+      proof.run();
+    }
+    return answer;
   }
 
   /** Whether the options mean a topic of this name. */
@@ -121,8 +143,8 @@ public final class Subscription {
         && (share == null || share.has(partition));
   }
 
-  private Stream<State> named(List<String> names) {
-    Map<String, State> states = topics.states(names);
+  private Stream<State> named(List<String> names, Runnable proof) {
+    Map<String, State> states = proving(() -> topics.states(names), found -> found.keySet().containsAll(names), proof);
     names.stream().filter(name -> !states.containsKey(name)).forEach(topics::missing);
     return names.stream().filter(states::containsKey).map(states::get);
   }
