@@ -44,8 +44,16 @@ public final class PartitionCursor implements Closeable {
   /** A smaller batch whose base offset is relative is copied, as that takes less time than to send it from its file. */
   private static final int STAMPED_BYTES_MIN = 16 << 10;
 
-  /** A batch whose base offset in the data file is not {@code base}. @param at the place of the batch behind the first of its batches */
-  public record Stamp(int at, long base) {}
+  /** Batches in a file are cut at every batch of so many bytes, or after as many bytes of smaller batches. */
+  private static final int CUT_BYTES = 16 << 10;
+
+  /**
+   * A batch before which batches may be cut.
+   *
+   * @param at the place of the batch behind the first of its batches
+   * @param isAbsolute whether the data file has {@code base} as its base offset
+   */
+  public record Cut(int at, long base, boolean isAbsolute) {}
 
   /**
    * Batches that follow one another in a data file.
@@ -56,9 +64,37 @@ public final class PartitionCursor implements Closeable {
    * @param nextOffset the last offset of the last batch + 1
    * @param copy the batches with absolute base offsets. Null if a caller may send the bytes of the file, with no copy in memory. The file
    *     may be gone by then; a cursor at {@code base} finds them again
-   * @param stamps the batches to which the caller must give absolute base offsets. Empty if there is a copy
+   * @param cuts the first batch, all batches with a relative base offset, and others. Empty if there is a copy
    */
-  public record Batches(Segment segment, long position, int bytes, long base, long nextOffset, byte[] copy, List<Stamp> stamps) {}
+  public record Batches(Segment segment, long position, int bytes, long base, long nextOffset, byte[] copy, List<Cut> cuts) {
+    /** The batches to which the caller must give absolute base offsets. Empty if there is a copy. */
+    public List<Cut> stamps() {
+      return cuts.stream().filter(cut -> !cut.isAbsolute).toList();
+    }
+
+    /** The batches from a cut on, as many as fit in {@code bytesMax}; empty if {@code base} is at no cut, or if none fits. */
+    public Optional<Batches> from(long base, int bytesMax) {
+      int first = 0;
+      while (first < cuts.size() && cuts.get(first).base != base) {
+        first++;
+      }
+      if (first == cuts.size()) {
+        return Optional.empty();
+      }
+      int from = cuts.get(first).at;
+      int end = cuts.size();
+      while (end > first && (end == cuts.size() ? bytes : cuts.get(end).at) - from > bytesMax) {
+        end--;
+      }
+      if (end == first) {
+        return Optional.empty();
+      }
+      int to = end == cuts.size() ? bytes : cuts.get(end).at;
+      List<Cut> kept = cuts.subList(first, end).stream().map(cut -> new Cut(cut.at - from, cut.base, cut.isAbsolute)).toList();
+      long next = end == cuts.size() ? nextOffset : cuts.get(end).base;
+      return Optional.of(new Batches(segment, position + from, to - from, base, next, null, kept));
+    }
+  }
 
   private final ReadableTopics topics;
   private final String topic;
@@ -201,8 +237,8 @@ public final class PartitionCursor implements Closeable {
   private void give(List<Batches> given) {
     Segment segment = reader.extent().segment();
     long at = reader.position();
-    boolean isStamped = BatchHeader.baseOffset(reader.buffer(), reader.at()) == reader.base();
-    if (topics.isRemote() || !isStamped && reader.bytes() < STAMPED_BYTES_MIN) {
+    boolean isAbsolute = BatchHeader.baseOffset(reader.buffer(), reader.at()) == reader.base();
+    if (topics.isRemote() || !isAbsolute && reader.bytes() < STAMPED_BYTES_MIN) {
       BatchHeader.setBaseOffset(reader.buffer(), reader.at(), reader.base());
       byte[] copy = Arrays.copyOfRange(reader.buffer(), reader.at(), reader.at() + reader.bytes());
       given.add(new Batches(segment, at, copy.length, reader.base(), reader.nextOffset(), copy, List.of()));
@@ -210,15 +246,16 @@ public final class PartitionCursor implements Closeable {
     }
     Batches last = given.isEmpty() ? null : given.get(given.size() - 1);
     boolean isNext = last != null && last.copy == null && last.segment.equals(segment);
-    List<Stamp> stamps = isNext ? last.stamps : new ArrayList<>();
-    if (!isStamped) {
-      stamps.add(new Stamp(isNext ? last.bytes : 0, reader.base()));
+    List<Cut> cuts = isNext ? last.cuts : new ArrayList<>();
+    int before = isNext ? last.bytes : 0;
+    if (!isNext || !isAbsolute || before - cuts.get(cuts.size() - 1).at >= CUT_BYTES) {
+      cuts.add(new Cut(before, reader.base(), isAbsolute));
     }
     if (isNext) {
-      int bytes = last.bytes + reader.bytes();
-      given.set(given.size() - 1, new Batches(segment, last.position, bytes, last.base, reader.nextOffset(), null, stamps));
+      int bytes = before + reader.bytes();
+      given.set(given.size() - 1, new Batches(segment, last.position, bytes, last.base, reader.nextOffset(), null, cuts));
     } else {
-      given.add(new Batches(segment, at, reader.bytes(), reader.base(), reader.nextOffset(), null, stamps));
+      given.add(new Batches(segment, at, reader.bytes(), reader.base(), reader.nextOffset(), null, cuts));
     }
   }
 

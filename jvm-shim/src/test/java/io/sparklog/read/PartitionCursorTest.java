@@ -122,7 +122,7 @@ final class PartitionCursorTest {
     try (PartitionCursor cursor = open(60)) {
       List<PartitionCursor.Batches> given = cursor.next(1 << 20);
       assertEquals(List.of(60L, 80L), bases(given));
-      assertEquals(List.of(60L, 70L), given.get(0).stamps().stream().map(PartitionCursor.Stamp::base).toList());
+      assertEquals(List.of(60L, 70L), given.get(0).stamps().stream().map(PartitionCursor.Cut::base).toList());
       assertEquals(List.of(60L, 70L), List.of(BatchHeader.baseOffset(bytes(given.get(0)), 0),
           BatchHeader.baseOffset(bytes(given.get(0)), given.get(0).stamps().get(1).at())));
       assertNotNull(given.get(1).copy(), "a small batch");

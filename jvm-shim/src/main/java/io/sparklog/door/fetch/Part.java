@@ -86,7 +86,7 @@ public sealed interface Part {
     /** Gives the bytes in pieces: the base offset of a batch in the file may be relative, and the client gets absolute ones. */
     public void give(Pieces pieces) {
       int from = 0;
-      for (PartitionCursor.Stamp stamp : batches.stamps()) {
+      for (PartitionCursor.Cut stamp : batches.stamps()) {
         if (stamp.at() > from) {
           pieces.ofFile(from, stamp.at() - from, false);
         }

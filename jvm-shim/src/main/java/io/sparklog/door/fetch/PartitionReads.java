@@ -29,6 +29,7 @@ public final class PartitionReads {
 
   private final ReadableTopics topics;
   private final IdleCursors idle;
+  private final CheckedBatches checked = new CheckedBatches();
   private final AtomicInteger files = new AtomicInteger();
   private final Memory memory;
 
@@ -44,11 +45,19 @@ public final class PartitionReads {
    * needed; none at the end offset. If batches were found before a fault, they are given, and a read from the next offset on meets the
    * fault. The caller closes the parts.
    *
+   * <p>Each batch is read and checked before it is sent for the first time. Later, large batches are sent without being read again: a
+   * client checks the CRC of a batch too.
+   *
    * @param state of the topic; records of a topic that took its name are not given
    * @throws PartlogException OFFSETS_EXPIRED below the log start offset, OFFSETS_OUT_OF_RANGE beyond the end offset, TOPIC_NOT_FOUND,
    *     TOPIC_REPLACED, PARTITION_NOT_FOUND, SEGMENT_MISSING, SEGMENT_CORRUPT, BATCH_CORRUPT
    */
   public List<Part> read(State state, int partition, long offset, int bytesMax) throws IOException {
+    List<PartitionCursor.Batches> known = checked.find(state, partition, offset, bytesMax);
+    List<Part> sent = known.isEmpty() ? null : parts(state.topic(), known);
+    if (sent != null) {
+      return sent;
+    }
     PartitionCursor cursor = idle.take(state.topicId(), partition, offset);
     if (cursor == null) {
       cursor = open(state, partition, offset);
@@ -60,6 +69,7 @@ public final class PartitionReads {
       if (parts == null) { // A file went between the look of the cursor and the next one: the cursor would find its batches elsewhere.
         return read(state, partition, offset, bytesMax);
       }
+      checked.add(state.topicId(), partition, batches.stream().filter(PartitionReads::isSent).toList());
       kept = cursor.position() < state.end(partition);
       return parts;
     } finally {
@@ -117,9 +127,14 @@ public final class PartitionReads {
     return parts;
   }
 
+  /** Whether batches are sent from their file if not too many files are open. */
+  private static boolean isSent(PartitionCursor.Batches batches) {
+    return batches.copy() == null && batches.bytes() >= SENT_BYTES_MIN;
+  }
+
   private Part inFile(String topic, PartitionCursor.Batches batches) throws IOException {
-    boolean sent = batches.bytes() >= SENT_BYTES_MIN && files.incrementAndGet() <= FILES_MAX;
-    if (!sent && batches.bytes() >= SENT_BYTES_MIN) {
+    boolean sent = isSent(batches) && files.incrementAndGet() <= FILES_MAX;
+    if (!sent && isSent(batches)) {
       files.decrementAndGet();
     }
     SegmentFile file = null;

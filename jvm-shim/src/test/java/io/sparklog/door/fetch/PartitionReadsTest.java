@@ -8,7 +8,9 @@ import io.sparklog.kit.Seed;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.read.PartitionCursor;
 import io.sparklog.spec.PartlogException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
 import java.util.ArrayList;
@@ -73,6 +75,65 @@ final class PartitionReadsTest {
     PartitionReads.close(large);
     assertEquals(0, reads.filesOpen());
     assertTrue(reads.read(topic.state(), 0, 20, 30_000).get(0) instanceof Part.Copied);
+  }
+
+  @Test
+  void laterReadersSeeEachRecordOnceWhereverTheyBeginBesideMovesOfFiles() throws Exception {
+    Random random = new Random(Seed.draw());
+    topic.padding = offset -> offset % 7 == 0 ? 9_000 : 500;
+    for (int i = 0; i < 3; i++) {
+      topic.segment(0, 20, 1 + random.nextInt(30), 1, 20).commit();
+    }
+    for (int reader = 0; reader < 12; reader++) {
+      State state = topic.state();
+      long first = reader % 3 == 2 ? random.nextInt((int) state.end(0)) : 0;
+      int bytesMax = reader % 2 == 0 ? 100_000 : 1 + random.nextInt(200_000);
+      List<WrittenTopic.Row> seen = new ArrayList<>();
+      for (long next = first; next < state.end(0);) {
+        State now = topic.state();
+        List<Part> parts = reads.read(now, 0, next, bytesMax);
+        if (random.nextInt(8) == 0) {
+          topic.move(0, random.nextInt(now.segments(0).size()));
+        }
+        long position = next;
+        Fetched.rows(topic, 0, Fetched.bytes(parts)).stream().filter(row -> row.offset() >= position).forEach(seen::add);
+        next = seen.get(seen.size() - 1).offset() + 1;
+      }
+      assertEquals(topic.rows.get(0).subList((int) first, topic.rows.get(0).size()), seen);
+    }
+    assertEquals(0, reads.filesOpen());
+  }
+
+  @Test
+  void largeBatchesAreCheckedBeforeTheyAreSentForTheFirstTime() throws Exception {
+    topic.padding = offset -> 3_000;
+    topic.segment(0, 20, 20).commit();
+    byte[] first = Fetched.bytes(reads.read(topic.state(), 0, 0, 1 << 20));
+    Path file = directory.resolve("_partlog/t").resolve(topic.state().segments(0).get(0).file());
+    byte[] damaged = Files.readAllBytes(file);
+    damaged[first.length - 1]++;
+    Files.write(file, damaged);
+    byte[] later = Fetched.bytes(reads.read(topic.state(), 0, 0, 1 << 20));
+    assertEquals((byte) (first[first.length - 1] + 1), later[first.length - 1], "the client finds the damage by the CRC of the batch");
+    PartitionReads started = new PartitionReads(topic.root, Clock.systemUTC(), Long.MAX_VALUE);
+    assertEquals("BATCH_CORRUPT", assertThrows(PartlogException.class, () -> started.read(topic.state(), 0, 20, 1 << 20)).id());
+  }
+
+  @Test
+  void theOldestOfTheCheckedBatchesAreForgotten() throws Exception {
+    topic.padding = offset -> 3_000;
+    topic.segment(0, 20, 20, 20).commit();
+    State state = topic.state();
+    CheckedBatches checked = new CheckedBatches(4);
+    for (long offset : new long[] {0, 20, 40}) {
+      try (PartitionCursor cursor = PartitionCursor.open(topic.root, "t", 0, offset)) {
+        checked.add(state.topicId(), 0, cursor.next(1 << 20));
+      }
+    }
+    assertEquals(3, checked.cuts(), "of 0, 20, 40, then of 20, 40, then of 40");
+    assertEquals(List.of(), checked.find(state, 0, 0, 1 << 20));
+    assertEquals(20, checked.find(state, 0, 20, 1 << 20).get(0).base());
+    assertEquals(40, checked.find(state, 0, 40, 1 << 20).get(0).base());
   }
 
   @Test
