@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import threading
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
 from sparklog import arguments
+from sparklog.errors import SparklogError
 from sparklog.serve.command import require
 from sparklog.serve.shared import SharedServer
 
+_RECONNECT_MS = 1_000
+"""kafka-python waits twice as long after each attempt to reach a server, and a server starts in three seconds."""
+_ABORT_S = 10
 _ADDRESSES = re.compile(r"[\w.-]+:[0-9]{1,5}(,[\w.-]+:[0-9]{1,5})*")
 
 
@@ -24,6 +30,11 @@ class Producer:
 
     A record is committed when its future is done: each reader sees it then. Records of one partition are committed in the order of `send`.
     A producer may be used by several threads.
+
+    If the server of a root dies, the producer starts it again. kafka-python then sends again the records that were not acknowledged, in
+    their order, and each of them is committed once, unless `enable_idempotence` is off. There is one exception: if another program has
+    taken the address of the dead server, these records fail with kafka-python's IllegalStateError, each of them may be committed, and the
+    producer goes on with a new server.
 
     Example:
         >>> with sparklog.Producer("my-log") as producer:
@@ -51,19 +62,35 @@ class Producer:
             >>> producer = sparklog.Producer("my-log", value_serializer=str.encode, compression_type="zstd")
         """
         require("kafka")
-        from kafka import KafkaProducer
-
+        self._turn = threading.Lock()
         self._server: SharedServer | None = None
+        self._settings: dict[str, Any] = {}
         if isinstance(place, str) and _ADDRESSES.fullmatch(place):
-            configs |= {"bootstrap_servers": place.split(",")}
+            self._configs = configs | {"bootstrap_servers": place.split(",")}
         else:
+            self._configs = {"reconnect_backoff_max_ms": _RECONNECT_MS, **configs}
             self._server = SharedServer(str(arguments.named_root(place)))
-            configs |= self._server.settings
         try:
-            self._producer = KafkaProducer(**configs)
+            self._connect()
         except BaseException:
             self._leave()
             raise
+
+    def _connect(self) -> None:
+        from kafka import KafkaProducer
+
+        if self._server:
+            self._settings = self._server.settings
+        self._producer = KafkaProducer(**self._configs | self._settings)
+
+    def _connected(self) -> Any:
+        """The producer of kafka-python, which sends to the server that runs now."""
+        if self._server and not _is_in_callback():  # a callback waits for no other thread, as other threads wait for callbacks
+            with self._turn:
+                if self._server.serving() != self._settings:
+                    _abort(self._producer)
+                    self._connect()
+        return self._producer
 
     def send(
         self,
@@ -89,7 +116,8 @@ class Producer:
             `timestamp`, or raises a `KafkaError`.
 
         Raises:
-            KafkaError: KafkaTimeoutError if the server does not answer; MessageSizeTooLargeError.
+            CallError: SERVE_START if the server has died, and does not start again.
+            KafkaError: KafkaTimeoutError if the server does not answer; MessageSizeTooLargeError; IllegalStateError after `close`.
             TypeError: If the key or the value is not bytes, and has no serializer; if a number is not one.
 
         Example:
@@ -99,7 +127,15 @@ class Producer:
         for name, given in (("partition", partition), ("timestamp_ms", timestamp_ms)):
             if given is not None:
                 arguments.integer(name, given)
-        return self._producer.send(topic, value, key, headers, partition, timestamp_ms)
+        from kafka.errors import IllegalStateError
+
+        while True:
+            producer = self._connected()
+            try:
+                return producer.send(topic, value, key, headers, partition, timestamp_ms)
+            except IllegalStateError:
+                if producer is self._connected():  # otherwise another thread has connected to another server in between
+                    raise
 
     def flush(self, timeout: float | None = None) -> None:
         """Returns when all records that were sent are committed, or have failed.
@@ -108,13 +144,16 @@ class Producer:
             timeout: The longest wait, in seconds; None for no limit.
 
         Raises:
+            CallError: PRODUCER_IN_CALLBACK; SERVE_START if the server has died, and does not start again.
             KafkaError: KafkaTimeoutError after `timeout`.
 
         Example:
             >>> producer.flush()
         """
         seconds = None if timeout is None else arguments.duration("timeout", timeout)
-        self._producer.flush(seconds)
+        if _is_in_callback():
+            raise SparklogError("PRODUCER_IN_CALLBACK")
+        self._connected().flush(seconds)
 
     def partitions_for(self, topic: str) -> set[int]:
         """The partitions of a topic.
@@ -125,11 +164,15 @@ class Producer:
         Returns:
             The numbers of the partitions.
 
+        Raises:
+            CallError: SERVE_START if the server has died, and does not start again.
+            KafkaError: KafkaTimeoutError if the server does not answer.
+
         Example:
             >>> producer.partitions_for("visits")
             {0}
         """
-        found: set[int] = self._producer.partitions_for(topic)
+        found: set[int] = self._connected().partitions_for(topic)
         return found
 
     def metrics(self) -> dict[str, Any]:
@@ -146,17 +189,29 @@ class Producer:
         return found
 
     def close(self, timeout: float | None = None) -> None:
-        """Sends the records that wait, and ends. A second call does nothing.
+        """Sends the records that wait, and ends. A second call does nothing. In a callback of a future, it returns at once.
 
         Args:
-            timeout: The longest wait for the records, in seconds; None for no limit.
+            timeout: The longest wait for the records, in seconds; None for no limit. Records that still wait have failed then, with
+                kafka-python's IllegalStateError.
+
+        Raises:
+            KafkaError: KafkaTimeoutError if records have failed after `timeout`.
 
         Example:
             >>> producer.close()
         """
         seconds = None if timeout is None else arguments.duration("timeout", timeout)
+        if _is_in_callback():  # the thread of callbacks is the thread that sends the records
+            threading.Thread(target=self.close, args=(seconds,)).start()
+            return
+        from kafka.errors import KafkaTimeoutError
+
         try:
             self._producer.close(seconds)
+        except KafkaTimeoutError:
+            _abort(self._producer)
+            raise
         finally:
             self._leave()
 
@@ -169,3 +224,18 @@ class Producer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _is_in_callback() -> bool:
+    from kafka.producer.sender import Sender
+
+    return isinstance(threading.current_thread(), Sender)
+
+
+def _abort(producer: Any) -> None:
+    """Ends a producer of kafka-python, whose records fail. Its own `close` raises KafkaTimeoutError, and lets its thread send on."""
+    from kafka.errors import KafkaTimeoutError
+
+    producer._sender.force_close()
+    with contextlib.suppress(KafkaTimeoutError):
+        producer.close(_ABORT_S)

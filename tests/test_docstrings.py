@@ -17,7 +17,7 @@ SECTIONS = re.compile(r"^(Args|Attributes|Returns|Raises|Example):\n((?:(?: .*)?
 RAISE_NOTHING = {
     *("Consumer.assignment", "Consumer.paused", "Consumer.subscription", "Consumer.wakeup"),
     *("GroupPlan.display", "GroupPlan.lag", "Owner.is_committed", "Placement.stop", "SparklogError.in_shell", "moved", "owners_of"),
-    *("Producer.close", "Producer.metrics", "Producer.partitions_for"),
+    "Producer.metrics",
     *("Membership.belongs_to", "Membership.held", "Membership.known", "Membership.liveness", "Membership.to_release", "Membership.topics"),
 }
 """They look at what is in memory."""

@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "offsets.__init__": {"membership", "queries"},
     "consumer": {"arguments", "barrier", "batches", "errors", "membership", "offsets", "ondisk"},
     "serve": {"errors", "spark"},
-    "producer": {"arguments", "serve"},
+    "producer": {"arguments", "errors", "serve"},
     "pytest_plugin": {"serve"},
     "": {"consumer", "errors", "log", "offsets", "producer", "queries", "router", "spark"},
     "prometheus": {"arguments", "errors", "offsets", "ondisk", "store"},

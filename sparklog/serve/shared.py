@@ -1,7 +1,8 @@
 """The server that all producers of this machine and user share, for each root. It ends when no producer uses it.
 
 Files in the user's cache have its address, its process and a password. A lock lets one program at a time look at these files, and start
-a server. A program is a user of the server for as long as it has a connection to it.
+a server. A program is a user of the server for as long as it has a connection to it. When that connection ends, the server has died or has
+ended, and the program starts it again. `sparklog.serve.use` has the rules, and this module the files, processes and sockets.
 
 Server and producer prove to each other that they know the password. So no other user of the machine writes through the server. And no other
 user gets records, who listens at the port of a server that has died.
@@ -20,6 +21,8 @@ import secrets
 import signal
 import socket
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +31,7 @@ from typing import Any
 from sparklog.errors import SparklogError
 from sparklog.serve.command import command
 from sparklog.serve.process import listening
+from sparklog.serve.use import Connect, Disconnect, IsFree, Lock, Note, ReadNote, Request, Start, Steps, Use, WriteNote
 from sparklog.spark import cache
 
 _UNUSED_MS = 60_000
@@ -41,46 +45,57 @@ _USER = "own"
 _ITERATIONS = 4096
 _OF_JAVA = ("JAVA_HOME", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 _CONNECT_S = 5
+_STEADY_S = 10
+"""A server that lived for less is started again after a pause, or by the next call of the program."""
+_PAUSE_S = 5
+_KEPT_S = 24 * 3600
+"""Files of a server that does not run are deleted when no program has used them for this time."""
 _START = 'log=$1; shift; "$@" < /dev/null > "$log" 2>&1 & echo $!'
 """The shell ends at once. So the server is not a child of this program, and lives on when this program ends."""
 
 
 class SharedServer:
-    """The use of a server by this program, until it is closed."""
+    """The use of a server by this program, until it is closed. Threads may share it."""
 
     def __init__(self, root: str) -> None:
         """Uses the server of this root, and starts it if it does not run. Errors as `Server` raises them, and CallError SERVE_FOLDER."""
-        folder = _folder()
-        line = command(root, _ARGUMENTS)
-        name = hashlib.sha256("\n".join(_started_with(line)).encode()).hexdigest()[:16]
-        with _locked(folder / f"{name}.lock"):
-            note = folder / f"{name}.address"
-            found = _connected(note)
-            if found is None:
-                note.unlink(missing_ok=True)
-                made, users = secrets.token_urlsafe(32), note.with_suffix(".users")
-                _write(note.with_suffix(".password"), made)
-                _write(users, _verifier(made))
-                _start(root, [*line, *_listener(), f"sasl.credentials.file={users}"], folder / f"{name}.log", note)
-                found = _connected(note)
-            if found is None:
-                raise SparklogError("SERVE_START", root=root, output="the server listened, and ended")
-            password = note.with_suffix(".password").read_text()
-        self.address, self._connection = found
+        self._root, self._folder = root, _folder()
+        self._command = command(root, _ARGUMENTS)
+        self._name = hashlib.sha256("\n".join(_started_with(self._command)).encode()).hexdigest()[:16]
+        self._turn, self._over = threading.Lock(), threading.Event()
+        self._use = Use(root)
         # kafka-python warns that the password goes over the network. With SCRAM it does not.
         logging.getLogger("kafka.net.sasl.scram").addFilter(_is_no_warning)
-        self.settings: dict[str, Any] = {
-            "bootstrap_servers": self.address,
-            "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": "SCRAM-SHA-256",
-            "sasl_plain_username": _USER,
-            "sasl_plain_password": password,
-        }
-        """By these settings a client of kafka-python reaches the server, and knows it."""
+        self.settings: dict[str, Any] = {}
+        """By these settings a client of kafka-python reaches the server that was found last, and knows it."""
+        self.serving()
+
+    @property
+    def address(self) -> str:
+        """The address of the server that was found last."""
+        return str(self._use.address)
+
+    def serving(self) -> dict[str, Any]:
+        """Starts the server again if it has died. Returns `settings`, which are the same if it has its address again."""
+        with self._turn:
+            if self._use.connection is None and not self._use.closed:
+                self._run(self._use.serving())
+                self.settings = {
+                    "bootstrap_servers": self.address,
+                    "security_protocol": "SASL_PLAINTEXT",
+                    "sasl_mechanism": "SCRAM-SHA-256",
+                    "sasl_plain_username": _USER,
+                    "sasl_plain_password": self._file("password").read_text(),
+                }
+                threading.Thread(
+                    target=self._watch, args=(self._use.connection,), name=f"sparklog-server-{self._name}", daemon=True
+                ).start()
+            return self.settings
 
     def close(self) -> None:
         """Ends the use of the server."""
-        self._connection.close()
+        self._over.set()
+        self._run(self._use.close())
 
     def __enter__(self) -> SharedServer:
         return self
@@ -88,11 +103,85 @@ class SharedServer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
+    def _watch(self, connection: socket.socket) -> None:
+        """Starts the server again when the connection ends, so that records which wait are committed without a call of the program."""
+        begun = time.monotonic()
+        with contextlib.suppress(OSError):
+            while connection.recv(1024):  # a server says nothing that it was not asked
+                pass
+        with self._turn:
+            if not self._use.lost(connection):
+                return
+        connection.close()
+        if time.monotonic() - begun > _STEADY_S or not self._over.wait(_PAUSE_S):
+            with contextlib.suppress(SparklogError, OSError):  # the next call of the program tries again, and has the error
+                self.serving()
 
-def _listener() -> list[str]:
-    """A listener with a name of its own: servers send clients to listeners of one name, and another server has another password."""
-    name = f"OWN_{secrets.token_hex(8).upper()}"
-    return [f"listeners={name}://127.0.0.1:0", f"listener.security.protocol.map={name}:SASL_PLAINTEXT"]
+    def _run(self, steps: Steps[None]) -> None:
+        reply: Any = None
+        with contextlib.ExitStack() as held, contextlib.suppress(StopIteration):
+            while True:
+                reply = self._answered(steps.send(reply), held)
+
+    def _answered(self, request: Request, held: contextlib.ExitStack) -> Any:
+        match request:
+            case Lock():
+                held.enter_context(_locked(self._file("lock")))
+            case ReadNote():
+                return self._note()
+            case Connect(note):
+                return _connected(note)
+            case IsFree(address):
+                return _is_free(address)
+            case Start(address):
+                return self._start(address or "127.0.0.1:0")
+            case WriteNote(note):
+                _write(self._file("pid"), str(note.pid))
+                _write(self._file("address"), note.address)
+            case Disconnect(connection):
+                _disconnect(connection)
+        return None
+
+    def _file(self, kind: str) -> Path:
+        return self._folder / f"{self._name}.{kind}"
+
+    def _note(self) -> Note | None:
+        try:
+            return Note(self._file("address").read_text(), int(self._file("pid").read_text()))
+        except (OSError, ValueError):
+            return None
+
+    def _start(self, address: str) -> Note:
+        delete_old(self._folder)
+        password = self._password()
+        users, log = self._file("users"), self._file("log")
+        _write(users, _verifier(password))
+        log.unlink(missing_ok=True)
+        server = [*self._command, *_listener(address, password), f"sasl.credentials.file={users}"]
+        line = ["/bin/sh", "-c", _START, "sparklog-serve", str(log), *server]
+        pid = int(subprocess.run(line, stdout=subprocess.PIPE, start_new_session=True, check=True).stdout)
+        try:
+            return Note(listening(self._root, log, lambda: _runs(pid)), pid)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+            raise
+
+    def _password(self) -> str:
+        """All servers of these files have one password. So a client knows the server that is started again."""
+        file = self._file("password")
+        with contextlib.suppress(OSError):
+            if kept := file.read_text():
+                return kept
+        made = secrets.token_urlsafe(32)
+        _write(file, made)
+        return made
+
+
+def _listener(address: str, password: str) -> list[str]:
+    """The name of the listener is of this user alone: a server sends clients to listeners of its name, which must know the password."""
+    name = f"OWN_{hashlib.sha256(password.encode()).hexdigest()[:16].upper()}"
+    return [f"listeners={name}://{address}", f"listener.security.protocol.map={name}:SASL_PLAINTEXT"]
 
 
 def _folder() -> Path:
@@ -114,35 +203,61 @@ def _started_with(line: list[str]) -> list[str]:
 
 @contextlib.contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    with file.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    while True:
+        with file.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if _is_at(lock.fileno(), file):
+                os.utime(lock.fileno())
+                yield
+                return
 
 
-def _connected(note: Path) -> tuple[str, socket.socket] | None:
-    """The address, and a connection to it; None if the server does not run, or does not listen there."""
+def _is_at(opened: int, file: Path) -> bool:
+    """Whether an open file has its name still: another program may have deleted the file before this one had the lock."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(opened), file.stat())
+    return False
+
+
+def delete_old(folder: Path) -> None:
+    """Deletes the files of servers that do not run, and that no program has used for a day. Their roots may not exist any longer."""
+    for file in folder.glob("*.lock"):
+        with contextlib.suppress(OSError, ValueError), file.open("r+") as lock:
+            if time.time() - os.fstat(lock.fileno()).st_mtime < _KEPT_S:
+                continue
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            pid = file.with_suffix(".pid")
+            if _is_at(lock.fileno(), file) and not (pid.exists() and _runs(int(pid.read_text()))):
+                for each in sorted(folder.glob(f"{file.stem}.*"), key=lambda found: found == file):  # the lock is last
+                    each.unlink(missing_ok=True)
+
+
+def _connected(note: Note) -> socket.socket | None:
+    if not _runs(note.pid):
+        return None
+    host, _, port = note.address.rpartition(":")
     try:
-        if not _runs(int(note.with_suffix(".pid").read_text())):
-            return None
-        address = note.read_text()
-        host, _, port = address.rpartition(":")
-        return address, socket.create_connection((host, int(port)), _CONNECT_S)
+        return socket.create_connection((host, int(port)), _CONNECT_S)
     except (OSError, ValueError):
         return None
 
 
-def _start(root: str, command: list[str], log: Path, note: Path) -> None:
-    log.unlink(missing_ok=True)
-    line = ["/bin/sh", "-c", _START, "sparklog-serve", str(log), *command]
-    pid = int(subprocess.run(line, stdout=subprocess.PIPE, start_new_session=True, check=True).stdout)
-    try:
-        address = listening(root, log, lambda: _runs(pid))
-    except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
-        raise
-    _write(note.with_suffix(".pid"), str(pid))
-    _write(note, address)
+def _disconnect(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)  # this wakes a thread that reads, which `close` alone does not
+    connection.close()
+
+
+def _is_free(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does: connections of the dead one may linger
+        try:
+            tried.bind((host, int(port)))
+            tried.listen()
+        except (OSError, ValueError):
+            return False
+    return True
 
 
 def _write(file: Path, text: str) -> None:

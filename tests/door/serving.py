@@ -1,7 +1,9 @@
 """A door in a process of its own."""
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,3 +72,10 @@ def door_classpath(java_classpath: str, spark_jars: Path, repository: Path) -> s
     names = ("buffer", "codec", "codec-base", "common", "handler", "resolver", "transport", "transport-native-unix-common")
     netty = [jar for name in names for jar in sorted(spark_jars.glob(f"netty-{name}-4*.jar"))]
     return os.pathsep.join((java_classpath, *map(str, served), *map(str, netty)))
+
+
+def end_shared_servers(cache: Path) -> None:
+    """Ends the servers that producers have left, by their notes in a cache that XDG_CACHE_HOME names."""
+    for note in cache.glob("sparklog/servers/*.pid"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(note.read_text()), signal.SIGTERM)

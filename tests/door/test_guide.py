@@ -1,14 +1,13 @@
 """The programs of docs/guide/door.md, as a reader would paste them."""
 
-import contextlib
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from door.serving import end_shared_servers
 
 from sparklog.serve.process import Server
 
@@ -36,6 +35,4 @@ def test_programs(tmp_path: Path) -> None:
         ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert ran.returncode == 0, ran.stdout
     finally:
-        for note in tmp_path.glob("cache/sparklog/servers/*.pid"):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(note.read_text()), signal.SIGTERM)
+        end_shared_servers(tmp_path / "cache")

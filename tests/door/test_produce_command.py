@@ -1,8 +1,5 @@
 """`sparklog produce` through the server that producers share."""
 
-import contextlib
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -10,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from door.serving import end_shared_servers
 from handmade import Record, Topic
 
 import sparklog
@@ -23,9 +21,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A cache of the test alone. The server that is left is ended."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     yield
-    for note in tmp_path.glob("cache/sparklog/servers/*.pid"):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(int(note.read_text()), signal.SIGTERM)
+    end_shared_servers(tmp_path / "cache")
 
 
 def command(*words: object) -> list[str]:

@@ -10,12 +10,13 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from door.serving import end_shared_servers
 from pyspark.sql import SparkSession
 from verifying import faults
 
@@ -39,6 +40,14 @@ def run(spark: SparkSession, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
         return out if status == 0 else out + err
 
     return command
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A cache of the test alone, so that no server of the user is used, and none is left."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    yield
+    end_shared_servers(tmp_path / "cache")
 
 
 @pytest.fixture
