@@ -26,7 +26,7 @@ from sparklog.membership.standing import Standing
 from sparklog.offsets.generations import Generations
 from sparklog.offsets.members import GroupState, Held, Registered
 
-SEEDS = 400
+SEEDS = 150
 """Three times as many as find each mutant."""
 
 
@@ -170,6 +170,7 @@ LATE = {
 """The first seed that found a mutant, where that took more than ten. The test begins there, to save time."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_each_rule_has_a_mutant_that_is_found(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*MUTANTS[mutant])
