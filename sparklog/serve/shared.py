@@ -45,6 +45,8 @@ _USER = "own"
 _ITERATIONS = 4096
 _OF_JAVA = ("JAVA_HOME", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 _CONNECT_S = 5
+_DYING_S = 2
+_LOOKS_S = 0.05
 _STEADY_S = 10
 """A server that lived for less is started again after a pause, or by the next call of the program."""
 _PAUSE_S = 5
@@ -197,7 +199,8 @@ def _folder() -> Path:
 
 def _started_with(line: list[str]) -> list[str]:
     """A server of another build, or with other settings of Java, is another server."""
-    jars = [Path(each).stat() for each in line[line.index("-cp") + 1].split(os.pathsep)]
+    path = map(Path, line[line.index("-cp") + 1].split(os.pathsep))
+    jars = [each.stat() for each in path if each.exists()]  # HADOOP_CLASSPATH may have `folder/*`
     return [*line, *(f"{jar.st_size} {jar.st_mtime_ns}" for jar in jars), *(f"{name}={os.environ.get(name, '')}" for name in _OF_JAVA)]
 
 
@@ -249,15 +252,21 @@ def _disconnect(connection: socket.socket) -> None:
 
 
 def _is_free(address: str) -> bool:
+    """Whether a server can listen there. A dying server closes its connections first: it may have its address a moment longer."""
     host, _, port = address.rpartition(":")
-    with socket.socket() as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does: connections of the dead one may linger
-        try:
-            tried.bind((host, int(port)))
-            tried.listen()
-        except (OSError, ValueError):
-            return False
-    return True
+    until = time.monotonic() + _DYING_S
+    while True:
+        with socket.socket() as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does: connections of the dead one may linger
+            try:
+                tried.bind((host, int(port)))
+                tried.listen()
+            except (OSError, ValueError):
+                if time.monotonic() > until:
+                    return False
+            else:
+                return True
+        time.sleep(_LOOKS_S)
 
 
 def _write(file: Path, text: str) -> None:
