@@ -172,6 +172,11 @@ bench-stores: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## run the benchmarks of
 	@PYTHONPATH=tests:. $(PY) -m stores.serve hdfs s3 -- $(PY) -m bench stores index-write index-read index-scan \
 	  distance-python distance-spark distance-streams distance-bytes $(ARGS)
 
+.PHONY: bench-distance
+bench-distance: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## compare calls at 30 ms a request with their floors; some of them: make bench-distance ARGS="--only Consumer --discard"
+	@PYTHONPATH=tests:. $(PY) -m stores.serve hdfs s3 -- $(PY) -m bench distance-python distance-spark distance-streams distance-bytes \
+	  --delays 30 $(ARGS)
+
 .PHONY: soak
 soak: export SPARKLOG_SEED ?= new
 soak: export PYTEST_DEBUG_TEMPROOT ?= $(or $(TMPDIR),/tmp)

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import distance, index, report, stores
+from bench import distance, distance_table, index, report, stores
 from bench.harness import Bench
 
 TOOLS = Path(__file__).parents[1] / ".tools"
@@ -58,17 +58,14 @@ ASKED_FOR = (*STORES, "door-hour")
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    usual = [case for case in CASES if case not in ASKED_FOR]
+    all_but = [case for case in CASES if case not in ASKED_FOR]
     one_of = f"one of {', '.join(CASES)}; default: all but door-hour, and {', '.join(STORES)}, which make bench-stores runs"
-    parser.add_argument("cases", nargs="*", default=usual, metavar="CASE", help=one_of)
-    parser.add_argument("--records", type=int, default=10_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=40,
-        help="rounds are added until a comparison has taken this long; below 6, the warm-up is shorter too",
-    )
+    parser.add_argument("cases", nargs="*", default=all_but, metavar="CASE", help=one_of)
+    fewer = f"{distance.RECORDS:,}, {distance.ROUNDS} and {distance.SECONDS:g} in the cases distance"
+    parser.add_argument("--records", type=int, help=f"default: 10,000,000; the defaults of this and the next two are {fewer}")
+    parser.add_argument("--rounds", type=int, help="default: 5")
+    more = "rounds are added until a comparison has taken this long; below 6, the warm-up is shorter too; default: 40"
+    parser.add_argument("--seconds", type=float, help=more)
     parser.add_argument("--codecs", default="none,snappy,zstd", help="the codecs of the cases flights and small")
     parser.add_argument("--writes", type=int, default=1000, help="the number of writes in the case commits")
     parser.add_argument("--cores", default="fewer,more", help="whether the cases by-key have fewer cores than partitions, more, or both")
@@ -76,6 +73,7 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="the folder of an earlier version, to be measured beside this one in consumer-calls")
     delayed = "the milliseconds by which the cases distance delay each request"
     parser.add_argument("--delays", type=int, nargs="+", default=distance.DELAYS_MS, help=delayed)
+    parser.add_argument("--only", default="", help="a pattern of the calls that the cases distance measure; default: all of them")
     parser.add_argument("--discard", action="store_true", help="only print; do not change results.ndjson and its pages")
     parser.add_argument("--beside", default="", help="what else the machine does, to be kept with the figures")
     parser.add_argument("--master", default="local[2]")
@@ -98,7 +96,8 @@ def main() -> None:
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="sparklog-bench-"))
     jars = Path(pyspark.__file__).parent / "jars"
     classes = folder / "classes"
-    subprocess.run(["javac", "-d", classes, "-cp", f"{jars}/*", Path(__file__).with_name("FreeSource.java")], check=True)
+    sources = [Path(__file__).with_name(f"{name}.java") for name in ("FreeSource", "StoreFloor")]
+    subprocess.run(["javac", "-d", classes, "-cp", f"{jars}/*", *sources], check=True)
     patched = [index.patch(classes)] if any(CASES[case][0] == "index" for case in arguments.cases) else [str(classes)]
     spark = session(
         app_name="sparklog bench",
@@ -118,12 +117,18 @@ def main() -> None:
     )
     spark.sparkContext.setLogLevel("ERROR")
     process = spark.sparkContext._gateway.proc  # type: ignore[union-attr] # the JVM that PySpark started
+    measured: list[dict[str, object]] = []
     try:
         for case in arguments.cases:
             module, besides = CASES[case]
-            amount = (arguments.records, arguments.rounds, arguments.seconds)
-            bench = Bench(spark, folder, *amount, [process.pid], not arguments.discard, arguments.beside)
+            usual = (distance.RECORDS, distance.ROUNDS, distance.SECONDS) if module == "distance" else (10_000_000, 5, 40.0)
+            given = (arguments.records, arguments.rounds, arguments.seconds)
+            records, rounds, seconds = (default if each is None else each for each, default in zip(given, usual, strict=True))
+            kept = (not arguments.discard, arguments.beside, measured)
+            bench = Bench(spark, folder, int(records), int(rounds), seconds, [process.pid], *kept, arguments.only)
             importlib.import_module(f"bench.{module}").run(bench, *besides(arguments))
+        if any(CASES[case][0] == "distance" for case in arguments.cases):
+            distance_table.show(measured)
         if not arguments.discard:
             report.write()
     finally:

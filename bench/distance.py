@@ -2,7 +2,7 @@
 
 The servers are those of `bench.stores`. All requests to S3 go through a proxy, which delays each of them by nothing, 10, 30 or 100 ms.
 In HDFS it delays Python's requests to the NameNode alone. Scans and writes of many bytes have a limit of bytes a second and connection too.
-Peers take turns with partlog.
+Peers take turns with partlog, and so do the floors of `bench.distance_floor`: the requests that a call must make, by the same client alone.
 """
 
 from __future__ import annotations
@@ -10,20 +10,23 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench import far
+from bench.distance_floor import ByHadoop, ByPyarrow
 from bench.far import Store
 from bench.harness import Bench, Side, topic_options
-from bench.stores import HDFS, S3, places
+from bench.stores import HDFS, S3, many, places, sent
 from bench.stream import MANAGER, MANAGERS
 from sparklog import Consumer
 
@@ -43,11 +46,15 @@ SEGMENTS = 40
 ROWS = 1000
 TRIGGERS, WARM_UP_TRIGGERS = 8, 3
 TRIGGERS_MAX_S = 200
-IDLE_WAIT_S, IDLE_S = 15, 30
+IDLE_WAIT_S, IDLE_S = 12, 20
 """An idle reader looks less often the longer it has found nothing, up to a limit that it reaches after 10 s by default."""
 RANGE_BYTES = 64 << 20
 LARGE_RECORDS = 1_000_000
 """Their values have 1,000 bytes: a segment of about 1 GiB."""
+RECORDS, ROUNDS, SECONDS = 2_000_000, 3, 10.0
+"""The defaults of these cases: records of a scan or a write, and the rounds of a comparison."""
+DATA_BYTES, VERSION_BYTES = 115_000, 600
+"""The two files that a write of 1,000 rows puts."""
 
 # The cases that docs/guide/stores.md shows.
 OPEN_BY_SPARK = f"open a topic of {VERSIONS} versions without a checkpoint, Spark"
@@ -62,6 +69,21 @@ VERIFY_QUICK = f"verify(quick=True) of {VERSIONS} segments"
 IDLE_BY_PATTERN = f"Consumer, idle on {IDLE_TOPICS} topics, a second"
 IDLE_BY_NAME = f"Consumer, idle on {IDLE_TOPICS} topics by name, a second"
 CONSUME = f"Consumer, all of {SEGMENTS} segments"
+SUM_OF_PARQUET = f"sum(length(value)) of {VERSIONS} files, parquet"
+WRITE, WRITE_NEW = (f"write of {ROWS:,} rows, {where}" for where in ("topic there", "new topic"))
+WRITE_ROOT = f"write of {ROWS:,} rows, new root"
+WRITE_NOTHING = f"write of {ROWS:,} rows to nowhere, Spark alone"
+SINK, SOURCE = (f"{what}, a trigger of {ROWS:,} rows" for what in ("sink", "source"))
+SINK_ALONE = f"{SINK}, merge=false"
+TRIGGER_NOTHING = f"a trigger of {ROWS:,} rows to nowhere, Spark alone"
+RANGE_BY_SPARK, RANGE_BY_PYTHON = (f"64 MiB in the middle of a segment of 1 GB, {who}" for who in ("Spark", "Python"))
+MANY_WRITTEN, MANY_SCANNED = "write of many records", "scan of many records"
+MEMORY_OF_SCAN, MEMORY_OF_CONSUMER = f"memory of the {MANY_SCANNED}, Spark", "memory of a Consumer of many records"
+
+
+def floor(what: str) -> str:
+    """The case that has the floor of another."""
+    return f"{what}, its requests alone"
 
 
 def run(bench: Bench, what: str, delays_ms: Sequence[int]) -> None:
@@ -81,30 +103,33 @@ def _by_python(bench: Bench, roots: Path, delays_ms: Sequence[int]) -> None:
 
 
 def _by_spark(bench: Bench, roots: Path, delays_ms: Sequence[int]) -> None:
-    with far.s3(bench) as store:
-        spark = _Spark(bench, store, roots)
+    with far.s3(bench) as store, closing(ByHadoop(store)) as alone:
+        spark = _Spark(bench, store, roots, alone)
         for delay_ms in delays_ms:
             spark.measure(delay_ms)
         store.delete("")
 
 
 def _by_streams(bench: Bench, roots: Path, delays_ms: Sequence[int]) -> None:
-    with far.s3(bench) as store:
-        streams = _Streams(bench, store, store.copy(roots / "log"))
+    with far.s3(bench) as store, closing(ByHadoop(store)) as alone:
+        streams = _Streams(bench, store, store.copy(roots / "log"), alone)
         for delay_ms in delays_ms:
             streams.measure(delay_ms)
         store.delete("")
 
 
 def _by_bytes(bench: Bench, _: Path, delays_ms: Sequence[int]) -> None:
-    with far.s3(bench) as store:
+    with far.s3(bench) as store, closing(ByHadoop(store)) as alone:
         with store.proxy.near():
             _write(_rows(bench, 1), f"{store.uri}/tried", **store.options(), topic="t")  # tries the server
         for delay_ms in delays_ms:
-            if delay_ms in BYTES_DELAYS_MS:
-                _many_bytes(bench, store, delay_ms)
-        _range(bench, store, TOLD_MS)
+            if delay_ms in BYTES_DELAYS_MS and bench.is_wanted(MANY_WRITTEN, MANY_SCANNED, MEMORY_OF_CONSUMER):
+                _many_bytes(bench, store, delay_ms, alone)
+        if bench.is_wanted(RANGE_BY_SPARK, RANGE_BY_PYTHON):
+            _range(bench, store, TOLD_MS, alone)
         store.delete("")
+    if HDFS in places() and bench.is_wanted(HDFS):
+        many(bench, HDFS)
 
 
 def _rows(bench: Bench, rows: int) -> DataFrame:
@@ -151,10 +176,31 @@ def _python(store: Store, roots: Path, delay_ms: int) -> None:
     }
     if store.name == S3:
         sides |= _deltalake(store, store.copy(roots / "deltalake"))
+    floors = _floors(store, topics, root) if store.name == S3 else {}
     for what, side in sides.items():
-        store.measure(delay_ms, {what: side})
-    _idle(store, topics, delay_ms, IDLE_BY_NAME, topics=[f"t{number:03}" for number in range(IDLE_TOPICS)])
+        store.measure(delay_ms, {what: side, **{floor(what): least for of, least in floors.items() if of == what}})
+    if store.name == S3:
+        _idle(store, topics, delay_ms, IDLE_BY_NAME, topics=[f"t{number:03}" for number in range(IDLE_TOPICS)])
     _idle(store, topics, delay_ms, IDLE_BY_PATTERN, pattern="t0[01].*")
+
+
+def _floors(store: Store, topics: str, root: str) -> dict[str, Side]:
+    """Each with a client that has no connection yet."""
+    here, there = topics.partition("//")[2], root.partition("//")[2]
+    command = [sys.executable, "-m", "bench.distance_floor", here]
+
+    def alone() -> ByPyarrow:
+        return ByPyarrow(far.filesystem(store.proxy.address))
+
+    return {
+        COMMAND_TOPICS: lambda: subprocess.run(command, check=True, capture_output=True, env=store.environment()),
+        LOG_TOPICS: lambda: alone().names(here),
+        NAME_IN_LOG: lambda: alone().paths(f"{here}/_partlog/t007"),
+        OPEN_BY_PYTHON: lambda: alone().open(there, "long"),
+        READ: lambda: alone().read(there, "long"),
+        VERIFY_QUICK: lambda: alone().open(there, "long"),
+        CONSUME: lambda: alone().read(there, "short"),
+    }
 
 
 def _consume(store: Store, root: str) -> None:
@@ -168,6 +214,8 @@ def _consume(store: Store, root: str) -> None:
 
 
 def _idle(store: Store, root: str, delay_ms: int, what: str, **subscription: Any) -> None:
+    if not store.bench.is_wanted(what):
+        return
     where, options = store.python(root)
     with store.proxy.near(), Consumer(where, **options, auto_offset_reset="earliest") as consumer:
         consumer.subscribe(**subscription)
@@ -200,8 +248,8 @@ def _deltalake(store: Store, copy: str) -> dict[str, Side]:
 class _Spark:
     """Small reads and small writes. The server has been tried, and the process has a client of it, but knows no root."""
 
-    def __init__(self, bench: Bench, store: Store, roots: Path) -> None:
-        self.bench, self.store, self.roots = bench, store, roots
+    def __init__(self, bench: Bench, store: Store, roots: Path, alone: ByHadoop) -> None:
+        self.bench, self.store, self.roots, self.alone = bench, store, roots, alone
         self.parquet = store.copy(roots / "parquet")
         self.root = store.copy(roots / "log")
         with store.proxy.near():
@@ -209,29 +257,33 @@ class _Spark:
         self._new = 0
 
     def measure(self, delay_ms: int) -> None:
+        puts = (DATA_BYTES, VERSION_BYTES)
         cases: list[tuple[Callable[[], object], dict[str, Side]]] = [
             (
                 partial(self.copy, "log"),
-                {OPEN_BY_SPARK: lambda: self.read("long").count()},
+                {OPEN_BY_SPARK: lambda: self.read("long").count(), floor(OPEN_BY_SPARK): lambda: self.alone.open(self.root, "long")},
             ),
-            (partial(self.copy, "topics"), {CALL_TOPICS: self.list}),
+            (partial(self.copy, "topics"), {CALL_TOPICS: self.list, floor(CALL_TOPICS): lambda: self.alone.topics(self.root)}),
             (
                 self.copy_known,
                 {
                     SUM: lambda: _length(self.read("long")),
-                    f"sum(length(value)) of {VERSIONS} files, parquet": lambda: _length(self.bench.spark.read.parquet(self.parquet)),
+                    SUM_OF_PARQUET: lambda: _length(self.bench.spark.read.parquet(self.parquet)),
+                    floor(SUM): lambda: self.alone.fetch_all(f"{self.root}/_partlog/long/data"),
                 },
             ),
             (
                 partial(self.write, "there"),
                 {
-                    f"write of {ROWS:,} rows, topic there": lambda: self.write("there"),
+                    WRITE: lambda: self.write("there"),
+                    floor(WRITE): lambda: self.alone.put(*puts),
                     f"write of {ROWS:,} rows, parquet": lambda: self.write_peer("parquet"),
                     f"write of {ROWS:,} rows, delta": lambda: self.write_peer("delta"),
                 },
             ),
-            (lambda: None, {f"write of {ROWS:,} rows, new topic": self.write_new}),
-            (lambda: None, {f"write of {ROWS:,} rows, new root": self.write_root}),
+            (lambda: None, {WRITE_NOTHING: lambda: _rows(self.bench, ROWS).write.format("noop").mode("append").save()}),
+            (lambda: None, {WRITE_NEW: self.write_new, floor(WRITE_NEW): lambda: self.alone.put(*puts, lists=1)}),
+            (lambda: None, {WRITE_ROOT: self.write_root, floor(WRITE_ROOT): lambda: self.alone.put(*puts, lists=2)}),
         ]
         for before, sides in cases:
             self.store.measure(delay_ms, sides, before=before)
@@ -268,19 +320,26 @@ class _Spark:
 class _Streams:
     """Triggers of streams, one query after another."""
 
-    def __init__(self, bench: Bench, store: Store, root: str) -> None:
-        self.bench, self.store, self.root = bench, store, root
+    def __init__(self, bench: Bench, store: Store, root: str, alone: ByHadoop) -> None:
+        self.bench, self.store, self.root, self.alone = bench, store, root, alone
         self._new = 0
         bench.spark.conf.set("spark.databricks.delta.snapshotPartitions", "2")  # its default of 50 is for large tables
 
     def measure(self, delay_ms: int) -> None:
-        self.triggers(delay_ms, f"sink, a trigger of {ROWS:,} rows", self.sink({}))
-        self.triggers(delay_ms, f"sink, a trigger of {ROWS:,} rows, merge=false", self.sink({"merge": "false"}))
-        self.triggers(delay_ms, f"source, a trigger of {ROWS:,} rows", self.source(), idle="source, idle on one topic, a second")
-        self.checkpoints(delay_ms)
-        self.triggers(
-            delay_ms, f"sink, a trigger of {ROWS:,} rows, delta", self.rate().format("delta").option("path", f"{self.store.uri}/sink-delta")
+        data = f"{self.root}/_partlog/long/data"
+        self.triggers(delay_ms, TRIGGER_NOTHING, self.rate().format("noop"))
+        self.triggers(delay_ms, SINK, self.sink({}))
+        self.triggers(delay_ms, SINK_ALONE, self.sink({"merge": "false"}))
+        self.triggers(delay_ms, SOURCE, self.source(), idle="source, idle on one topic, a second")
+        self.store.measure(
+            delay_ms,
+            {
+                floor(SINK): lambda: self.alone.put(DATA_BYTES, VERSION_BYTES),
+                floor(SOURCE): lambda: self.alone.fetch_middle(data, VERSION_BYTES),
+            },
         )
+        self.checkpoints(delay_ms)
+        self.triggers(delay_ms, f"{SINK}, delta", self.rate().format("delta").option("path", f"{self.store.uri}/sink-delta"))
 
     def rate(self) -> DataStreamWriter:
         rows = self.bench.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS).load()
@@ -315,6 +374,8 @@ class _Streams:
 
         The checkpoint is on the local disk by default.
         """
+        if not self.bench.is_wanted(what):
+            return
         self.bench.remove("far-checkpoint")
         self.store.proxy.begin(delay_ms)
         since_epoch = time.time() - time.monotonic()
@@ -346,7 +407,7 @@ def _length(rows: DataFrame) -> int:
 # ---- many bytes
 
 
-def _many_bytes(bench: Bench, store: Store, delay_ms: int) -> None:
+def _many_bytes(bench: Bench, store: Store, delay_ms: int, alone: ByHadoop) -> None:
     """Writes and scans of data beside Parquet, and the bytes of the topic alone, by the same client of the store."""
     data, numbers, written = bench.data(), itertools.count(), dict[str, str]()
     limit = float("inf") if delay_ms == 0 else CONNECTION_BYTES_PER_S
@@ -357,58 +418,67 @@ def _many_bytes(bench: Bench, store: Store, delay_ms: int) -> None:
         return written[side]
 
     sides: dict[str, Side] = {
-        "write of many records": lambda: _write(data, place("many"), **store.options(), **topic_options("none")),
-        "write of many records, parquet": lambda: data.write.option("compression", "none").parquet(place("parquet")),
+        MANY_WRITTEN: lambda: _write(data, place("many"), **store.options(), **topic_options("none")),
+        f"{MANY_WRITTEN}, parquet": lambda: data.write.option("compression", "none").parquet(place("parquet")),
     }
     local = bench.path("many")
     if not Path(local).exists():
         _write(data, local, **topic_options("none"))
-    sides["write of many records, bytes alone by S3A"] = lambda: _sent(bench, Path(local) / "_partlog" / "t" / "data", place("alone"))
+    sides[f"{MANY_WRITTEN}, bytes alone by S3A"] = lambda: sent(bench, Path(local) / "_partlog" / "t" / "data", place("alone"))
     store.measure(delay_ms, sides, bytes_per_s=limit, records=bench.records)
+    with store.proxy.near():
+        for side in sides if not written else ():
+            sides[side]()
     topic = bench.spark.read.format("partlog").options(**store.options(), subscribe="t").load(written["many"])
     scans: dict[str, Side] = {
-        "scan of many records": lambda: _length(topic),
-        "scan of many records, parquet": lambda: _length(bench.spark.read.parquet(written["parquet"])),
-        "scan of many records, bytes alone by S3A": lambda: _fetched(bench, f"{written['many']}/_partlog/t/data"),
+        MANY_SCANNED: lambda: _length(topic),
+        f"{MANY_SCANNED}, parquet": lambda: _length(bench.spark.read.parquet(written["parquet"])),
+        f"{MANY_SCANNED}, bytes alone by S3A": lambda: alone.fetch_all(f"{written['many']}/_partlog/t/data"),
     }
     store.measure(delay_ms, scans, bytes_per_s=limit, records=bench.records)
+    if delay_ms == TOLD_MS:
+        store.proxy.begin(delay_ms, limit)
+        _memory(bench, store, topic, written["many"])
 
 
-def _sent(bench: Bench, folder: Path, target: str) -> None:
-    """Writes the data files below a folder of the disk with Hadoop's client, as many at once as Spark has cores."""
+def _memory(bench: Bench, store: Store, topic: DataFrame, root: str) -> None:
+    """The memory of a process while it reads, by quarters of the reading, and that of Spark's heap after a collection of garbage."""
     jvm = bench.spark._jvm
     assert jvm
-    path = jvm.org.apache.hadoop.fs.Path(target)
-    files = path.getFileSystem(bench.spark._jsparkSession.sessionState().newHadoopConf())
 
-    def send(file: Path) -> None:
-        to = files.create(jvm.org.apache.hadoop.fs.Path(f"{target}/{file.name}"), True)
-        jvm.org.apache.hadoop.io.IOUtils.copyBytes(jvm.java.io.FileInputStream(str(file)), to, 1 << 20, True)
+    def heap_mib() -> int:
+        jvm.java.lang.System.gc()
+        runtime = jvm.java.lang.Runtime.getRuntime()
+        return int(runtime.totalMemory() - runtime.freeMemory()) >> 20
 
-    with ThreadPoolExecutor(bench.spark.sparkContext.defaultParallelism) as pool:
-        sent = list(pool.map(send, folder.glob("*/*.log")))
-        assert sent
-
-
-def _fetched(bench: Bench, folder: str) -> None:
-    """Reads each file below a folder with Hadoop's client, as many at once as Spark has cores."""
-    jvm = bench.spark._jvm
-    assert jvm
-    path = jvm.org.apache.hadoop.fs.Path(folder)
-    files = path.getFileSystem(bench.spark._jsparkSession.sessionState().newHadoopConf())
-    found, names = files.listFiles(path, True), []
-    while found.hasNext():
-        names.append(found.next().getPath())
-
-    def fetch(name: Any) -> None:
-        jvm.org.apache.hadoop.io.IOUtils.copyBytes(files.open(name), jvm.java.io.OutputStream.nullOutputStream(), 8 << 20, True)
-
-    with ThreadPoolExecutor(bench.spark.sparkContext.defaultParallelism) as pool:
-        assert names
-        list(pool.map(fetch, names))
+    before, peaks = heap_mib(), []
+    with ThreadPoolExecutor(1) as thread:
+        for _ in range(4):
+            scan, seen = thread.submit(_length, topic), [_resident_mib(bench.processes[0])]
+            while not scan.done():
+                seen.append(_resident_mib(bench.processes[0]))
+                time.sleep(0.02)
+            peaks.append(max(seen))
+    bench.note(MEMORY_OF_SCAN, **{"MiB resident at most, in four scans": _shown(peaks), "MiB of heap before": before, "after": heap_mib()})
+    where, options = store.python(root)
+    got, quarters = 0, list[int]()
+    with Consumer(where, "t", **options, auto_offset_reset="earliest") as consumer:
+        while got < bench.records:
+            got += sum(map(len, consumer.poll(timeout_ms=60_000, max_records=5000).values()))
+            if got * 4 >= bench.records * (len(quarters) + 1):
+                quarters.append(_resident_mib(os.getpid()))
+    bench.note(MEMORY_OF_CONSUMER, **{"MiB resident after each quarter": _shown(quarters)})
 
 
-def _range(bench: Bench, store: Store, delay_ms: int) -> None:
+def _shown(figures: Sequence[int]) -> str:
+    return " ".join(map(str, figures))
+
+
+def _resident_mib(process: int) -> int:
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+
+
+def _range(bench: Bench, store: Store, delay_ms: int, alone: ByHadoop) -> None:
     """The records of 64 MiB in the middle of one segment."""
     root = f"{store.uri}/range"
     rows = bench.spark.range(LARGE_RECORDS, numPartitions=1).selectExpr("lpad(CAST(id AS STRING), 1000, 'x') AS value")
@@ -427,11 +497,10 @@ def _range(bench: Bench, store: Store, delay_ms: int) -> None:
         read = bench.spark.read.format("partlog").options(**store.options(), **options).load(root)
         _same(read.selectExpr("count(value)", "sum(length(value))").collect()[0][0], wanted)
 
-    sides: dict[str, Callable[[], object]] = {
-        "64 MiB in the middle of a segment of 1 GB, Spark": by_spark,
-        "64 MiB in the middle of a segment of 1 GB, Python": lambda: _same(
-            store.log(root)["t"].read(0, start, start + wanted).num_rows, wanted
-        ),
+    sides: dict[str, Side] = {
+        RANGE_BY_SPARK: by_spark,
+        RANGE_BY_PYTHON: lambda: _same(store.log(root)["t"].read(0, start, start + wanted).num_rows, wanted),
+        floor(RANGE_BY_SPARK): lambda: alone.fetch_middle(f"{root}/_partlog/t/data", RANGE_BYTES),
     }
     for what, side in sides.items():
         store.measure(delay_ms, {what: side})

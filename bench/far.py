@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.harness import Bench, Side
+from bench.harness import Bench, Side, cpu_seconds
 from bench.stores import HDFS, S3, remove
 from sparklog import Log
 
@@ -151,26 +151,38 @@ class Store:
         records: int | None = None,
     ) -> None:
         """Runs the sides in turns, and keeps the median of the seconds and the requests of the last run."""
+        if not self.bench.is_wanted(*sides):
+            return
         seconds: dict[str, list[float]] = {what: [] for what in sides}
+        cpu: dict[str, list[float]] = {what: [] for what in sides}
         requests: dict[str, Sequence[Request]] = {}
-        order = list(sides)
+        order, processes = list(sides), [*self.bench.processes, os.getpid()]
         for _ in range(self.bench.rounds):
             random.shuffle(order)
             for what in order:
                 with self.proxy.near():
                     before()
                 self.proxy.begin(delay_ms, bytes_per_s)
-                began = time.perf_counter()
+                began, spent = time.perf_counter(), cpu_seconds(processes)
                 sides[what]()
                 seconds[what].append(time.perf_counter() - began)
+                cpu[what].append(cpu_seconds(processes) - spent)
                 requests[what] = self.proxy.requests()
         for what in sides:
-            self.note(delay_ms, what, statistics.median(seconds[what]), requests[what], records=records)
+            more: dict[str, Any] = {"each s": [round(each, 3) for each in seconds[what]], "CPU s": [round(each, 2) for each in cpu[what]]}
+            self.note(delay_ms, what, statistics.median(seconds[what]), requests[what], records=records, **more)
 
     def note(
-        self, delay_ms: int, what: str, seconds: float, requests: Sequence[Request], times: int = 1, records: int | None = None
+        self,
+        delay_ms: int,
+        what: str,
+        seconds: float,
+        requests: Sequence[Request],
+        times: int = 1,
+        records: int | None = None,
+        **more: object,
     ) -> None:
-        """Keeps the figures of requests that were made `times` times."""
+        """Keeps the figures of requests that were made `times` times, and more figures."""
         from stores.faults import most_at_once, rounds
 
         kinds = Counter(map(_kind, requests))
@@ -184,6 +196,7 @@ class Store:
                 "in a row": _each(rounds(requests), times),
                 "bytes": _each(sum(each.sent for each in requests), times),
                 **({"records": records} if records else {}),
+                **more,
                 "load": round(os.getloadavg()[0], 1),
             },
         )

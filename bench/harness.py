@@ -7,12 +7,13 @@ import json
 import os
 import platform
 import random
+import re
 import shutil
 import statistics
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -49,6 +50,14 @@ class Bench:
     """Whether measurements are kept in results.ndjson."""
     beside: str = ""
     """Other work of the machine, which is kept with them."""
+    measured: list[dict[str, object]] = field(default_factory=list)
+    """The lines of this run, whether or not they are kept."""
+    only: str = ""
+    """A pattern of the calls that the cases distance measure."""
+
+    def is_wanted(self, *calls: str) -> bool:
+        """Whether this run measures one of these calls."""
+        return any(re.search(self.only, call) for call in calls)
 
     def data(self, kind: str = "random") -> DataFrame:
         """`records` rows of one of the kinds that `bench.data` makes."""
@@ -148,6 +157,7 @@ class Bench:
         self._keep({"case": case, "records": self.records, "bytes": dict(sizes)})
 
     def _keep(self, measured: dict[str, object]) -> None:
+        self.measured.append(measured)
         if not self.keeps:
             return
         circumstances = {

@@ -150,6 +150,7 @@ Made by `make bench-stores`. The servers are processes of the same machine, HDFS
 figures are of the work that clients and servers do, and no network lies between them. CPU seconds are Spark's alone.
 
 * Parquet is in the same store, and written by Spark's default committer. It renames each file, which in S3 is a copy.
+* "Bytes alone" sends or reads the files of the topic with the same client, as many at once as Spark has cores, and decodes nothing.
 * A scan of values reads one column of Parquet, and all bytes of partlog's batches.
 * HDFS's clients ask again after 20 ms, in place of 400, whether the DataNode has reported a file that they close.
 * "partlog, local disk" is the same topic on the disk of the machine. A ratio below 1 is how much of its speed is left.
@@ -172,7 +173,9 @@ Made by `make bench-stores`, with a proxy before the server that delays each req
 * **Before** is the first run of the case, with its commit. An empty cell was not measured.
 * A process begins without a state of the topic, but in the rows of writes and triggers. Python opens its connections in each run.
 * Scans and writes of many records have a limit of 60 MB a second for each connection too, where requests are delayed.
-* "Bytes alone" reads the same files with the same client and as many at once as Spark has cores, and decodes nothing.
+* **Its requests alone**: the same client, in the same process and in turns with the call, makes the requests that the call must make.
+* "Bytes alone" of a write sends the same files with the same client, as many at once as Spark has cores. "Bytes alone" of a scan reads
+  ranges of 8 MiB, 16 at once, and decodes nothing.
 * In HDFS the proxy delays and counts the requests of Python to the NameNode alone.
 * The figures of a trigger, and of a second, are averages of several.
 

@@ -11,14 +11,16 @@ import json
 import os
 import statistics
 import time
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from bench.harness import Bench, Side, topic_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-OURS, PEER, DISK = "partlog", "parquet", "partlog, local disk"
+OURS, PEER, DISK, ALONE = "partlog", "parquet", "partlog, local disk", "bytes alone"
 HDFS, S3, LOCAL = "HDFS", "S3", "local disk"
 ROWS = 1000
 TRIGGERS = 100
@@ -38,34 +40,79 @@ def settings() -> dict[str, str]:
 
 
 def run(bench: Bench) -> None:
-    from bench.scan import values
-
-    disk, numbers = bench.path("stores-disk"), itertools.count()
-    for name, uri in places().items():
-        data = bench.data()
-        roots: dict[str, str] = {}
-
-        def clear(uri: str = uri, roots: dict[str, str] = roots) -> None:
-            """Names new roots: a writer to S3 remembers a root for some seconds, and refuses a root that was deleted meanwhile."""
-            for root in roots.values():
-                remove(bench, root)
-            number = next(numbers)
-            roots.update({OURS: f"{uri}/log-{number}", PEER: f"{uri}/parquet-{number}", DISK: f"{disk}/{number}"})
-            os.sync()
-
-        clear()
-        writes = {side: _write(data, side, roots) for side in (OURS, PEER, DISK)}
-        bench.compare(f"{name}: write, uncompressed", OURS, writes, before=clear)
-        clear()
-        for write in writes.values():
-            write()
-        readers = {side: bench.spark.read.format(_format(side)).load(root) for side, root in roots.items()}
-        assert {rows.count() for rows in readers.values()} == {bench.records}
-        bench.compare(f"{name}: scan, uncompressed, sum(length(value))", OURS, {side: values(rows) for side, rows in readers.items()})
-        clear()
+    for name in places():
+        many(bench, name)
     for name, uri in {LOCAL: bench.path("stores-commits"), **{name: f"{uri}/commits" for name, uri in places().items()}}.items():
         bench.note(f"{name}: commits of {ROWS:,} rows by a stream, milliseconds", **_commits(bench, uri))
         remove(bench, uri)
+
+
+def many(bench: Bench, name: str) -> None:
+    """Writes and scans of the data in one store, beside Parquet there, our own local disk, and the bytes alone by the same client."""
+    from bench.scan import values
+
+    uri, data, numbers, roots = places()[name], bench.data(), itertools.count(), dict[str, str]()
+
+    def clear() -> None:
+        """Names new roots: a writer to S3 remembers a root for some seconds, and refuses a root that was deleted meanwhile."""
+        for root in roots.values():
+            remove(bench, root)
+        number = next(numbers)
+        roots.update({OURS: f"{uri}/log-{number}", PEER: f"{uri}/parquet-{number}", ALONE: f"{uri}/alone-{number}"})
+        roots[DISK] = bench.path(f"stores-disk/{number}")
+        os.sync()
+
+    clear()
+    writes = {side: _write(data, side, roots) for side in (OURS, PEER, DISK)}
+    kept = bench.path("stores-kept")
+    if not Path(kept).exists():
+        data.write.format(OURS).options(**topic_options("none")).mode("append").save(kept)
+    writes[ALONE] = lambda: sent(bench, Path(kept) / "_partlog" / "t" / "data", roots[ALONE])
+    bench.compare(f"{name}: write, uncompressed", OURS, writes, before=clear)
+    clear()
+    for write in writes.values():
+        write()
+    readers = {side: bench.spark.read.format(_format(side)).load(roots[side]) for side in (OURS, PEER, DISK)}
+    assert {rows.count() for rows in readers.values()} == {bench.records}
+    scans: dict[str, Side] = {side: values(rows) for side, rows in readers.items()}
+    scans[ALONE] = lambda: _fetched(bench, roots[ALONE])
+    bench.compare(f"{name}: scan, uncompressed, sum(length(value))", OURS, scans)
+    clear()
+
+
+def sent(bench: Bench, folder: Path, target: str) -> None:
+    """Writes the data files below a folder of the disk with Hadoop's client, as many at once as Spark has cores."""
+    jvm = bench.spark._jvm
+    assert jvm
+    files = _files(bench, target)
+
+    def send(file: Path) -> None:
+        to = files.create(jvm.org.apache.hadoop.fs.Path(f"{target}/{file.parent.name}-{file.name}"), True)
+        jvm.org.apache.hadoop.io.IOUtils.copyBytes(jvm.java.io.FileInputStream(str(file)), to, 1 << 20, True)
+
+    with ThreadPoolExecutor(bench.spark.sparkContext.defaultParallelism) as pool:
+        assert list(pool.map(send, folder.glob("*/*.log")))
+
+
+def _fetched(bench: Bench, folder: str) -> None:
+    """Reads each file in a folder with Hadoop's client, as many at once as Spark has cores."""
+    jvm = bench.spark._jvm
+    assert jvm
+    files = _files(bench, folder)
+
+    def fetch(status: Any) -> None:
+        file = files.open(status.getPath())
+        jvm.org.apache.hadoop.io.IOUtils.copyBytes(file, jvm.java.io.OutputStream.nullOutputStream(), 1 << 20, True)
+
+    with ThreadPoolExecutor(bench.spark.sparkContext.defaultParallelism) as pool:
+        assert list(pool.map(fetch, files.listStatus(jvm.org.apache.hadoop.fs.Path(folder))))
+
+
+def _files(bench: Bench, path: str) -> Any:
+    """Hadoop's file system of a path."""
+    jvm = bench.spark._jvm
+    assert jvm
+    return jvm.org.apache.hadoop.fs.Path(path).getFileSystem(bench.spark._jsparkSession.sessionState().newHadoopConf())
 
 
 def _format(side: str) -> str:
@@ -114,5 +161,4 @@ def _quantiles(name: str, milliseconds: list[int]) -> dict[str, object]:
 def remove(bench: Bench, path: str) -> None:
     jvm = bench.spark._jvm
     assert jvm
-    there = jvm.org.apache.hadoop.fs.Path(path)
-    there.getFileSystem(bench.spark._jsparkSession.sessionState().newHadoopConf()).delete(there, True)
+    _files(bench, path).delete(jvm.org.apache.hadoop.fs.Path(path), True)

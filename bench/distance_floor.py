@@ -1,0 +1,125 @@
+"""The requests that a call far from its store must make, by the same client alone: no call that makes them is faster.
+
+Run as a program, it asks for the topics of a root by pyarrow: `python -m bench.distance_floor BUCKET/ROOT`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bench.far import Store
+
+AT_ONCE = 16
+"""As many requests as sparklog makes at once by default."""
+
+
+class ByPyarrow:
+    """One client of pyarrow, with connections of its own."""
+
+    def __init__(self, files: Any) -> None:
+        self.files = files
+
+    def paths(self, folder: str) -> list[str]:
+        """The paths in a folder, by one request."""
+        from pyarrow.fs import FileSelector
+
+        return [info.path for info in self.files.get_file_info(FileSelector(folder))]
+
+    def versions(self, folder: str) -> list[str]:
+        """The paths of the version files in a folder."""
+        return [path for path in self.paths(folder) if path.endswith(".json")]
+
+    def fetch(self, paths: Iterable[str]) -> int:
+        """The bytes of files, by two requests in a row for each of them."""
+        return sum(self.at_once(self._fetch, paths))
+
+    def _fetch(self, path: str) -> int:
+        with self.files.open_input_file(path) as file:
+            return len(file.read())
+
+    def at_once(self, ask: Callable[[str], Any], about: Iterable[str]) -> list[Any]:
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            return list(threads.map(ask, about))
+
+    def open(self, root: str, topic: str) -> None:
+        """The listings and the versions of a topic without a checkpoint."""
+        folder = f"{root}/_partlog/{topic}"
+        self.fetch(self.versions(folder))
+        self.paths(folder)
+
+    def read(self, root: str, topic: str) -> None:
+        """All that `open` asks for, and the data files, whose names a version has."""
+        from pyarrow.fs import FileSelector
+
+        self.open(root, topic)
+        below = FileSelector(f"{root}/_partlog/{topic}/data", recursive=True)
+        self.fetch(info.path for info in self.files.get_file_info(below) if info.is_file)
+
+    def names(self, root: str) -> list[str]:
+        """The names of topics, and whether each is a topic."""
+        topics = self.paths(f"{root}/_partlog")
+        self.at_once(self.paths, topics)
+        return topics
+
+    def topics(self, root: str) -> None:
+        """The names of topics, a listing of each, a version of each, and the listing again."""
+        topics = self.paths(f"{root}/_partlog")
+        self.fetch(versions[0] for versions in self.at_once(self.versions, topics))
+        self.at_once(self.paths, topics)
+
+
+class ByHadoop:
+    """Hadoop's client in Spark's JVM, with the settings of sparklog's reads, and with connections of its own."""
+
+    def __init__(self, store: Store) -> None:
+        jvm = store.bench.spark._jvm
+        assert jvm
+        settings = store.bench.spark._jsparkSession.sessionState().newHadoopConf()
+        for name, value in {**store.options(), "fs.s3a.input.stream.type": "classic"}.items():
+            settings.set(name, value)
+        self.uri = store.uri
+        self._floor = jvm.bench.StoreFloor(store.uri, settings, AT_ONCE)
+        self._puts = 0
+
+    def open(self, root: str, topic: str) -> None:
+        """As `ByPyarrow.open`."""
+        self._floor.open(f"{root}/_partlog/{topic}", ".json")
+
+    def topics(self, root: str) -> None:
+        """As `ByPyarrow.topics`."""
+        self._floor.topics(f"{root}/_partlog")
+
+    def fetch_all(self, folder: str) -> int:
+        """The bytes of all data files below a folder."""
+        return int(self._floor.fetchAll(folder, ".log"))
+
+    def fetch_middle(self, folder: str, bytes: int) -> int:
+        """So many bytes in the middle of the only data file below a folder."""
+        return int(self._floor.fetchMiddle(folder, bytes))
+
+    def put(self, *bytes: int, lists: int = 0) -> None:
+        """New files of so many bytes, one after another, after so many listings."""
+        self._puts += 1
+        folder = f"{self.uri}/floor/{self._puts}"
+        for _ in range(lists):
+            self._floor.list(self.uri)
+        self._floor.put(folder, list(bytes))
+
+    def close(self) -> None:
+        self._floor.close()
+
+
+def main() -> None:
+    from pyarrow.fs import S3FileSystem
+
+    endpoint = os.environ["AWS_ENDPOINT_URL"].partition("//")[2]
+    ByPyarrow(S3FileSystem(endpoint_override=endpoint, scheme="http")).topics(sys.argv[1])
+
+
+if __name__ == "__main__":
+    main()
