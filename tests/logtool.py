@@ -21,15 +21,22 @@ SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 take."""
 
 
-def small_jvm(classpath: str) -> list[str]:
-    """The command of a JVM that lives for seconds, without its program. An archive of classes that does not fit is ignored."""
-    archive = f"-XX:SharedArchiveFile={_archive(classpath)}"
-    return ["java", *SHORT_LIVED, archive, "-Xshare:auto", "-Xlog:cds*=off", "-cp", classpath]
+def small_jvm(classpath: str, archives: bool = False) -> list[str]:
+    """The command of a JVM that lives for seconds, without its program. It uses an archive of classes, if one fits.
+
+    With `archives` it makes the archive of this class path, when it ends.
+    """
+    own = _archive(classpath)
+    # A class path may begin with a shorter one, and can use the archive of that.
+    found = own if own.is_file() else next(iter(sorted(own.parent.glob(f"{own.name.partition('.')[0]}.*.jsa"))), own)
+    archive = [f"-XX:ArchiveClassesAtExit={own}"] if archives else [f"-XX:SharedArchiveFile={found}", "-Xshare:auto"]
+    return ["java", *SHORT_LIVED, *archive, "-Xlog:cds*=off", "-cp", classpath]
 
 
 def _archive(classpath: str) -> Path:
     """The archive of classes lies beside the first jar."""
-    return Path(classpath.partition(os.pathsep)[0]).with_suffix(".jsa")
+    jars = classpath.split(os.pathsep)
+    return Path(jars[0]).with_suffix(f".{len(jars)}.jsa")
 
 
 def put_into_jar(classes: Path, jar: Path) -> Path:
@@ -42,8 +49,7 @@ def put_into_jar(classes: Path, jar: Path) -> Path:
 
 def archive_classes(classpath: str, folder: Path) -> None:
     """Makes the archive of the classes that a write, a read, a merge and a warning take. It saves a third of the CPU time of a start."""
-    archive = f"-XX:ArchiveClassesAtExit={_archive(classpath)}"
-    command = ["java", *SHORT_LIVED, archive, "-Xlog:cds*=off", "-Dpartlog.stop=publish.log:throw", "-cp", classpath]
+    command = [*small_jvm(classpath, archives=True), "-Dpartlog.stop=publish.log:throw"]
     write = ["append", "tag=A", "query=q", "epoch=0", "records=40", "big=10000"]
     commands = [[*words, f"root={folder}"] for words in (write, ["read"], ["merge"], ["publish"])]
     lines = "\n".join(map(json.dumps, commands))

@@ -4,13 +4,15 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from door.serving import Door, door_classpath
+from door.serving import Door, archive_classes_of_door, door_classpath
 from logtool import LogTool
 
 
 @pytest.fixture(scope="session")
-def serve_classpath(java_classpath: str, spark_jars: Path, repository: Path) -> str:
-    return door_classpath(java_classpath, spark_jars, repository)
+def serve_classpath(java_classpath: str, spark_jars: Path, repository: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    classpath = door_classpath(java_classpath, spark_jars, repository)
+    archive_classes_of_door(classpath, tmp_path_factory.mktemp("archive"))
+    return classpath
 
 
 @pytest.fixture(scope="session")
