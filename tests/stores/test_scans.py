@@ -5,6 +5,7 @@ import re
 import threading
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -28,6 +29,8 @@ ROWS = 12_000
 TOPICS = {"large": (2, {}), "small": (8, {}), "fine": (2, {"batch.size": "8192"})}
 """In how many writes the rows of a topic come, each a segment, and options: segments and batches are large or small."""
 GONE_ROWS = 40_000
+LARGE_ROWS, RANGE_BYTES = 260_000, 64 << 20
+"""A segment of a quarter of a gigabyte, of records with 1,000 bytes, and the part of the segment that is read."""
 TIDY = {"pace": 5, "merge": MERGE_BYTES, "file.delete.delay.ms": 0, "partitions": 2}
 OF_LARGE_SEGMENTS = {"file.delete.delay.ms": "0", "batch.size": "65536", "compression.type": "none"}
 """With these options, the rows take more than 32 MiB, which is what a reader asks for before it has read the first records."""
@@ -123,6 +126,34 @@ def test_a_scan_asks_for_the_next_segments_while_it_reads(topics: Place):
             assert rounds(requests) <= (1 if segments == 2 else 3)
     finally:
         topics.proxy.delay_s = 0
+
+
+@pytest.mark.parametrize("place", ["s3"], indirect=True)
+def test_64_mib_in_the_middle_of_a_large_segment(place: Place):
+    """The index leads to them, whatever comes before. Several tasks share the range, and each finds its first batch by the index."""
+    assert place.proxy
+    rows = place.spark.range(LARGE_ROWS, numPartitions=1).selectExpr("repeat('x', 1000) AS value")
+    options = {**place.settings, "topic": "one", "partitions": "1", "compression.type": "none"}
+    rows.write.format("partlog").options(**options).mode("append").save(place.root)
+    (segment,) = place.log()["one"].segments()
+    wanted = RANGE_BYTES * LARGE_ROWS // segment.bytes
+    start = (LARGE_ROWS - wanted) // 2
+    ends = {"startingOffsets": json.dumps({"one": {"0": start}}), "endingOffsets": json.dumps({"one": {"0": start + wanted}})}
+    for tasks, most in ((1, 12), (4, 30)):
+        frame = place.read("one", **ends, minPartitions=str(tasks)).selectExpr("length(value)")
+        assert tasks <= frame.rdd.getNumPartitions() <= tasks + 1
+        assert place.bytes_of(lambda frame=frame: frame.where("length(value) = 1000").count()) <= 1.2 * RANGE_BYTES  # type: ignore[misc]
+        requests = [request for request in place.proxy.requests if request.key.endswith(".log")]
+        print(f"{tasks} tasks: {len(requests)} requests, {most_at_once(requests)} at once")
+        assert len(requests) <= most
+    root, files = place.through(place.proxy)
+    log = Log(root, **files)
+    place.proxy.clear()
+    assert log["one"].read(0, start, start + wanted).num_rows == wanted
+    requests = [request for request in place.proxy.requests if request.key.endswith(".log")]
+    print(f"Python: {Counter(each.kind for each in requests)}, {most_at_once(requests)} at once")
+    assert sum(last - first for request in requests if request.span for first, last in [request.span]) <= 1.2 * RANGE_BYTES
+    assert len(requests) <= 16, "pyarrow asks for the length of the file each time that it opens the file"
 
 
 @in_s3_first
