@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from sparklog.errors import SparklogError
-from sparklog.spark import java
+from sparklog.spark import archive, java
 from sparklog.spark.installed import require_pyspark
 from sparklog.spark.session import jar
 
@@ -30,12 +30,17 @@ _OF_SPARK = (
 _HEAP = "-Xmx512m"
 
 
-def command(root: str, arguments: Iterable[str]) -> list[str]:
+_ARCHIVE = "serve"
+"""The name of the archive of classes."""
+
+
+def command(root: str, arguments: Iterable[str], options: Iterable[str] | None = None) -> list[str]:
     """The command that serves a root, for `subprocess` or `exec`.
 
     Args:
         root: The path or URL of the root.
         arguments: Arguments of the server, such as `--listen` and an address.
+        options: Options of the JVM. By default it uses the archive of classes that `sparklog class-archive --serve` made, if it fits.
 
     Returns:
         The program and its arguments. JAVA_TOOL_OPTIONS can give the JVM more options, such as `-Xmx2g`.
@@ -44,15 +49,32 @@ def command(root: str, arguments: Iterable[str]) -> list[str]:
         CallError: SERVE_EXTRA if a package of the extra `serve` is not installed; CONNECTOR_MISSING.
         UpgradeError: JAVA_NEEDED.
     """
+    jars = _jars()
+    if options is None:
+        found = None if archive.is_off([]) else archive.kept(_ARCHIVE, lambda: archive.digest(jars))
+        options = [] if found is None else archive.options(found)
+    return [java.program(), _HEAP, *options, "-cp", os.pathsep.join(map(str, jars)), _MAIN, root, *arguments]
+
+
+def keep_archive(use: Callable[[Path, Path], str]) -> Path:
+    """Keeps an archive of the classes of a server that `use` runs, as `archive.keep` says. CallError and UpgradeError as of `command`."""
+    return archive.keep(_ARCHIVE, archive.digest(_jars()), use)
+
+
+def drop_archive() -> list[Path]:
+    """Deletes the archive that fits, and returns it in a list, which is empty without one. CallError and UpgradeError as of `command`."""
+    return archive.drop(_ARCHIVE, archive.digest(_jars()))
+
+
+def _jars() -> list[Path]:
+    """The class path of a server."""
     require("sparklog_serve")
     require_pyspark()
     from sparklog_serve import JARS
 
     if problem := java.problem():
         raise SparklogError("JAVA_NEEDED", problem=problem)
-    jars = [*sorted(Path(JARS).glob("*.jar")), Path(jar()), *_of_spark()]
-    path = os.pathsep.join(map(str, jars))
-    return [java.program(), _HEAP, "-cp", path, _MAIN, root, *arguments]
+    return [*sorted(Path(JARS).glob("*.jar")), Path(jar()), *_of_spark()]
 
 
 def require(module: str) -> None:

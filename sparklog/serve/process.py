@@ -27,20 +27,23 @@ class Server:
         127.0.0.1:40513
     """
 
-    def __init__(self, root: str, log: Path, arguments: Iterable[str] = ("--listen", "127.0.0.1:0")) -> None:
+    def __init__(
+        self, root: str, log: Path, arguments: Iterable[str] = ("--listen", "127.0.0.1:0"), options: Iterable[str] | None = None
+    ) -> None:
         """Starts the server, and returns when it listens.
 
         Args:
             root: The path or URL of the root.
             log: A file for the output of the server.
             arguments: Arguments of the server. By default it takes a free port, and only this machine reaches it.
+            options: Options of the JVM, as of `command`.
 
         Raises:
             CallError: SERVE_EXTRA; SERVE_START if the server does not start.
             UpgradeError: JAVA_NEEDED.
         """
         with log.open("wb") as out:
-            self._process = subprocess.Popen(command(root, arguments), stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+            self._process = subprocess.Popen(command(root, arguments, options), stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         try:
             self.address = listening(root, log, lambda: self._process.poll() is None)
         except BaseException:

@@ -29,18 +29,14 @@ from types import TracebackType
 from typing import Any
 
 from sparklog.errors import SparklogError
-from sparklog.serve.command import command
-from sparklog.serve.process import listening
+from sparklog.serve.command import command, keep_archive, require
+from sparklog.serve.process import Server, listening
 from sparklog.serve.use import Connect, Disconnect, IsFree, Lock, Note, ReadNote, Request, Start, Steps, Use, WriteNote
 from sparklog.spark import cache
 
 _UNUSED_MS = 60_000
 """A server without a connection ends after this time. Until then the next producer finds it."""
-_ARGUMENTS = [
-    "sasl.enabled.mechanisms=SCRAM-SHA-256",
-    f"end.when.unused.ms={_UNUSED_MS}",
-    "connections.max.idle.ms=-1",
-]
+_ARGUMENTS = ["sasl.enabled.mechanisms=SCRAM-SHA-256", "connections.max.idle.ms=-1"]
 _USER = "own"
 _ITERATIONS = 4096
 _OF_JAVA = ("JAVA_HOME", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
@@ -52,6 +48,8 @@ _STEADY_S = 10
 _PAUSE_S = 5
 _KEPT_S = 24 * 3600
 """Files of a server that does not run are deleted when no program has used them for this time."""
+_PATIENCE_S = 60
+_LINES = 8
 _START = 'log=$1; shift; "$@" < /dev/null > "$log" 2>&1 & echo $!'
 """The shell ends at once. So the server is not a child of this program, and lives on when this program ends."""
 
@@ -62,12 +60,12 @@ class SharedServer:
     def __init__(self, root: str) -> None:
         """Uses the server of this root, and starts it if it does not run. Errors as `Server` raises them, and CallError SERVE_FOLDER."""
         self._root, self._folder = root, _folder()
-        self._command = command(root, _ARGUMENTS)
-        self._name = hashlib.sha256("\n".join(_started_with(self._command)).encode()).hexdigest()[:16]
+        arguments = [*_ARGUMENTS, f"end.when.unused.ms={_UNUSED_MS}"]
+        self._command = command(root, arguments)
+        # An archive of classes that is made meanwhile makes no other server.
+        self._name = hashlib.sha256("\n".join(_started_with(command(root, arguments, ()))).encode()).hexdigest()[:16]
         self._turn, self._over = threading.Lock(), threading.Event()
         self._use = Use(root)
-        # kafka-python warns that the password goes over the network. With SCRAM it does not.
-        logging.getLogger("kafka.net.sasl.scram").addFilter(_is_no_warning)
         self.settings: dict[str, Any] = {}
         """By these settings a client of kafka-python reaches the server that was found last, and knows it."""
         self.serving()
@@ -82,13 +80,7 @@ class SharedServer:
         with self._turn:
             if self._use.connection is None and not self._use.closed:
                 self._run(self._use.serving())
-                self.settings = {
-                    "bootstrap_servers": self.address,
-                    "security_protocol": "SASL_PLAINTEXT",
-                    "sasl_mechanism": "SCRAM-SHA-256",
-                    "sasl_plain_username": _USER,
-                    "sasl_plain_password": self._file("password").read_text(),
-                }
+                self.settings = _settings(self.address, self._file("password").read_text())
                 threading.Thread(
                     target=self._watch, args=(self._use.connection,), name=f"sparklog-server-{self._name}", daemon=True
                 ).start()
@@ -178,6 +170,47 @@ class SharedServer:
         made = secrets.token_urlsafe(32)
         _write(file, made)
         return made
+
+
+def make_archive() -> Path:
+    """Uses a server once, and keeps the classes that it loaded in an archive, in place of an earlier one. It takes some seconds.
+
+    CallError if a package of the extra `serve` is not installed, if the archive cannot be written, or if the JVM makes no archives.
+    """
+    require("kafka")
+    return keep_archive(_use)
+
+
+def _use(scratch: Path, archive: Path) -> str:
+    """A producer and a consumer use a server of their own. Its JVM writes the archive when the server ends."""
+    from kafka import KafkaConsumer, KafkaProducer
+
+    made, users, log = secrets.token_urlsafe(32), scratch / "users", scratch / "log"
+    _write(users, _verifier(made))
+    arguments = [*_ARGUMENTS, *_listener("127.0.0.1:0", made), f"sasl.credentials.file={users}"]
+    server = Server(str(scratch / "root"), log, arguments, [f"-XX:ArchiveClassesAtExit={archive}", "-Xlog:cds*=off"])
+    try:
+        settings = _settings(server.address, made)
+        with contextlib.closing(KafkaProducer(**settings)) as producer:
+            producer.send("t", b"value", b"key").get(_PATIENCE_S)
+        with contextlib.closing(KafkaConsumer("t", group_id="g", auto_offset_reset="earliest", **settings)) as consumer:
+            consumer.poll(_PATIENCE_S * 1000, max_records=1)
+            consumer.commit()
+    finally:
+        server.close(_PATIENCE_S)
+    return " | ".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LINES:]).rstrip(".")
+
+
+def _settings(address: str, password: str) -> dict[str, Any]:
+    # kafka-python warns that the password goes over the network. With SCRAM it does not.
+    logging.getLogger("kafka.net.sasl.scram").addFilter(_is_no_warning)
+    return {
+        "bootstrap_servers": address,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "SCRAM-SHA-256",
+        "sasl_plain_username": _USER,
+        "sasl_plain_password": password,
+    }
 
 
 def _listener(address: str, password: str) -> list[str]:

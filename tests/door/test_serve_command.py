@@ -52,3 +52,24 @@ def test_a_server_of_python_ends_with_its_block(root: Path, tmp_path: Path) -> N
 def test_a_server_that_cannot_start_tells_why(tmp_path: Path) -> None:
     with pytest.raises(SparklogError, match=r"PARTLOG_SERVE_START.*PARTLOG_ROOT_NOT_FOUND.*absent"):
         Server(str(tmp_path / "absent"), tmp_path / "log", ("--listen", "127.0.0.1:0", "--read-only"))
+
+
+@pytest.mark.slow
+def test_servers_start_with_the_classes_of_their_archive(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache of mine"))
+    command = [sys.executable, "-m", "sparklog", "class-archive", "--serve"]
+    subprocess.run(command, check=True)
+    (archive,) = (tmp_path / "cache of mine" / "sparklog").iterdir()
+    assert archive.name.startswith("serve-")
+
+    def uses_it() -> bool:
+        with Server(str(root), tmp_path / "log") as server:
+            assert topics(server.address) == ["visits"]
+            assert "archive" not in (tmp_path / "log").read_text()
+            return str(archive) in Path(f"/proc/{server.pid}/maps").read_text()
+
+    assert uses_it()
+    monkeypatch.setenv("SPARKLOG_CLASS_ARCHIVE", "off")
+    assert not uses_it()
+    subprocess.run([*command, "--delete"], check=True)
+    assert not archive.exists()
