@@ -70,8 +70,8 @@ final class Door implements AutoCloseable {
   private static final long LOOK_MS = 1000;
   private static final long DRAIN_MS = 15_000;
 
-  /** This share of the heap may hold copies of batches for answers. Requests have half of the heap at most. */
-  private static final int COPIED_SHARE = 4;
+  /** As much as this share of the heap may hold copies of batches for answers. Requests have half of the heap at most. */
+  private static final int COPIED_SHARE = 8;
 
   private final Root root;
   private final Server server;
@@ -147,6 +147,8 @@ final class Door implements AutoCloseable {
         server::requestBytes);
     metrics.gauge("partlog_server_request_memory_limit_bytes", "The most of these bytes. Beyond it, requests wait.",
         () -> config.limits().requestBytesMax());
+    metrics.gauge("partlog_server_answer_memory_bytes", "Bytes of answers that clients have not taken, without records.",
+        server::answerBytes);
     metrics.gauge("partlog_server_requests_waiting", "Requests that wait for memory before they are read.", server::requestsWaiting);
     metrics.gauge("partlog_server_heap_bytes", "Memory of the process that is in use.", () -> process.totalMemory() - process.freeMemory());
     metrics.gauge("partlog_server_heap_limit_bytes", "The most memory of the process.", process::maxMemory);

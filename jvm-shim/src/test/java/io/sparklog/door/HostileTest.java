@@ -45,8 +45,12 @@ final class HostileTest {
 
   /** A client that behaves gets an answer, to a frame that needs the whole budget. */
   private static void assertServes() throws IOException {
+    assertServes(1_000_000 - 4);
+  }
+
+  private static void assertServes(int frameBytes) throws IOException {
     try (RawClient client = new RawClient(door.address())) {
-      byte[] padded = new byte[1_000_000 - 4];
+      byte[] padded = new byte[frameBytes];
       client.send(padded); // An unknown version of Produce: it ends its connection.
       assertTrue(client.isEnded());
     }
@@ -133,10 +137,11 @@ final class HostileTest {
       slow.add(client);
       client.sendUntilFull(RawClient.frame(new RequestHeader(ApiKeys.API_VERSIONS, (short) 0, "raw", 7), new ApiVersionsRequestData()));
     }
-    assertServes();
+    assertServes(999_000); // The budget has the last frame of each slow client, which may be incomplete.
     for (RawClient client : slow) {
       client.close();
     }
+    assertServes();
   }
 
   @Test

@@ -191,7 +191,7 @@ public final class FetchHandler implements Handler<FetchRequest> {
       if (part instanceof Part.InFile file) {
         parts.addAll(FileBatches.pieces(file));
       } else {
-        parts.add(Unpooled.wrappedBuffer(((Part.Copied) part).copy()));
+        parts.add(Unpooled.wrappedBuffer(((Part.Copied) part).take()));
       }
     }
     return new RecordParts(parts, after, found.bytes());

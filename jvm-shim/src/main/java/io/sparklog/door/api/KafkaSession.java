@@ -35,6 +35,7 @@ final class KafkaSession implements Session {
   private final SaslRequests proof;
   private final Traffic traffic;
   private final Traffic.Client client;
+  private boolean takesNext;
 
   /** @param sasl by which the client proves its name; null if it need not */
   KafkaSession(Listener listener, Handlers handlers, Peer peer, Sasl sasl, Work work, Traffic traffic) {
@@ -58,6 +59,7 @@ final class KafkaSession implements Session {
     int bytes = frame.remaining();
     RequestHeader header = RequestHeader.parse(frame);
     traffic.read(header.apiKey(), bytes);
+    takesNext = header.apiKey() == ApiKeys.PRODUCE; // So the batches of several requests share a commit.
     if (header.apiKey() == ApiKeys.API_VERSIONS && !header.isApiVersionSupported()) {
       return CompletableFuture.completedFuture(versionTooHigh(header));
     }
@@ -76,6 +78,11 @@ final class KafkaSession implements Session {
     CompletableFuture<Reply> reply = reply(header, request, message);
     reply.whenComplete((made, failure) -> traffic.took(header.apiKey(), System.nanoTime() - begun));
     return reply;
+  }
+
+  @Override
+  public boolean takesNext() {
+    return takesNext;
   }
 
   @Override

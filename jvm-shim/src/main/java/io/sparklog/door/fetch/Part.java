@@ -14,27 +14,34 @@ public sealed interface Part {
 
   /** Batches in memory. */
   final class Copied implements Part {
-    private final byte[] copy;
+    private final int bytes;
     private final Memory memory;
+    private byte[] copy;
 
     Copied(byte[] copy, Memory memory) {
       this.copy = copy;
+      this.bytes = copy.length;
       this.memory = memory;
-      memory.use(copy.length);
+      memory.use(bytes);
     }
 
-    public byte[] copy() {
-      return copy;
+    /**
+     * Gives the batches away, once: the network makes a copy of its own, and this one is not kept beside it until the client has taken all.
+     */
+    public byte[] take() {
+      byte[] taken = copy;
+      copy = null;
+      return taken;
     }
 
     @Override
     public int bytes() {
-      return copy.length;
+      return bytes;
     }
 
     @Override
     public void close() {
-      memory.give(copy.length);
+      memory.give(bytes);
     }
   }
 

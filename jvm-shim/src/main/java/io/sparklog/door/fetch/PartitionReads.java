@@ -93,7 +93,7 @@ public final class PartitionReads {
         return null;
       }
       if (parts.get(0) instanceof Part.Copied copied) {
-        return copied.copy();
+        return copied.take();
       }
       Part.InFile sent = (Part.InFile) parts.get(0);
       return sent.copy();

@@ -1,14 +1,17 @@
 package io.sparklog.door.net;
 
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.handler.codec.DecoderException;
 import io.netty.handler.timeout.IdleStateEvent;
+import io.netty.util.ReferenceCounted;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
 import java.util.ArrayDeque;
+import java.util.Iterator;
 import java.util.concurrent.CompletableFuture;
 
 /**
@@ -23,16 +26,26 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
   private static final int REQUESTS_MAX = 32;
   private static final long BYTES_MAX = 64 << 20;
 
+  /** While memory is short, a connection may have one more answer than answers of so many bytes, which its client has not taken. */
+  private static final long UNTAKEN_BYTES = 64 << 10;
+
+  /** A request. @param made the bytes of its answer in memory, which count from the moment at which the answer is complete */
+  private record Request(CompletableFuture<Reply> reply, CompletableFuture<Long> made) {}
+
   private final Session session;
   private final Reading reading;
-  private final ArrayDeque<CompletableFuture<Reply>> unanswered = new ArrayDeque<>();
+  private final Answers answers;
+  private final ArrayDeque<Request> unanswered = new ArrayDeque<>();
   private long bytes;
+  /** The bytes of answers that the client has not taken. */
+  private long untaken;
   private boolean drains;
   private boolean ended;
 
-  Connection(Session session, Reading reading) {
+  Connection(Session session, Reading reading, Answers answers) {
     this.session = session;
     this.reading = reading;
+    this.answers = answers;
   }
 
   @Override
@@ -50,31 +63,50 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
       budget.give(length);
       throw e;
     }
-    unanswered.add(reply);
+    Request request = new Request(reply, reply.thenApply(done -> answers.add(done, context.alloc())));
+    unanswered.add(request);
     bytes += length;
-    reply.whenComplete((done, failure) -> {
+    if (!session.takesNext()) {
+      reading.hold(Reading.Stop.TURN);
+    }
+    request.made.whenComplete((made, failure) -> {
       budget.give(length);
       if (context.executor().inEventLoop()) {
-        answered(context, length);
+        answered(context, length, made);
       } else {
-        context.executor().execute(() -> answered(context, length));
+        context.executor().execute(() -> answered(context, length, made));
       }
     });
     pauseOrGoOn(context);
   }
 
-  private void answered(ChannelHandlerContext context, int length) {
+  /** @param made null without an answer */
+  private void answered(ChannelHandlerContext context, int length, Long made) {
     bytes -= length;
+    if (made != null) {
+      if (!ended && untaken > UNTAKEN_BYTES && answers.isShort()) {
+        Warnings.inform(Connection.class, "The connection of {} ends: {} bytes of answers are not taken, and memory is short",
+            context.channel().remoteAddress(), untaken + made);
+        end();
+        context.close();
+      }
+      untaken += made;
+    }
     write(context);
     pauseOrGoOn(context);
   }
 
   /** Writes the answers that are complete, up to the first that is missing. */
   private void write(ChannelHandlerContext context) {
-    while (!ended && !unanswered.isEmpty() && unanswered.peek().isDone()) {
-      CompletableFuture<Reply> next = unanswered.remove();
-      Reply reply = next.isCompletedExceptionally() ? Reply.CLOSE : next.join();
-      reply.parts().forEach(context::write);
+    while (!ended && !unanswered.isEmpty() && unanswered.peek().made.isDone()) {
+      Request next = unanswered.remove();
+      Reply reply = next.reply.isCompletedExceptionally() ? Reply.CLOSE : next.reply.join();
+      for (Iterator<ReferenceCounted> parts = reply.parts().iterator(); parts.hasNext();) {
+        ChannelFuture written = context.write(parts.next());
+        if (!parts.hasNext()) {
+          written.addListener(taken -> taken(next.made.join()));
+        }
+      }
       if (reply.isLast()) {
         endAfterWrites(context);
       }
@@ -87,7 +119,15 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
     }
   }
 
+  private void taken(long made) {
+    untaken -= made;
+    answers.give(made);
+  }
+
   private void pauseOrGoOn(ChannelHandlerContext context) {
+    if (unanswered.isEmpty()) {
+      reading.goOn(Reading.Stop.TURN);
+    }
     boolean isFull = unanswered.size() >= REQUESTS_MAX || bytes >= BYTES_MAX || !context.channel().isWritable();
     boolean hasRoom = unanswered.size() <= REQUESTS_MAX / 2 && bytes <= BYTES_MAX / 2 && context.channel().isWritable();
     if (isFull) {
@@ -123,10 +163,11 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
   /** Requests without an answer are given up. An answer that comes nevertheless is released. */
   private void end() {
     ended = true;
-    for (CompletableFuture<Reply> reply; (reply = unanswered.poll()) != null;) {
-      reply.cancel(false);
-      if (!reply.isCompletedExceptionally()) {
-        reply.join().release();
+    for (Request request; (request = unanswered.poll()) != null;) {
+      request.reply.cancel(false);
+      if (!request.reply.isCompletedExceptionally()) {
+        request.reply.join().release();
+        request.made.thenAccept(answers::give);
       }
     }
   }

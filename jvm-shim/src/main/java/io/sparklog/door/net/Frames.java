@@ -40,7 +40,37 @@ final class Frames extends ByteToMessageDecoder {
   }
 
   @Override
+  public void handlerAdded(ChannelHandlerContext context) {
+    reading.whenGoesOn(() -> takeRest(context));
+  }
+
+  /** The bytes that were read before a stop. */
+  private void takeRest(ChannelHandlerContext context) {
+    try {
+      channelRead(context, Unpooled.EMPTY_BUFFER);
+    } catch (Exception e) {
+      context.fireExceptionCaught(e);
+    }
+  }
+
+  /** Netty would ask for more bytes after a read without a frame, also in a stop. */
+  @Override
+  public void channelReadComplete(ChannelHandlerContext context) throws Exception {
+    if (reading.isStopped()) {
+      discardSomeReadBytes();
+      context.fireChannelReadComplete();
+    } else {
+      super.channelReadComplete(context);
+    }
+  }
+
+  /** Takes a frame at most. One read can have thousands of short requests: these wait here while the connection is not read. */
+  @Override
   protected void decode(ChannelHandlerContext context, ByteBuf in, List<Object> out) {
+    if (reading.isStopped()) {
+      reading.pause();
+      return;
+    }
     if (taken < 0 && in.readableBytes() >= Integer.BYTES) {
       begin(context, in.readInt());
     }
@@ -76,11 +106,6 @@ final class Frames extends ByteToMessageDecoder {
     }
     read(context);
     reading.goOn(Reading.Stop.MEMORY);
-    try {
-      channelRead(context, Unpooled.EMPTY_BUFFER); // The bytes that are there.
-    } catch (Exception e) {
-      context.fireExceptionCaught(e);
-    }
   }
 
   private void read(ChannelHandlerContext context) {

@@ -9,6 +9,8 @@ final class Reading {
   enum Stop {
     /** The next frame waits for the budget. */
     MEMORY,
+    /** The last request must be answered before the next. */
+    TURN,
     /** Too much has no answer, or was not taken by the client. */
     UNANSWERED,
     /** The connection ends after its answers. */
@@ -17,19 +19,39 @@ final class Reading {
 
   private final Channel channel;
   private final EnumSet<Stop> stops = EnumSet.noneOf(Stop.class);
+  private Runnable next = () -> {};
 
   Reading(Channel channel) {
     this.channel = channel;
   }
 
+  /** @param task takes the bytes that were read before the stop. It is called when no stop is left */
+  void whenGoesOn(Runnable task) {
+    next = task;
+  }
+
+  boolean isStopped() {
+    return !stops.isEmpty();
+  }
+
   void stop(Stop reason) {
     stops.add(reason);
+    pause();
+  }
+
+  /** No frame is taken. Bytes are read until there are some, or the connection ends: so its end is seen. */
+  void hold(Stop reason) {
+    stops.add(reason);
+  }
+
+  void pause() {
     channel.config().setAutoRead(false);
   }
 
   void goOn(Stop reason) {
     if (stops.remove(reason) && stops.isEmpty()) {
       channel.config().setAutoRead(true);
+      channel.eventLoop().execute(next); // Not here: the caller may be in the midst of these bytes.
     }
   }
 }

@@ -1,6 +1,7 @@
 package io.sparklog.door.net;
 
 import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInitializer;
@@ -34,6 +35,7 @@ public final class Server {
   private final Limits limits;
   private final Budget budget;
   private final Budget strangers;
+  private final Answers answers;
   private final EventLoopGroup threads;
   private final List<Channel> listening = new ArrayList<>();
   private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
@@ -44,6 +46,7 @@ public final class Server {
     this.limits = limits;
     this.budget = new Budget(limits.requestBytesMax());
     this.strangers = new Budget(Math.min(STRANGERS_BYTES, limits.requestBytesMax()));
+    this.answers = new Answers(limits.answerBytesMax());
     this.threads = new MultiThreadIoEventLoopGroup(limits.threads(), NioIoHandler.newFactory());
   }
 
@@ -58,6 +61,8 @@ public final class Server {
           .option(ChannelOption.AUTO_READ, false)
           .option(ChannelOption.SO_REUSEADDR, true)
           .option(ChannelOption.SO_BACKLOG, 1024)
+          // Netty's usual allocator keeps each chunk of memory of which a client that takes nothing has a part.
+          .childOption(ChannelOption.ALLOCATOR, PooledByteBufAllocator.DEFAULT)
           .childOption(ChannelOption.TCP_NODELAY, true)
           .childOption(ChannelOption.SO_KEEPALIVE, true)
           .childHandler(new ChannelInitializer<SocketChannel>() {
@@ -105,7 +110,7 @@ public final class Server {
     Reading reading = new Reading(connection);
     Frames frames = new Frames(() -> session.isTrusted() ? budget : strangers, reading,
         () -> Math.min(session.frameBytesMax(), limits.frameBytesMax()));
-    connection.pipeline().addLast(frames, new Connection(session, reading));
+    connection.pipeline().addLast(frames, new Connection(session, reading, answers));
   }
 
   /**
@@ -138,6 +143,11 @@ public final class Server {
   /** The bytes of requests that the server reads, or has not answered. */
   public long requestBytes() {
     return limits.requestBytesMax() - budget.free();
+  }
+
+  /** The bytes of answers that clients have not taken, without records. */
+  public long answerBytes() {
+    return answers.bytes();
   }
 
   /** How many requests wait for memory before they are read. */

@@ -6,14 +6,19 @@ import java.util.concurrent.CompletableFuture;
 /** One connection, as the requests of its client see it. */
 public interface Session {
   /**
-   * Answers a request. Requests are handed in as they arrive, without a wait for earlier ones, and answers go out in the order of requests.
-   * When the connection ends, the future is cancelled.
+   * Answers a request. Answers go out in the order of requests. When the connection ends, the future is cancelled.
    *
    * <p>Is called on the thread of the network, so it must not block. An exception ends the connection.
    *
    * @param frame the bytes of the request, without their length. The session may keep them
    */
   CompletableFuture<Reply> answer(ByteBuffer frame);
+
+  /**
+   * Whether the next request is handed in before the last one is answered. If not, a client that asks often cannot be ahead of others with
+   * more than one request. Is asked after each {@link #answer}.
+   */
+  boolean takesNext();
 
   /** The connection has ended. Is called once. */
   void ended();

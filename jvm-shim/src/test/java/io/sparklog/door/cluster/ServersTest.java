@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -112,6 +113,24 @@ final class ServersTest {
     until(() -> a.at(LISTENER).size() == 1);
     Servers b = open("b");
     assertFalse(b.at(LISTENER).containsKey(7));
+  }
+
+  /** Others may have taken its groups over, and it would not know. */
+  @Test
+  void aServerThatDoesNotLookForOthersCoordinatesNothing() throws Exception {
+    Servers a = open("a");
+    assertTrue(a.coordinates(3));
+    CountDownLatch sleep = new CountDownLatch(1);
+    a.afterEachLook(() -> {
+      try {
+        sleep.await();
+      } catch (InterruptedException ended) {
+        Thread.currentThread().interrupt();
+      }
+    });
+    until(() -> !a.coordinates(3));
+    sleep.countDown();
+    until(() -> a.coordinates(3));
   }
 
   @Test

@@ -40,7 +40,7 @@ final class Fetched {
           }
         });
       } else {
-        all.writeBytes(((Part.Copied) part).copy());
+        all.writeBytes(((Part.Copied) part).take());
       }
     }
     PartitionReads.close(parts);

@@ -6,38 +6,45 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
+import io.netty.buffer.ByteBufAllocator;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketException;
 import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** Connections over a service that a test answers by hand. */
 final class ServerTest {
   /** A request that the service has, and its answer. */
-  private record Asked(byte[] frame, CompletableFuture<Reply> reply) {
+  private record Asked(byte[] frame, CompletableFuture<Reply> reply, ByteBufAllocator allocator) {
     void answer(String text) {
       byte[] bytes = text.getBytes();
-      ByteBuf buffer = Unpooled.buffer().writeInt(bytes.length).writeBytes(bytes);
-      reply.complete(new Reply(List.of(buffer), false));
+      ByteBuf buffer = allocator.buffer(Integer.BYTES + bytes.length).writeInt(bytes.length).writeBytes(bytes);
+      if (!reply.complete(new Reply(List.of(buffer), false))) {
+        buffer.release(); // It was answered before.
+      }
     }
   }
 
   private final BlockingQueue<Asked> asked = new LinkedBlockingQueue<>();
   private boolean isTrusted = true;
+  private boolean takesNext = true;
+  private long answerBytesMax = 1 << 20;
   private Server server;
   private InetSocketAddress address;
   private final List<Client> clients = new ArrayList<>();
@@ -75,7 +82,7 @@ final class ServerTest {
   }
 
   private void serve(int frameBytesMax, long requestBytesMax, int connectionsMax, long idleMs) throws IOException {
-    server = new Server(new Limits(2, frameBytesMax, requestBytesMax, connectionsMax, idleMs));
+    server = new Server(new Limits(2, frameBytesMax, requestBytesMax, answerBytesMax, connectionsMax, idleMs));
     Server.Listening listening = server.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), null);
     address = listening.address();
     listening.serve(peer -> new Session() {
@@ -87,8 +94,13 @@ final class ServerTest {
           throw new IllegalArgumentException("hostile");
         }
         CompletableFuture<Reply> reply = new CompletableFuture<>();
-        asked.add(new Asked(bytes, reply));
+        asked.add(new Asked(bytes, reply, peer.allocator()));
         return reply;
+      }
+
+      @Override
+      public boolean takesNext() {
+        return takesNext;
       }
 
       @Override
@@ -241,6 +253,101 @@ final class ServerTest {
     taken.forEach(each -> each.answer("y"));
     for (int i = 0; i < 400; i++) {
       assertEquals("y", client.receive());
+    }
+  }
+
+  /** One read of a socket has many short requests. */
+  @Test
+  void noMoreRequestsAreTakenThanMayWait() throws Exception {
+    serve();
+    Client client = new Client();
+    ByteBuffer many = ByteBuffer.allocate(5000);
+    while (many.hasRemaining()) {
+      many.putInt(1).put((byte) 'x');
+    }
+    client.out.write(many.array());
+    Client other = new Client();
+    ArrayDeque<Asked> taken = new ArrayDeque<>();
+    while (taken.size() < 32) {
+      taken.add(next());
+    }
+    other.send("other");
+    assertEquals("other", new String(next().frame), "the next request is of the other client");
+    for (int i = 0; i < 1000; i++) {
+      (taken.isEmpty() ? next() : taken.remove()).answer("y");
+      assertEquals("y", client.receive());
+    }
+  }
+
+  @Test
+  void aRequestMayHaveToWaitForTheAnswerBeforeIt() throws Exception {
+    takesNext = false;
+    serve();
+    Client client = new Client().send("a").send("b").send("c");
+    Asked a = next();
+    new Client().send("other");
+    assertEquals("other", new String(next().frame), "the next request is of the other client");
+    a.answer("a");
+    assertEquals("a", client.receive());
+    next().answer("b");
+    assertEquals("b", client.receive());
+    Asked c = next();
+    client.socket.close();
+    assertThrows(java.util.concurrent.CancellationException.class, () -> c.reply.get(60, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void aFrameThatWaitsForTheBudgetStaysInItsSocket() throws Exception {
+    int large = 60_000_000;
+    serve(large, large, 100, -1);
+    Client first = new Client();
+    first.out.writeInt(large);
+    first.out.write(new byte[1]);
+    while (server.requestBytes() < large) {
+      Thread.sleep(1);
+    }
+    Client second = new Client();
+    AtomicInteger sent = new AtomicInteger();
+    CompletableFuture<Void> sending = CompletableFuture.runAsync(() -> {
+      try {
+        second.out.writeInt(large);
+        for (; sent.get() < large; sent.addAndGet(100_000)) {
+          second.out.write(new byte[100_000]);
+        }
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    });
+    for (int before = -1; before != sent.get();) {
+      before = sent.get();
+      Thread.sleep(500);
+    }
+    assertTrue(sent.get() < large / 2, sent + " bytes were read, and the budget has no room for them");
+    first.socket.close();
+    sending.get(60, TimeUnit.SECONDS);
+    next().answer("b");
+    assertEquals("b", second.receive());
+  }
+
+  @Test
+  void whileMemoryIsShortAClientEndsThatTakesNoAnswers() throws Exception {
+    answerBytesMax = 10 << 20;
+    serve();
+    Client slow = new Client();
+    Client other = new Client().send("b");
+    Asked b = next();
+    List<Asked> taken = new ArrayList<>();
+    for (int i = 0; i < 8; i++) {
+      slow.send("a");
+      taken.add(next());
+    }
+    taken.forEach(each -> each.answer("a".repeat(4 << 20))); // More than sockets hold.
+    slow.assertEnded();
+    String longest = "b".repeat(11 << 20);
+    b.answer(longest);
+    assertEquals(longest, other.receive(), "a single answer may have any length");
+    while (server.answerBytes() > 0) {
+      Thread.sleep(1);
     }
   }
 
