@@ -14,6 +14,7 @@ from sparklog.spark.session import jar
 
 _MAIN = "io.sparklog.door.Serve"
 _OF_SPARK = (
+    "commons-lang3-",
     "hadoop-client-",
     "jackson-annotations-",
     "jackson-core-",
@@ -27,8 +28,8 @@ _OF_SPARK = (
     "zstd-jni-",
 )
 """The jars of PySpark that a server needs too. A class path of all jars would take a second longer to start."""
-_HEAP = "-Xmx512m"
-
+_OPTIONS = ("-Xmx512m", f"-Djdk.nio.maxCachedBufferSize={1 << 20}")
+"""By the second one, the threads of a server keep no large buffers beside the heap."""
 
 _ARCHIVE = "serve"
 """The name of the archive of classes."""
@@ -43,7 +44,8 @@ def command(root: str, arguments: Iterable[str], options: Iterable[str] | None =
         options: Options of the JVM. By default it uses the archive of classes that `sparklog class-archive --serve` made, if it fits.
 
     Returns:
-        The program and its arguments. JAVA_TOOL_OPTIONS can give the JVM more options, such as `-Xmx2g`.
+        The program and its arguments. JAVA_TOOL_OPTIONS can give the JVM more options, such as `-Xmx2g`. HADOOP_CONF_DIR names the folder
+        of core-site.xml for roots in HDFS and S3, and HADOOP_CLASSPATH more jars.
 
     Raises:
         CallError: SERVE_EXTRA if a package of the extra `serve` is not installed; CONNECTOR_MISSING.
@@ -53,7 +55,8 @@ def command(root: str, arguments: Iterable[str], options: Iterable[str] | None =
     if options is None:
         found = None if archive.is_off([]) else archive.kept(_ARCHIVE, lambda: archive.digest(jars))
         options = [] if found is None else archive.options(found)
-    return [java.program(), _HEAP, *options, "-cp", os.pathsep.join(map(str, jars)), _MAIN, root, *arguments]
+    path = os.pathsep.join([*map(str, jars), *_of_hadoop()])
+    return [java.program(), *_OPTIONS, *options, "-cp", path, _MAIN, root, *arguments]
 
 
 def keep_archive(use: Callable[[Path, Path], str]) -> Path:
@@ -81,6 +84,12 @@ def require(module: str) -> None:
     """CallError SERVE_EXTRA if a package of the extra `serve` is not installed."""
     if importlib.util.find_spec(module) is None:
         raise SparklogError("SERVE_EXTRA", module=module)
+
+
+def _of_hadoop() -> list[str]:
+    """More of the class path, by the variables of Hadoop's own commands: the folder of the settings of stores, and jars."""
+    given = (os.environ.get("HADOOP_CONF_DIR", ""), *os.environ.get("HADOOP_CLASSPATH", "").split(os.pathsep))
+    return [each for each in given if each]
 
 
 def _of_spark() -> list[Path]:

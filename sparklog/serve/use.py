@@ -74,7 +74,7 @@ class Use:
     def serving(self) -> Steps[None]:
         """Finds the server of the root, or starts it, unless this program is connected to one. CallError SERVE_START.
 
-        A server that has died is started again at its address. So its clients reach the new server, and send again what was not
+        A server that has died is started again at its address. Its clients reach the new server, and send again the records that were not
         acknowledged. If another program listens at that address now, the new server gets another address.
         """
         if self.connection is not None or self.closed:

@@ -121,7 +121,8 @@ def while_coordinators_change(ask: Callable[[], T]) -> T:
         try:
             return ask()
         except confluent_kafka.KafkaException as error:
-            if error.args[0].code() != confluent_kafka.KafkaError.NOT_COORDINATOR or time.monotonic() > deadline:
+            passing = (confluent_kafka.KafkaError.NOT_COORDINATOR, confluent_kafka.KafkaError._WAIT_COORD)
+            if error.args[0].code() not in passing or time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
 
