@@ -28,8 +28,7 @@ _OF_SPARK = (
     "zstd-jni-",
 )
 """The jars of PySpark that a server needs too. A class path of all jars would take a second longer to start."""
-_OPTIONS = ("-Xmx512m", f"-Djdk.nio.maxCachedBufferSize={1 << 20}")
-"""By the second one, the threads of a server keep no large buffers beside the heap."""
+_HEAP = "-Xmx512m"
 
 _ARCHIVE = "serve"
 """The name of the archive of classes."""
@@ -56,7 +55,7 @@ def command(root: str, arguments: Iterable[str], options: Iterable[str] | None =
         found = None if archive.is_off([]) else archive.kept(_ARCHIVE, lambda: archive.digest(jars))
         options = [] if found is None else archive.options(found)
     path = os.pathsep.join([*map(str, jars), *_of_hadoop()])
-    return [java.program(), *_OPTIONS, *options, "-cp", path, _MAIN, root, *arguments]
+    return [java.program(), _HEAP, *options, "-cp", path, _MAIN, root, *arguments]
 
 
 def keep_archive(use: Callable[[Path, Path], str]) -> Path:

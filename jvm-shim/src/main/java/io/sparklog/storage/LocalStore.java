@@ -39,6 +39,9 @@ class LocalStore implements LinkingStore {
   /** The folder of a name may be deleted, while it is empty, just before the name is put there. */
   private static final int LINK_TRIES = 100;
 
+  /** Java reads into the heap through a buffer outside it, which a thread keeps: pieces bound the buffers of all threads. */
+  private static final int PIECE_BYTES = 1 << 20;
+
   private final Path directory;
 
   /** @param directory absolute: the working directory of a task may differ from the driver's */
@@ -368,8 +371,11 @@ class LocalStore implements LinkingStore {
 
     static void readFully(FileChannel channel, ByteBuffer to, long position, String name) throws IOException {
       long at = position;
-      while (to.hasRemaining()) {
+      int end = to.limit();
+      while (to.position() < end) {
+        to.limit(Math.min(end, to.position() + PIECE_BYTES));
         int read = channel.read(to, at);
+        to.limit(end);
         if (read < 0) {
           throw new EOFException(name + " ends at byte " + at + ", " + to.remaining() + " bytes too early");
         }

@@ -39,7 +39,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Two thousand connections, of which most are slow or hostile: the memory of the server stays in its bounds, and the others are served. */
+/** Two thousand connections, most of them slow or hostile: the memory of the server stays in its bounds, and the others are served. */
 @Tag("slow")
 final class SlowReadersTest {
   private static final int CONNECTIONS = 2000;
@@ -55,11 +55,10 @@ final class SlowReadersTest {
   /** The length of an incomplete frame. All of these frames take most of {@link #REQUESTS}. */
   private static final int HALF_BYTES = 60_000;
 
-  /**
-   * Requests and records are in the heap. Beside it are the answers that clients have not taken, and the buffers of files and sockets: Java
-   * gives them as much as the heap. The last part is the virtual machine itself, with its code, classes and threads.
-   */
-  private static final long RSS = HEAP + HEAP + 250 * MIB;
+  /** Outside the heap: answers that clients have not taken, and the buffers of files and sockets, of 1 MiB a thread. */
+  private static final long DIRECT = HEAP / 8 + 64 * MIB;
+  /** The last part is the virtual machine itself, with its code, classes and threads. */
+  private static final long RSS = HEAP + DIRECT + 250 * MIB;
 
   private static final int PARTITIONS = 1000;
 
@@ -254,6 +253,7 @@ final class SlowReadersTest {
       }
       assertEquals(NORMAL * ROUNDS * 3, answers);
       Memory during = memory("with " + CONNECTIONS + " connections, after " + answers + " answers");
+      assertTrue(during.direct < DIRECT, during + ", and the bound is " + DIRECT / MIB + " MiB");
       assertTrue(during.rssMost < RSS, during + ", and the bound is " + RSS / MIB + " MiB");
     } finally {
       threads.shutdownNow();

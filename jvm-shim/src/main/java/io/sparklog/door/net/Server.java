@@ -61,7 +61,7 @@ public final class Server {
           .option(ChannelOption.AUTO_READ, false)
           .option(ChannelOption.SO_REUSEADDR, true)
           .option(ChannelOption.SO_BACKLOG, 1024)
-          // Netty's usual allocator keeps each chunk of memory of which a client that takes nothing has a part.
+          // Netty's usual allocator keeps a whole chunk of memory while a client that takes nothing has a part of the chunk.
           .childOption(ChannelOption.ALLOCATOR, PooledByteBufAllocator.DEFAULT)
           .childOption(ChannelOption.TCP_NODELAY, true)
           .childOption(ChannelOption.SO_KEEPALIVE, true)

@@ -25,7 +25,7 @@ import org.apache.kafka.common.requests.FetchMetadata;
 
 /**
  * Clients with fetch sessions, in an order that a seed chooses. Each client notes the partitions that it asked for and the offsets that it
- * was told. A session must agree with its client, whatever other clients do.
+ * was told. A session must agree with its client in any order of requests of other clients.
  */
 final class FetchHistory {
   private static final int ACTS = 400;
