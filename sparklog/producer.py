@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import threading
+import weakref
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
@@ -62,35 +63,46 @@ class Producer:
             >>> producer = sparklog.Producer("my-log", value_serializer=str.encode, compression_type="zstd")
         """
         require("kafka")
-        self._turn = threading.Lock()
+        self._turn, self._closed = threading.Lock(), False
         self._server: SharedServer | None = None
         self._settings: dict[str, Any] = {}
         if isinstance(place, str) and _ADDRESSES.fullmatch(place):
             self._configs = configs | {"bootstrap_servers": place.split(",")}
         else:
             self._configs = {"reconnect_backoff_max_ms": _RECONNECT_MS, **configs}
-            self._server = SharedServer(str(arguments.named_root(place)))
-        try:
-            self._connect()
-        except BaseException:
-            self._leave()
-            raise
+            # The thread that follows the server keeps no producer alive that the program has let go.
+            follow = weakref.WeakMethod(self._follow)
+            self._server = SharedServer(str(arguments.named_root(place)), lambda: (known := follow()) and known())
+            weakref.finalize(self, self._server.close)
+        with self._turn:
+            try:
+                self._connect()
+            except BaseException:
+                self._closed = True
+                self._leave()
+                raise
 
     def _connect(self) -> None:
         from kafka import KafkaProducer
 
-        if self._server:
-            self._settings = self._server.settings
-        self._producer = KafkaProducer(**self._configs | self._settings)
+        settings = self._server.settings if self._server else {}
+        self._producer, self._settings = KafkaProducer(**self._configs | settings), settings
 
     def _connected(self) -> Any:
         """The producer of kafka-python, which sends to the server that runs now."""
         if self._server and not _is_in_callback():  # a callback waits for no other thread, as other threads wait for callbacks
             with self._turn:
-                if self._server.serving() != self._settings:
+                if not self._closed and self._server.serving() != self._settings:
                     _abort(self._producer)
                     self._connect()
         return self._producer
+
+    def _follow(self) -> None:
+        """The server has died and was started again. Records that wait have failed, if its address is another."""
+        from kafka.errors import KafkaError
+
+        with contextlib.suppress(KafkaError, SparklogError):  # the next call tries again, and has the error
+            self._connected()
 
     def send(
         self,
@@ -102,6 +114,9 @@ class Producer:
         timestamp_ms: int | None = None,
     ) -> Any:
         """Sends a record, and returns before it is committed.
+
+        In a callback of a future, send to topics that the producer has sent to before: the callback's thread learns the partitions of
+        a topic.
 
         Args:
             topic: The name of the topic.
@@ -205,6 +220,8 @@ class Producer:
         if _is_in_callback():  # the thread of callbacks is the thread that sends the records
             threading.Thread(target=self.close, args=(seconds,)).start()
             return
+        with self._turn:
+            self._closed = True
         from kafka.errors import KafkaTimeoutError
 
         try:

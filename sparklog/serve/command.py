@@ -40,7 +40,8 @@ def command(root: str, arguments: Iterable[str], options: Iterable[str] | None =
     Args:
         root: The path or URL of the root.
         arguments: Arguments of the server, such as `--listen` and an address.
-        options: Options of the JVM. By default it uses the archive of classes that `sparklog class-archive --serve` made, if it fits.
+        options: Options of the JVM that make an archive of classes. By default it uses the archive that `sparklog class-archive --serve`
+            made, if it fits.
 
     Returns:
         The program and its arguments. JAVA_TOOL_OPTIONS can give the JVM more options, such as `-Xmx2g`. HADOOP_CONF_DIR names the folder
@@ -51,10 +52,12 @@ def command(root: str, arguments: Iterable[str], options: Iterable[str] | None =
         UpgradeError: JAVA_NEEDED.
     """
     jars = _jars()
+    making = bool(options)
     if options is None:
         found = None if archive.is_off([]) else archive.kept(_ARCHIVE, lambda: archive.digest(jars))
         options = [] if found is None else archive.options(found)
-    path = os.pathsep.join([*map(str, jars), *_of_hadoop()])
+    # A JVM makes no archive of the classes of folders, and Hadoop's settings are in one.
+    path = os.pathsep.join([*map(str, jars), *([] if making else _of_hadoop())])
     return [java.program(), _HEAP, *options, "-cp", path, _MAIN, root, *arguments]
 
 

@@ -17,13 +17,14 @@ import hashlib
 import hmac
 import logging
 import os
+import platform
 import secrets
 import signal
 import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -45,7 +46,7 @@ _DYING_S = 2
 _LOOKS_S = 0.05
 _STEADY_S = 10
 """A server that lived for less is started again after a pause, or by the next call of the program."""
-_PAUSE_S = 5
+_PAUSE_S, _PAUSE_MAX_S = 5, 60
 _KEPT_S = 24 * 3600
 """Files of a server that does not run are deleted when no program has used them for this time."""
 _PATIENCE_S = 60
@@ -57,9 +58,13 @@ _START = 'log=$1; shift; "$@" < /dev/null > "$log" 2>&1 & echo $!'
 class SharedServer:
     """The use of a server by this program, until it is closed. Threads may share it."""
 
-    def __init__(self, root: str) -> None:
-        """Uses the server of this root, and starts it if it does not run. Errors as `Server` raises them, and CallError SERVE_FOLDER."""
-        self._root, self._folder = root, _folder()
+    def __init__(self, root: str, followed: Callable[[], object] = lambda: None) -> None:
+        """Uses the server of this root, and starts it if it does not run. Errors as `Server` raises them, and CallError SERVE_FOLDER.
+
+        `followed` is called when the server has died, and was started again without a call of the program. Its address may be another.
+        """
+        self._root, self._folder, self._followed = root, _folder(), followed
+        self._process = os.getpid()
         arguments = [*_ARGUMENTS, f"end.when.unused.ms={_UNUSED_MS}"]
         self._command = command(root, arguments)
         # An archive of classes that is made meanwhile makes no other server.
@@ -107,15 +112,24 @@ class SharedServer:
             if not self._use.lost(connection):
                 return
         connection.close()
-        if time.monotonic() - begun > _STEADY_S or not self._over.wait(_PAUSE_S):
-            with contextlib.suppress(SparklogError, OSError):  # the next call of the program tries again, and has the error
+        pause = 0.0 if time.monotonic() - begun > _STEADY_S else _PAUSE_S
+        while not self._over.wait(pause):
+            with contextlib.suppress(SparklogError, OSError):  # a call of the program tries again too, and has the error
                 self.serving()
+                self._followed()
+                return
+            pause = min(_PAUSE_MAX_S, max(_PAUSE_S, 2 * pause))
 
     def _run(self, steps: Steps[None]) -> None:
-        reply: Any = None
         with contextlib.ExitStack() as held, contextlib.suppress(StopIteration):
+            request = next(steps)
             while True:
-                reply = self._answered(steps.send(reply), held)
+                try:
+                    reply = self._answered(request, held)
+                except SparklogError as error:
+                    request = steps.throw(error)
+                else:
+                    request = steps.send(reply)
 
     def _answered(self, request: Request, held: contextlib.ExitStack) -> Any:
         match request:
@@ -133,7 +147,9 @@ class SharedServer:
                 _write(self._file("pid"), str(note.pid))
                 _write(self._file("address"), note.address)
             case Disconnect(connection):
-                _disconnect(connection)
+                if os.getpid() == self._process:  # a forked process shares the connection, and ends the use of its parent otherwise
+                    _shut(connection)
+                connection.close()
         return None
 
     def _file(self, kind: str) -> Path:
@@ -158,7 +174,7 @@ class SharedServer:
             return Note(listening(self._root, log, lambda: _runs(pid)), pid)
         except BaseException:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
+                os.kill(pid, signal.SIGKILL)
             raise
 
     def _password(self) -> str:
@@ -184,6 +200,7 @@ def make_archive() -> Path:
 def _use(scratch: Path, archive: Path) -> str:
     """A producer and a consumer use a server of their own. Its JVM writes the archive when the server ends."""
     from kafka import KafkaConsumer, KafkaProducer
+    from kafka.errors import KafkaError
 
     made, users, log = secrets.token_urlsafe(32), scratch / "users", scratch / "log"
     _write(users, _verifier(made))
@@ -191,11 +208,12 @@ def _use(scratch: Path, archive: Path) -> str:
     server = Server(str(scratch / "root"), log, arguments, [f"-XX:ArchiveClassesAtExit={archive}", "-Xlog:cds*=off"])
     try:
         settings = _settings(server.address, made)
-        with contextlib.closing(KafkaProducer(**settings)) as producer:
-            producer.send("t", b"value", b"key").get(_PATIENCE_S)
-        with contextlib.closing(KafkaConsumer("t", group_id="g", auto_offset_reset="earliest", **settings)) as consumer:
-            consumer.poll(_PATIENCE_S * 1000, max_records=1)
-            consumer.commit()
+        with contextlib.suppress(KafkaError):  # the archive has the classes that were loaded until then
+            with contextlib.closing(KafkaProducer(**settings)) as producer:
+                producer.send("t", b"value", b"key").get(_PATIENCE_S)
+            with contextlib.closing(KafkaConsumer("t", group_id="g", auto_offset_reset="earliest", **settings)) as consumer:
+                consumer.poll(_PATIENCE_S * 1000, max_records=1)
+                consumer.commit()
     finally:
         server.close(_PATIENCE_S)
     return " | ".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LINES:]).rstrip(".")
@@ -222,7 +240,8 @@ def _listener(address: str, password: str) -> list[str]:
 def _folder() -> Path:
     folder = cache.folder() / "servers"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for made in (folder.parent.parent, folder.parent, folder):
+            made.mkdir(mode=0o700, exist_ok=True, parents=made == folder.parent.parent)
         if not cache.is_ours(folder.stat()):
             raise SparklogError("SERVE_FOLDER", folder=folder, reason="others can write to it")
     except OSError as error:
@@ -231,10 +250,13 @@ def _folder() -> Path:
 
 
 def _started_with(line: list[str]) -> list[str]:
-    """A server of another build, or with other settings of Java, is another server."""
-    path = map(Path, line[line.index("-cp") + 1].split(os.pathsep))
-    jars = [each.stat() for each in path if each.exists()]  # HADOOP_CLASSPATH may have `folder/*`
-    return [*line, *(f"{jar.st_size} {jar.st_mtime_ns}" for jar in jars), *(f"{name}={os.environ.get(name, '')}" for name in _OF_JAVA)]
+    """A server on another machine, of another build, or with other settings of Java or of stores is another server."""
+    files: list[Path] = []
+    for each in map(Path, line[line.index("-cp") + 1].split(os.pathsep)):
+        files += sorted(each.parent.glob("*.jar")) if each.name == "*" else sorted(each.glob("*.xml")) if each.is_dir() else [each]
+    found = [each.stat() for each in files if each.exists()]
+    variables = [name for name in sorted(os.environ) if name in _OF_JAVA or name.startswith("AWS_")]
+    return [platform.node(), *line, *(f"{each.st_size} {each.st_mtime_ns}" for each in found), *(f"{v}={os.environ[v]}" for v in variables)]
 
 
 @contextlib.contextmanager
@@ -273,15 +295,17 @@ def _connected(note: Note) -> socket.socket | None:
         return None
     host, _, port = note.address.rpartition(":")
     try:
-        return socket.create_connection((host, int(port)), _CONNECT_S)
+        connection = socket.create_connection((host, int(port)), _CONNECT_S)
     except (OSError, ValueError):
         return None
+    connection.settimeout(None)  # a server says nothing for as long as it lives
+    return connection
 
 
-def _disconnect(connection: socket.socket) -> None:
+def _shut(connection: socket.socket) -> None:
+    """Wakes a thread that reads, which `close` alone does not."""
     with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)  # this wakes a thread that reads, which `close` alone does not
-    connection.close()
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _is_free(address: str) -> bool:
@@ -330,4 +354,6 @@ def _runs(pid: int) -> bool:
         os.kill(pid, 0)
     except (ProcessLookupError, PermissionError):  # a process of another user has the number of ours, which has ended
         return False
+    with contextlib.suppress(OSError):  # where there is no /proc
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"  # ended, and its parent has not asked how
     return True

@@ -84,7 +84,12 @@ class Use:
         connection = (yield Connect(note)) if note and note != self.gone else None
         if connection is None:
             kept = note.address if note and (yield IsFree(note.address)) else None
-            note = yield Start(kept)
+            try:
+                note = yield Start(kept)
+            except SparklogError:
+                if kept is None:
+                    raise
+                note = yield Start(None)  # another program may have taken the address meanwhile
             yield WriteNote(note)
             connection = yield Connect(note)
             if connection is None:

@@ -183,6 +183,50 @@ def test_a_producer_outlives_its_servers(root: Path, cache: Path) -> None:
         assert of_one == sorted(of_one)
 
 
+def test_a_server_that_says_nothing_is_kept(root: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "_CONNECT_S", 0.2)
+    with sparklog.Producer(root) as producer:
+        pid = pid_of_the_server(cache, producer)
+        time.sleep(1)
+        assert producer._server and producer._server._use.connection is not None
+        producer.send("visits", b"1").get(timeout=60)
+        assert pid_of_the_server(cache, producer) == pid
+
+
+def test_a_forked_process_that_closes_the_producer_ends_no_use_of_its_parent(root: Path, cache: Path) -> None:
+    with sparklog.Producer(root) as producer:
+        server = producer._server
+        assert server
+        connection, child = server._use.connection, os.fork()
+        if child == 0:
+            server.close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        time.sleep(0.2)
+        assert server._use.connection is connection
+
+
+def test_records_that_wait_in_a_flush_fail_when_the_server_gets_another_address(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No call follows the server: the thread that watches it does."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(shared, "_STEADY_S", 0)
+    with sparklog.Producer(root) as producer:
+        producer.send("visits", b"1").get(timeout=60)
+        assert producer._server
+        pid = pid_of_the_server(tmp_path, producer)
+        monkeypatch.setattr(shared, "_is_free", lambda address: False)
+        os.kill(pid, signal.SIGSTOP)
+        waiting = producer.send("visits", b"2")
+        os.kill(pid, signal.SIGKILL)
+        producer.flush(60)
+        with pytest.raises(IllegalStateError):
+            waiting.get(timeout=0)
+        assert producer.send("visits", b"3").get(timeout=60).offset > 0
+        os.kill(pid_of_the_server(tmp_path, producer), signal.SIGTERM)
+
+
 def test_a_producer_leaves_an_address_that_another_program_has_taken(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(shared, "_STEADY_S", 600)  # so that the next call starts the server again, and no other thread does

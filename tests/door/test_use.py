@@ -8,7 +8,7 @@ from handmade import draw_seed
 from model.scheduler import first_violation
 
 RUNS = 25
-MUTANTS = ["no lock", "takes any address for free", "keeps its connection", "does not see the end"]
+MUTANTS = ["no lock", "keeps its connection", "does not see the end"]
 ACCIDENTS = {
     "starts at the same address",
     "refused starts",

@@ -83,18 +83,22 @@ class World:
 
     def answered(self, program: Program, steps: use.Steps[None]) -> Process:
         """Runs steps of the code, with others between any two requests. The lock is given back at the end, whatever it is."""
-        reply: object = None
         try:
+            request = next(steps)
             while True:
-                request = steps.send(reply)
                 yield self.scheduler.nap() // 20
                 if isinstance(request, use.Lock) and self.mutant != "no lock":
                     while self.lock is not None:
                         yield None
                     self.lock = program
-                reply = self._reply(program, request)
+                try:
+                    reply = self._reply(program, request)
+                except SparklogError as error:
+                    request = steps.throw(error)
+                    continue
                 while isinstance(request, use.Start) and self._awaits(reply):
                     yield None
+                request = steps.send(reply)
         except StopIteration:
             pass
         finally:
@@ -110,7 +114,7 @@ class World:
                     raise Violation(f"{program.name} asks a server that it knows to be gone, so perhaps another program at its address")
                 return self._connection(program, lambda server: server.pid == note.pid)
             case use.IsFree(address):
-                return self._free(address) or self.mutant == "takes any address for free"
+                return self._free(address)
             case use.Start(address):
                 return self._start(program, address)
             case use.WriteNote(note):

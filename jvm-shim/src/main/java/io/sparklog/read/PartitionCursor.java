@@ -44,7 +44,7 @@ public final class PartitionCursor implements Closeable {
   /** A smaller batch whose base offset is relative is copied, as that takes less time than to send it from its file. */
   private static final int STAMPED_BYTES_MIN = 16 << 10;
 
-  /** Batches in a file are cut at every batch of so many bytes, or after as many bytes of smaller batches. */
+  /** Batches in a file may be cut before a batch of so many bytes, and before a batch that follows so many bytes of smaller batches. */
   private static final int CUT_BYTES = 16 << 10;
 
   /**
@@ -70,6 +70,18 @@ public final class PartitionCursor implements Closeable {
     /** The batches to which the caller must give absolute base offsets. Empty if there is a copy. */
     public List<Cut> stamps() {
       return cuts.stream().filter(cut -> !cut.isAbsolute).toList();
+    }
+
+    /** These batches and those of {@code next}, which follow them in the same file. */
+    public Batches and(Batches next) {
+      List<Cut> all = new ArrayList<>(cuts);
+      next.cuts.forEach(cut -> all.add(new Cut(bytes + cut.at, cut.base, cut.isAbsolute)));
+      return new Batches(segment, position, bytes + next.bytes, base, next.nextOffset, null, all);
+    }
+
+    /** Whether the batches of {@code next} follow these in the same file. */
+    public boolean isBefore(Batches next) {
+      return segment.equals(next.segment) && position + bytes == next.position;
     }
 
     /** The batches from a cut on, as many as fit in {@code bytesMax}; empty if {@code base} is at no cut, or if none fits. */
@@ -248,7 +260,7 @@ public final class PartitionCursor implements Closeable {
     boolean isNext = last != null && last.copy == null && last.segment.equals(segment);
     List<Cut> cuts = isNext ? last.cuts : new ArrayList<>();
     int before = isNext ? last.bytes : 0;
-    if (!isNext || !isAbsolute || before - cuts.get(cuts.size() - 1).at >= CUT_BYTES) {
+    if (!isNext || !isAbsolute || reader.bytes() >= CUT_BYTES || before - cuts.get(cuts.size() - 1).at >= CUT_BYTES) {
       cuts.add(new Cut(before, reader.base(), isAbsolute));
     }
     if (isNext) {

@@ -39,8 +39,8 @@ class LocalStore implements LinkingStore {
   /** The folder of a name may be deleted, while it is empty, just before the name is put there. */
   private static final int LINK_TRIES = 100;
 
-  /** Java reads into the heap through a buffer outside it, which a thread keeps: pieces bound the buffers of all threads. */
-  private static final int PIECE_BYTES = 1 << 20;
+  /** Java reads and writes the heap through a buffer outside it, which a thread keeps: pieces bound the buffers of all threads. */
+  static final int PIECE_BYTES = 1 << 20;
 
   private final Path directory;
 

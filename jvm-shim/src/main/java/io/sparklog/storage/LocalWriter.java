@@ -62,8 +62,10 @@ class LocalWriter implements FileAppender {
 
   static void writeFully(FileChannel channel, long position, byte[] from, int at, int length) throws IOException {
     ByteBuffer bytes = ByteBuffer.wrap(from, at, length);
+    int end = bytes.limit();
     long to = position;
-    while (bytes.hasRemaining()) {
+    while (bytes.position() < end) {
+      bytes.limit(Math.min(end, bytes.position() + LocalStore.PIECE_BYTES));
       to += channel.write(bytes, to);
     }
   }

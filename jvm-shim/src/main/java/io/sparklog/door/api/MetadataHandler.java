@@ -41,7 +41,11 @@ public record MetadataHandler(ServedTopics topics, Servers servers, Optional<Fir
             .filter(state -> asked.rights().mayRead(state.topic()))
             .forEach(state -> data.topics().add(told(asked, state)));
       } else {
-        request.data().topics().forEach(topic -> data.topics().add(topic(asked, topic, request.allowAutoTopicCreation())));
+        request.data()
+            .topics()
+            .stream()
+            .distinct()
+            .forEach(topic -> data.topics().add(topic(asked, topic, request.allowAutoTopicCreation())));
       }
       if (request.data().includeTopicAuthorizedOperations()) {
         data.topics()

@@ -16,8 +16,11 @@ import java.util.TreeMap;
  * again. The oldest are forgotten first. For several threads at once.
  */
 final class CheckedBatches {
-  /** With batches of 128 KiB, these are 8 GiB of a log. They take about 4 MiB of memory. */
+  /** With batches of 128 KiB and large reads, these are 8 GiB of a log. They take some 8 MiB of memory. */
   private static final int CUTS_MAX = 64 << 10;
+
+  /** Batches that are remembered take as much memory as so many cuts, beside their own. */
+  private static final int CUTS_OF_ENTRY = 8;
 
   private record Partition(String topicId, int number) {}
 
@@ -57,9 +60,14 @@ final class CheckedBatches {
       }
       Optional<Batches> more = entry.getValue().from(next, left);
       if (more.isEmpty()) {
-        return found; // The next batch does not fit, or the offset is within a batch.
+        break; // The next batch does not fit, or the offset is within a batch.
       }
-      found.add(more.get());
+      Batches last = found.isEmpty() ? null : found.get(found.size() - 1);
+      if (last != null && last.isBefore(more.get())) {
+        found.set(found.size() - 1, last.and(more.get())); // One part of an answer opens one file.
+      } else {
+        found.add(more.get());
+      }
       left -= more.get().bytes();
       next = more.get().nextOffset();
     }
@@ -76,21 +84,39 @@ final class CheckedBatches {
   synchronized void add(String topicId, int partition, List<Batches> batches) {
     Partition of = new Partition(topicId, partition);
     for (Batches each : batches) {
-      Batches before = known.computeIfAbsent(of, absent -> new TreeMap<>()).put(each.base(), each);
-      cuts += each.cuts().size();
+      TreeMap<Long, Batches> ofPartition = known.computeIfAbsent(of, absent -> new TreeMap<>());
+      Batches before = ofPartition.get(each.base());
+      if (before != null && before.segment().equals(each.segment()) && before.nextOffset() >= each.nextOffset()) {
+        continue;
+      }
+      ofPartition.put(each.base(), each);
+      cuts += weight(each);
       if (before == null) {
         oldest.add(new Place(of, each.base()));
       } else {
-        cuts -= before.cuts().size();
+        cuts -= weight(before);
       }
     }
     while (cuts > cutsMax) {
       Place first = oldest.remove();
       TreeMap<Long, Batches> ofPartition = known.get(first.partition);
-      cuts -= ofPartition.remove(first.base).cuts().size();
-      if (ofPartition.isEmpty()) {
+      Batches forgotten = ofPartition == null ? null : ofPartition.remove(first.base);
+      cuts -= forgotten == null ? 0 : weight(forgotten);
+      if (ofPartition != null && ofPartition.isEmpty()) {
         known.remove(first.partition);
       }
+    }
+  }
+
+  private static int weight(Batches batches) {
+    return batches.cuts().size() + CUTS_OF_ENTRY;
+  }
+
+  /** A file is not as it was when it was checked: the next reads check all batches of the partition. */
+  synchronized void forget(String topicId, int partition) {
+    TreeMap<Long, Batches> forgotten = known.remove(new Partition(topicId, partition));
+    if (forgotten != null) {
+      forgotten.values().forEach(each -> cuts -= weight(each));
     }
   }
 

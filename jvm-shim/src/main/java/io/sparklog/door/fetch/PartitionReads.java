@@ -55,8 +55,12 @@ public final class PartitionReads {
   public List<Part> read(State state, int partition, long offset, int bytesMax) throws IOException {
     List<PartitionCursor.Batches> known = checked.find(state, partition, offset, bytesMax);
     List<Part> sent = known.isEmpty() ? null : parts(state.topic(), known);
-    if (sent != null) {
+    if (sent != null && areWhole(sent)) {
       return sent;
+    }
+    if (sent != null) { // The cursor says which batch is missing.
+      close(sent);
+      checked.forget(state.topicId(), partition);
     }
     PartitionCursor cursor = idle.take(state.topicId(), partition, offset);
     if (cursor == null) {
@@ -125,6 +129,15 @@ public final class PartitionReads {
       throw e;
     }
     return parts;
+  }
+
+  private static boolean areWhole(List<Part> parts) throws IOException {
+    for (Part part : parts) {
+      if (part instanceof Part.InFile sent && sent.file().fileBytes() < sent.position() + sent.bytes()) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Whether batches are sent from their file if not too many files are open. */

@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.Iterator;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Hands the frames of one connection to its session, and writes the answers in the order of requests. Its fields belong to the thread of
@@ -29,6 +30,9 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
   /** While memory is short, a connection may have one more answer than answers of so many bytes, which its client has not taken. */
   private static final long UNTAKEN_BYTES = 64 << 10;
 
+  /** While memory is short, a client that has so many bytes of answers must take some of them in this time. */
+  private static final long TAKE_MS = 5_000;
+
   /** A request. @param made the bytes of its answer in memory, which count from the moment at which the answer is complete */
   private record Request(CompletableFuture<Reply> reply, CompletableFuture<Long> made) {}
 
@@ -39,6 +43,8 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
   private long bytes;
   /** The bytes of answers that the client has not taken. */
   private long untaken;
+  /** Whether a look is planned at what the client takes. */
+  private boolean looks;
   private boolean drains;
   private boolean ended;
 
@@ -84,16 +90,39 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
   private void answered(ChannelHandlerContext context, int length, Long made) {
     bytes -= length;
     if (made != null) {
-      if (!ended && untaken > UNTAKEN_BYTES && answers.isShort()) {
-        Warnings.inform(Connection.class, "The connection of {} ends: {} bytes of answers are not taken, and memory is short",
-            context.channel().remoteAddress(), untaken + made);
-        end();
-        context.close();
+      if (untaken > UNTAKEN_BYTES && answers.isShort()) {
+        endAsMemoryIsShort(context);
       }
       untaken += made;
     }
     write(context);
+    look(context);
     pauseOrGoOn(context);
+  }
+
+  /** Ends the connection of a client that takes nothing of its answers, if memory is short then. */
+  private void look(ChannelHandlerContext context) {
+    if (looks || ended || untaken <= UNTAKEN_BYTES) {
+      return;
+    }
+    looks = true;
+    long before = context.channel().bytesBeforeWritable();
+    context.executor().schedule(() -> {
+      looks = false;
+      if (untaken > UNTAKEN_BYTES && context.channel().bytesBeforeWritable() >= before && answers.isShort()) {
+        endAsMemoryIsShort(context);
+      }
+      look(context);
+    }, TAKE_MS, TimeUnit.MILLISECONDS);
+  }
+
+  private void endAsMemoryIsShort(ChannelHandlerContext context) {
+    if (!ended) {
+      Warnings.inform(Connection.class, "The connection of {} ends: {} bytes of answers are not taken, and memory is short",
+          context.channel().remoteAddress(), untaken);
+      end();
+      context.close();
+    }
   }
 
   /** Writes the answers that are complete, up to the first that is missing. */

@@ -48,7 +48,7 @@ final class Frames extends ByteToMessageDecoder {
   private void takeRest(ChannelHandlerContext context) {
     try {
       channelRead(context, Unpooled.EMPTY_BUFFER);
-    } catch (Exception e) {
+    } catch (Exception | Error e) {
       context.fireExceptionCaught(e);
     }
   }
@@ -67,6 +67,10 @@ final class Frames extends ByteToMessageDecoder {
   /** Takes a frame at most. One read can have thousands of short requests: these wait here while the connection is not read. */
   @Override
   protected void decode(ChannelHandlerContext context, ByteBuf in, List<Object> out) {
+    if (ended) {
+      in.skipBytes(in.readableBytes());
+      return;
+    }
     if (reading.isStopped()) {
       reading.pause();
       return;
@@ -104,12 +108,22 @@ final class Frames extends ByteToMessageDecoder {
       budget.give(taken);
       return;
     }
-    read(context);
+    try {
+      read(context);
+    } catch (Error e) {
+      context.fireExceptionCaught(e);
+    }
     reading.goOn(Reading.Stop.MEMORY);
   }
 
   private void read(ChannelHandlerContext context) {
-    frame = ByteBuffer.allocate(taken);
+    try {
+      frame = ByteBuffer.allocate(taken);
+    } catch (OutOfMemoryError e) {
+      ended = true;
+      budget.give(taken);
+      throw e;
+    }
     long begun = ++number;
     context.executor().schedule(() -> endIfSlow(context, begun), SLOW_MS, TimeUnit.MILLISECONDS);
   }

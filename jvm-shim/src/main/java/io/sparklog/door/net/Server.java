@@ -160,7 +160,7 @@ public final class Server {
     listening.forEach(channel -> channel.close().awaitUninterruptibly());
   }
 
-  /** Answers the requests that were read, then ends. @param patienceMs after that connections are ended as they are */
+  /** Answers the requests that were taken, then ends. @param patienceMs after that connections are ended as they are */
   public void drain(long patienceMs) {
     closeListening();
     connections.forEach(connection -> connection.pipeline().fireUserEventTriggered(Connection.DRAIN));

@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.BeforeEach;
@@ -120,17 +121,41 @@ final class PartitionReadsTest {
   }
 
   @Test
+  void aFileThatWasCutAfterItsCheckIsReportedAndNotSent() throws Exception {
+    topic.padding = offset -> 3_000;
+    topic.segment(0, 20, 20).commit();
+    PartitionReads.close(reads.read(topic.state(), 0, 0, 1 << 20));
+    Path file = directory.resolve("_partlog/t").resolve(topic.state().segments(0).get(0).file());
+    Files.write(file, Arrays.copyOf(Files.readAllBytes(file), 70_000));
+    PartlogException cut = assertThrows(PartlogException.class, () -> reads.read(topic.state(), 0, 0, 1 << 20));
+    assertEquals("SEGMENT_CORRUPT", cut.id());
+    assertEquals(0, reads.filesOpen());
+  }
+
+  @Test
+  void manyBatchesOfAFileThatWereReadOneByOneAreOnePart() throws Exception {
+    topic.padding = offset -> 3_000;
+    topic.segment(0, 20, 20, 20).commit();
+    for (long offset : new long[] {0, 20, 40}) {
+      PartitionReads.close(reads.read(topic.state(), 0, offset, 1));
+    }
+    List<Part> parts = reads.read(topic.state(), 0, 0, 1 << 20);
+    assertEquals(1, parts.size());
+    assertEquals(60, Fetched.rows(topic, 0, Fetched.bytes(parts)).size());
+  }
+
+  @Test
   void theOldestOfTheCheckedBatchesAreForgotten() throws Exception {
     topic.padding = offset -> 3_000;
     topic.segment(0, 20, 20, 20).commit();
     State state = topic.state();
-    CheckedBatches checked = new CheckedBatches(4);
+    CheckedBatches checked = new CheckedBatches(28);
     for (long offset : new long[] {0, 20, 40}) {
       try (PartitionCursor cursor = PartitionCursor.open(topic.root, "t", 0, offset)) {
         checked.add(state.topicId(), 0, cursor.next(1 << 20));
       }
     }
-    assertEquals(3, checked.cuts(), "of 0, 20, 40, then of 20, 40, then of 40");
+    assertEquals(10 + 9, checked.cuts(), "of 20, 40, then of 40; an entry counts as 8 cuts");
     assertEquals(List.of(), checked.find(state, 0, 0, 1 << 20));
     assertEquals(20, checked.find(state, 0, 20, 1 << 20).get(0).base());
     assertEquals(40, checked.find(state, 0, 40, 1 << 20).get(0).base());

@@ -352,6 +352,22 @@ final class ServerTest {
   }
 
   @Test
+  void whileMemoryIsShortClientsEndThatTakeNothingOfTheirOnlyAnswer() throws Exception {
+    answerBytesMax = 10 << 20;
+    takesNext = false;
+    serve();
+    List<Client> slow = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      slow.add(new Client().send("a"));
+      next().answer("a".repeat(8 << 20)); // More than sockets hold.
+    }
+    while (server.answerBytes() > answerBytesMax) {
+      Thread.sleep(1);
+    }
+    slow.get(0).assertEnded();
+  }
+
+  @Test
   void aConnectionTooManyIsEndedAndTheOthersGoOn() throws Exception {
     serve(1000, 1000, 2, -1);
     Client first = new Client().send("a");
