@@ -49,6 +49,7 @@ def mailed(folder: Path, job: str) -> str:
     return ran.stdout + ran.stderr
 
 
+@pytest.mark.slow
 def test_they_are_silent_while_all_is_well(folder):
     assert {job: mailed(folder, job) for job in JOBS} == dict.fromkeys(JOBS, "")
 

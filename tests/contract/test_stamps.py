@@ -93,6 +93,7 @@ def read_beside_a_publishing_writer(tool: LogTool, seconds: int) -> str:
     return f"{out.strip()}, commits {len(list(tool.root.glob('_partlog/t/*.json')))}, reads in Python {reads}"
 
 
+@pytest.mark.slow
 def test_reading_beside_a_publishing_writer(tool: LogTool) -> None:
     """I7"""
     print(read_beside_a_publishing_writer(tool, 4))

@@ -198,6 +198,7 @@ def write(addresses: str, numbers: range) -> None:
     assert failed == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 @pytest.mark.parametrize("act", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
 def test_a_live_group_goes_on_without_its_coordinator(servers: tuple[Door, Door], act: signal.Signals, protocol: str) -> None:

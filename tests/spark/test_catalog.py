@@ -20,6 +20,7 @@ def test_every_statement(spark: SparkSession, tmp_path: Path) -> None:
     sql_statements.statements(spark, "cat_classic", tmp_path / "root")
 
 
+@pytest.mark.slow
 def test_a_statement_changes_the_table_that_it_names_and_not_one_below_a_view(spark: SparkSession, tmp_path: Path) -> None:
     sql_targets.views(spark, "cat_views", tmp_path / "root")
 

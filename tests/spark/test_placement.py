@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -152,6 +153,7 @@ def test_writers_that_race_on_new_keys_agree(spark: SparkSession, tmp_path: Path
     assert faults(root, unfinished=True) == []
 
 
+@pytest.mark.slow
 def test_a_slow_partition_gets_less_of_what_is_new(spark: SparkSession, tmp_path: Path) -> None:
     """A stream writes keys that live for two epochs. One group reads all, another one does not get on in partition 1.
 

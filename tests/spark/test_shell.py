@@ -89,6 +89,7 @@ BY_SPARK = ("--commit-records", 10)
 """A server would go on to say in the root that it is alive."""
 
 
+@pytest.mark.slow
 def test_upkeep(run: Run, root: Path, tmp_path: Path) -> None:
     def would(*words: object) -> list[dict[str, Any]]:
         """The rows of a dry run, which leaves the root byte for byte, and those of the same with --execute, which are equal."""

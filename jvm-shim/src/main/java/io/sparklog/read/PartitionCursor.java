@@ -72,7 +72,7 @@ public final class PartitionCursor implements Closeable {
       return cuts.stream().filter(cut -> !cut.isAbsolute).toList();
     }
 
-    /** These batches and those of {@code next}, which follow them in the same file. */
+    /** These batches and the batches of {@code next}, which follow them in the same file. */
     public Batches and(Batches next) {
       List<Cut> all = new ArrayList<>(cuts);
       next.cuts.forEach(cut -> all.add(new Cut(bytes + cut.at, cut.base, cut.isAbsolute)));

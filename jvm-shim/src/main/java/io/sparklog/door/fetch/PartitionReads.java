@@ -58,7 +58,7 @@ public final class PartitionReads {
     if (sent != null && areWhole(sent)) {
       return sent;
     }
-    if (sent != null) { // The cursor says which batch is missing.
+    if (sent != null) { // The cursor reports the batch that is missing.
       close(sent);
       checked.forget(state.topicId(), partition);
     }

@@ -43,7 +43,7 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
   private long bytes;
   /** The bytes of answers that the client has not taken. */
   private long untaken;
-  /** Whether a look is planned at what the client takes. */
+  /** Whether a look at the answers that wait is planned. */
   private boolean looks;
   private boolean drains;
   private boolean ended;
