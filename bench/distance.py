@@ -335,7 +335,7 @@ class _Streams:
             delay_ms,
             {
                 floor(SINK): lambda: self.alone.put(DATA_BYTES, VERSION_BYTES),
-                floor(SOURCE): lambda: self.alone.fetch_middle(data, VERSION_BYTES),
+                floor(SOURCE): lambda: self.alone.fetch_middle(data, DATA_BYTES * 9 // 10),
             },
         )
         self.checkpoints(delay_ms)

@@ -1,4 +1,4 @@
-"""The requests that a call far from its store must make, by the same client alone: no call that makes them is faster.
+"""The requests that a call far from its store must make, by the same client alone, in rounds of at most 16.
 
 Run as a program, it asks for the topics of a root by pyarrow: `python -m bench.distance_floor BUCKET/ROOT`.
 """

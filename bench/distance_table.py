@@ -103,7 +103,7 @@ def show(measured: Sequence[Line]) -> None:
                 print(f"| {row.what} | {row.wanted} | not measured | |")
                 continue
             lines = [newest[case] for case in cases]
-            day = "" if now.issuperset(cases) else f" ({lines[0]['at'][:10]})"
+            day = "" if now.issuperset([*cases, *(place + each for each in row.floors)]) else f" ({lines[0]['at'][:10]})"
             floors = [newest[place + each]["s"] for each in row.floors if place + each in newest]
             least = f"{sum(floors):.2f} s" if floors and len(floors) == len(row.floors) else ""
             print(f"| {row.what} | {row.wanted} | {row.measured(*lines)}{day} | {least} |", flush=True)

@@ -173,7 +173,7 @@ Made by `make bench-stores`, with a proxy before the server that delays each req
 * **Before** is the first run of the case, with its commit. An empty cell was not measured.
 * A process begins without a state of the topic, but in the rows of writes and triggers. Python opens its connections in each run.
 * Scans and writes of many records have a limit of 60 MB a second for each connection too, where requests are delayed.
-* **Its requests alone**: the same client, in the same process and in turns with the call, makes the requests that the call must make.
+* **Its requests alone**: the same client, in the same run, makes the requests that the call must make, in rounds of at most 16.
 * "Bytes alone" of a write sends the same files with the same client, as many at once as Spark has cores. "Bytes alone" of a scan reads
   ranges of 8 MiB, 16 at once, and decodes nothing.
 * In HDFS the proxy delays and counts the requests of Python to the NameNode alone.
