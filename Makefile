@@ -66,7 +66,7 @@ ready: toolchain packages $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $
 	@$(MVN) -f jvm-shim/pom.xml test-compile
 
 .PHONY: test
-test: ready ## run the tests that a change needs, in 12 minutes: Java beside Python, with Spark, Delta and Kafka's tools
+test: ready ## run the tests that a change needs, in 17 minutes: Java beside Python, with Spark, Delta and Kafka's tools
 	@$(PY) tests/run_all.py quick $(ARGS)
 
 .PHONY: rest
@@ -74,7 +74,7 @@ rest: ready $(SLOW) ## run the tests that are marked slow: what make full runs b
 	@$(PY) tests/run_all.py slow $(ARGS)
 
 .PHONY: full
-full: ready $(SLOW) ## run all tests but the soak, in 20 minutes: those of make test and make rest in one run
+full: ready $(SLOW) ## run all tests but the soak, in 45 minutes: those of make test and make rest in one run
 	@$(PY) tests/run_all.py full $(ARGS)
 
 .PHONY: packages
