@@ -54,9 +54,10 @@ WITH_A_SPARK_OF_ITS_OWN = (
 
 
 class Lanes(LoadScopeScheduling):
-    """One process runs the tests that share a session, and each of the others some folders.
+    """One process runs the tests that share a session, and each of the others some folders: with two processes, one runs the rest.
 
-    Tests of sessions, servers and commands often wait, so there are more processes than cores.
+    Tests of sessions, servers and commands often wait, so six processes take two cores less time than two. Slow tests have processes
+    of their own, and would disturb each other.
 
     The environment of the session is not for the JVMs of the other folders, so no process runs both. The free process takes the next file
     that starts its own Spark. So it takes each of the tests of stores, but for those that share what takes long to start.
@@ -68,7 +69,8 @@ class Lanes(LoadScopeScheduling):
         if nodeid.startswith("tests/stores/"):
             shared = (lane for lane in ("cluster", "sessions") for name in OF_STORES[lane] if f"/test_{name}.py::" in nodeid)
             return next(shared, nodeid.partition("::")[0])
-        return next((lane for lane in ("spark", "door", "offsets", "cli", "protocol") if nodeid.startswith(f"tests/{lane}/")), "log")
+        lanes = ("spark", "door", "offsets", "cli", "protocol") if self.numnodes > 2 else ("spark",)
+        return next((lane for lane in lanes if nodeid.startswith(f"tests/{lane}/")), "log")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:

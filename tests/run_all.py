@@ -114,7 +114,7 @@ def main(tier: str, *given: str) -> int:
     tools = Path(".tools")
     report = tools / "pytest.xml"
     marks, tags = TIERS[tier]
-    lanes = ["--numprocesses", "6", "--dist", "loadscope"]
+    lanes = ["--numprocesses", "6" if tier == "quick" else "2", "--dist", "loadscope"]
     pytest = [sys.executable, "-m", "pytest", "-m", marks, *lanes, "--junitxml", str(report), *given]
     java = ["make", "--no-print-directory", "jvm-test", f"JVM_ARGS={tags}"]
     return run(java, tools / "jvm-test.log", Path("jvm-shim/target/surefire-reports"), pytest, report)

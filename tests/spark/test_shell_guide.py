@@ -62,7 +62,7 @@ def pasted() -> str:
         kind, _, commands = block.partition("\n")
         if kind != "bash":  # a consumer in a terminal of its own
             command = re.sub(" *#.*", "", commands.strip())
-            commands = f'{command} > consumed.txt 2>&1 & consumer=$!\nuntil grep -q "^reads orders" consumed.txt; do sleep 0.2; done'
+            commands = f'{command} > consumed.txt 2>&1 & consumer=$!\nuntil grep -qs "^reads orders" consumed.txt; do sleep 0.2; done'
         elif "groups export" in commands:
             commands = f"kill $consumer; wait $consumer || test $? = 143\n{commands}"
         parts.append(f"echo '=== {number}' | tee /dev/stderr\n{commands}")
