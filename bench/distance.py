@@ -185,7 +185,7 @@ def _python(store: Store, roots: Path, delay_ms: int) -> None:
 
 
 def _floors(store: Store, topics: str, root: str) -> dict[str, Side]:
-    """Each with a client that has no connection yet."""
+    """The requests alone of each call. Their client is new, and has no connection yet."""
     here, there = topics.partition("//")[2], root.partition("//")[2]
     command = [sys.executable, "-m", "bench.distance_floor", here]
 

@@ -103,7 +103,7 @@ class ByHadoop:
         return int(self._floor.fetchMiddle(folder, bytes))
 
     def put(self, *bytes: int, lists: int = 0) -> None:
-        """New files of so many bytes, one after another, after so many listings."""
+        """Makes `lists` listings, then puts a new file of each size in `bytes`, one after another."""
         self._puts += 1
         folder = f"{self.uri}/floor/{self._puts}"
         for _ in range(lists):

@@ -54,7 +54,7 @@ def many(bench: Bench, name: str) -> None:
     uri, data, numbers, roots = places()[name], bench.data(), itertools.count(), dict[str, str]()
 
     def clear() -> None:
-        """Names new roots: a writer to S3 remembers a root for some seconds, and refuses a root that was deleted meanwhile."""
+        """Names new roots. A writer to S3 remembers a root for some seconds, and refuses the root if it was deleted meanwhile."""
         for root in roots.values():
             remove(bench, root)
         number = next(numbers)

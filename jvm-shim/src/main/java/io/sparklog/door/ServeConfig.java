@@ -253,7 +253,7 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedM
     return Credentials.read(CREDENTIALS, get(CREDENTIALS));
   }
 
-  /** A link counts as the target file. A root in a store has no local file. */
+  /** A link stands for its target file. A root in a store has no local file. */
   private static boolean isWithin(String file, String location) {
     try {
       return Path.of(file).toRealPath().startsWith(Path.of(location).toRealPath());

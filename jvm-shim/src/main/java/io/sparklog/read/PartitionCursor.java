@@ -44,7 +44,7 @@ public final class PartitionCursor implements Closeable {
   /** A smaller batch whose base offset is relative is copied, as that takes less time than to send it from its file. */
   private static final int STAMPED_BYTES_MIN = 16 << 10;
 
-  /** Batches in a file may be cut before a batch of so many bytes, and before a batch that follows so many bytes of smaller batches. */
+  /** A cut is before a batch of at least this size, and before a batch behind smaller batches that have this size together. */
   private static final int CUT_BYTES = 16 << 10;
 
   /**

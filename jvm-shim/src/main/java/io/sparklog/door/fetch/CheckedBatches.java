@@ -19,7 +19,7 @@ final class CheckedBatches {
   /** With batches of 128 KiB and large reads, these are 8 GiB of a log. They take some 8 MiB of memory. */
   private static final int CUTS_MAX = 64 << 10;
 
-  /** Batches that are remembered take as much memory as so many cuts, beside their own. */
+  /** An entry of the map, without its cuts, takes as much memory as this number of cuts. */
   private static final int CUTS_OF_ENTRY = 8;
 
   private record Partition(String topicId, int number) {}

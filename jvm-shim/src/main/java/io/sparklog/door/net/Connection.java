@@ -27,10 +27,10 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
   private static final int REQUESTS_MAX = 32;
   private static final long BYTES_MAX = 64 << 20;
 
-  /** While memory is short, a connection may have one more answer than answers of so many bytes, which its client has not taken. */
+  /** While memory is short, a connection ends if its client has left this many bytes of answers, and another answer comes. */
   private static final long UNTAKEN_BYTES = 64 << 10;
 
-  /** While memory is short, a client that has so many bytes of answers must take some of them in this time. */
+  /** While memory is short, a connection ends if its client has left {@link #UNTAKEN_BYTES}, and takes no byte in this time. */
   private static final long TAKE_MS = 5_000;
 
   /** A request. @param made the bytes of its answer in memory, which count from the moment at which the answer is complete */

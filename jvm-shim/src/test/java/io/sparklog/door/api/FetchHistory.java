@@ -24,8 +24,8 @@ import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.requests.FetchMetadata;
 
 /**
- * Clients with fetch sessions, in an order that a seed chooses. Each client notes the partitions that it asked for and the offsets that it
- * was told. A session must agree with its client in any order of requests of other clients.
+ * Clients with fetch sessions, in an order that a seed chooses. Each client notes the partitions of its requests, and the offsets of the
+ * answers. A session must agree with its client in any order of requests of other clients.
  */
 final class FetchHistory {
   private static final int ACTS = 400;
@@ -221,7 +221,7 @@ final class FetchHistory {
             .setRecords(hasRecords ? MemoryRecords.readableRecords(ByteBuffer.allocate(9)) : MemoryRecords.EMPTY);
         boolean isTold = of.session.tells(place, data) || !of.isChange;
         boolean isKnown = now.equals(known.get(place)) && !now.isFault && !hasRecords;
-        require(isTold || isKnown, "an answer has no " + place + ", and its client does not know " + now);
+        require(isTold || isKnown, "an answer leaves out " + place + ", whose client does not know " + now);
         require(!isTold || !isKnown || !of.isChange, "an answer has " + place + ", of which its client knows " + now);
         known.put(place, now);
         if (hasRecords) {
