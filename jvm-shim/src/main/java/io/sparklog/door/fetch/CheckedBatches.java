@@ -100,9 +100,8 @@ final class CheckedBatches {
     while (cuts > cutsMax) {
       Place first = oldest.remove();
       TreeMap<Long, Batches> ofPartition = known.get(first.partition);
-      Batches forgotten = ofPartition == null ? null : ofPartition.remove(first.base);
-      cuts -= forgotten == null ? 0 : weight(forgotten);
-      if (ofPartition != null && ofPartition.isEmpty()) {
+      cuts -= weight(ofPartition.remove(first.base));
+      if (ofPartition.isEmpty()) {
         known.remove(first.partition);
       }
     }
@@ -114,9 +113,11 @@ final class CheckedBatches {
 
   /** A file is not as it was when it was checked: the next reads check all batches of the partition. */
   synchronized void forget(String topicId, int partition) {
-    TreeMap<Long, Batches> forgotten = known.remove(new Partition(topicId, partition));
+    Partition of = new Partition(topicId, partition);
+    TreeMap<Long, Batches> forgotten = known.remove(of);
     if (forgotten != null) {
       forgotten.values().forEach(each -> cuts -= weight(each));
+      oldest.removeIf(place -> place.partition.equals(of));
     }
   }
 

@@ -159,6 +159,14 @@ final class PartitionReadsTest {
     assertEquals(List.of(), checked.find(state, 0, 0, 1 << 20));
     assertEquals(20, checked.find(state, 0, 20, 1 << 20).get(0).base());
     assertEquals(40, checked.find(state, 0, 40, 1 << 20).get(0).base());
+    for (int i = 0; i < 3; i++) {
+      checked.forget(state.topicId(), 0);
+      assertEquals(0, checked.cuts());
+      try (PartitionCursor cursor = PartitionCursor.open(topic.root, "t", 0, 20)) {
+        checked.add(state.topicId(), 0, cursor.next(1 << 20));
+      }
+      assertEquals(10, checked.cuts());
+    }
   }
 
   @Test
