@@ -409,36 +409,46 @@ def _length(rows: DataFrame) -> int:
 
 def _many_bytes(bench: Bench, store: Store, delay_ms: int, alone: ByHadoop) -> None:
     """Writes and scans of data beside Parquet, and the bytes of the topic alone, by the same client of the store."""
-    data, numbers, written = bench.data(), itertools.count(), dict[str, str]()
+    data, numbers = bench.data(), itertools.count()
     limit = float("inf") if delay_ms == 0 else CONNECTION_BYTES_PER_S
 
     def place(side: str) -> str:
         """A new folder: a process may not know that a root is gone."""
-        written[side] = f"{store.uri}/{side}-{delay_ms}-{next(numbers)}"
-        return written[side]
+        return f"{store.uri}/{side}-{delay_ms}-{next(numbers)}"
 
     sides: dict[str, Side] = {
         MANY_WRITTEN: lambda: _write(data, place("many"), **store.options(), **topic_options("none")),
         f"{MANY_WRITTEN}, parquet": lambda: data.write.option("compression", "none").parquet(place("parquet")),
     }
-    local = bench.path("many")
-    if not Path(local).exists():
-        _write(data, local, **topic_options("none"))
-    sides[f"{MANY_WRITTEN}, bytes alone by S3A"] = lambda: sent(bench, Path(local) / "_partlog" / "t" / "data", place("alone"))
+    log, parquet = Path(bench.path("many")), Path(bench.path("many-parquet"))
+    if not log.exists():
+        _write(data, str(log), **topic_options("none"))
+        data.write.option("compression", "none").parquet(str(parquet))
+    sides[f"{MANY_WRITTEN}, bytes alone by S3A"] = lambda: sent(bench, log / "_partlog" / "t" / "data", place("alone"))
     store.measure(delay_ms, sides, bytes_per_s=limit, records=bench.records)
-    with store.proxy.near():
-        for side in sides if not written else ():
-            sides[side]()
-    topic = bench.spark.read.format("partlog").options(**store.options(), subscribe="t").load(written["many"])
+
+    # Each scan is of a new copy: the default stream of S3A, which reads Parquet, keeps bytes of the objects that it has read in memory.
+    copies: dict[str, str] = {}
+
+    def topic() -> DataFrame:
+        return bench.spark.read.format("partlog").options(**store.options(), subscribe="t").load(copies[MANY_SCANNED])
+
     scans: dict[str, Side] = {
-        MANY_SCANNED: lambda: _length(topic),
-        f"{MANY_SCANNED}, parquet": lambda: _length(bench.spark.read.parquet(written["parquet"])),
-        f"{MANY_SCANNED}, bytes alone by S3A": lambda: alone.fetch_all(f"{written['many']}/_partlog/t/data"),
+        MANY_SCANNED: lambda: _length(topic()),
+        f"{MANY_SCANNED}, parquet": lambda: _length(bench.spark.read.parquet(copies[f"{MANY_SCANNED}, parquet"])),
+        f"{MANY_SCANNED}, bytes alone by S3A": lambda: alone.fetch_all(f"{copies[MANY_SCANNED]}/_partlog/t/data"),
     }
-    store.measure(delay_ms, scans, bytes_per_s=limit, records=bench.records)
+
+    def copy(side: str) -> None:
+        folder = parquet if "parquet" in side else log
+        copies[side if "parquet" in side else MANY_SCANNED] = store.copy(folder)
+
+    store.measure(delay_ms, scans, before={side: partial(copy, side) for side in scans}, bytes_per_s=limit, records=bench.records)
     if delay_ms == TOLD_MS:
+        with store.proxy.near():
+            copy(MANY_SCANNED)
         store.proxy.begin(delay_ms, limit)
-        _memory(bench, store, topic, written["many"])
+        _memory(bench, store, topic(), copies[MANY_SCANNED])
 
 
 def _memory(bench: Bench, store: Store, topic: DataFrame, root: str) -> None:

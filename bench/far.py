@@ -146,11 +146,11 @@ class Store:
         delay_ms: int,
         sides: Mapping[str, Side],
         *,
-        before: Callable[[], object] = lambda: None,
+        before: Callable[[], object] | Mapping[str, Side] = lambda: None,
         bytes_per_s: float = float("inf"),
         records: int | None = None,
     ) -> None:
-        """Runs the sides in turns, and keeps the median of the seconds and the requests of the last run."""
+        """Runs the sides in turns, each after `before` or after its own, and keeps the median seconds and the requests of the last run."""
         if not self.bench.is_wanted(*sides):
             return
         seconds: dict[str, list[float]] = {what: [] for what in sides}
@@ -161,7 +161,7 @@ class Store:
             random.shuffle(order)
             for what in order:
                 with self.proxy.near():
-                    before()
+                    (before[what] if isinstance(before, Mapping) else before)()
                 self.proxy.begin(delay_ms, bytes_per_s)
                 began, spent = time.perf_counter(), cpu_seconds(processes)
                 sides[what]()

@@ -10,6 +10,7 @@ import java.util.Deque;
 import java.util.LinkedList;
 import java.util.List;
 import java.util.ListIterator;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Files over a network that a caller reads in an order that it has announced. The bytes that come next are asked for, by several requests
@@ -36,8 +37,14 @@ public final class PlannedReads implements Closeable {
   /** The last request of a range may be larger by this part, which saves another request. */
   private static final int LAST_PART = 8;
 
-  /** The most bytes that are held: the window that the caller is reading, and the windows that were asked for. */
+  /** The bytes that each plan may hold: the window that the caller is reading, and the windows that were asked for. */
   private static final int HELD_BYTES = FIRST_REQUESTS * WINDOW_BYTES;
+
+  /**
+   * The bytes that plans of this process may hold beyond that. A plan of many bytes takes {@link #HELD_BYTES} of these bytes, so that twice
+   * as many requests are under way: a connection to a store has fewer bytes a second than a decoder takes.
+   */
+  private static final AtomicLong SPARE_BYTES = new AtomicLong(Runtime.getRuntime().maxMemory() / 16);
 
   /** The most bytes between two ranges of a file that are read too: they cost less than a request. */
   private static final int GAP_BYTES = 16 << 10;
@@ -55,6 +62,13 @@ public final class PlannedReads implements Closeable {
   private final Opener opener;
   private final Requests requests;
   private final long streamedBytesMin;
+  private final AtomicLong spareBytes;
+
+  /** Whether the plan is larger than {@link #HELD_BYTES}. */
+  private final boolean isLarge;
+
+  /** Whether the plan has {@link #HELD_BYTES} of the spare bytes, until it is closed. */
+  private boolean hasSpare;
 
   /** The bytes that are left to read, in the order of the plan. The caller reads the first window, or elsewhere. */
   private final LinkedList<Window> windows = new LinkedList<>();
@@ -77,9 +91,16 @@ public final class PlannedReads implements Closeable {
    * @param streamedBytesMin as {@link ReadStore#streamedBytesMin}
    */
   public PlannedReads(Opener opener, Requests requests, List<Range> ranges, long streamedBytesMin) {
+    this(opener, requests, ranges, streamedBytesMin, SPARE_BYTES);
+  }
+
+  /** @param spareBytes that several plans share */
+  PlannedReads(Opener opener, Requests requests, List<Range> ranges, long streamedBytesMin, AtomicLong spareBytes) {
     this.opener = opener;
     this.requests = requests;
     this.streamedBytesMin = streamedBytesMin;
+    this.spareBytes = spareBytes;
+    this.isLarge = ranges.stream().mapToLong(range -> range.to - range.from).sum() > HELD_BYTES;
     for (Range range : ranges) {
       Window last = windows.peekLast();
       if (last != null && last.isContinuedBy(range)) {
@@ -188,9 +209,11 @@ public final class PlannedReads implements Closeable {
 
   /** @param needed is asked for in any case, also if it could be streamed; null for none */
   private void askAhead(Window needed) {
-    int askedMax = Math.min(requests.most(), FIRST_REQUESTS << Math.min(passed, 10));
-    long most = Math.min(HELD_BYTES, Math.min(HELD_BYTES, wanted) + Math.min(WINDOW_BYTES, passedBytes));
-    long share = Math.max(SHARE_BYTES, most / FIRST_REQUESTS);
+    int first = takeSpare() ? 2 * FIRST_REQUESTS : FIRST_REQUESTS;
+    int askedMax = Math.min(requests.most(), first << Math.min(passed, 10));
+    long heldMax = (long) first * WINDOW_BYTES;
+    long most = Math.min(heldMax, Math.min(heldMax, wanted) + Math.min(WINDOW_BYTES, passedBytes));
+    long share = Math.max(SHARE_BYTES, most / first);
     long held = 0;
     int asked = 0;
     for (ListIterator<Window> next = windows.listIterator(); next.hasNext() && asked < askedMax; asked++) {
@@ -212,6 +235,20 @@ public final class PlannedReads implements Closeable {
       }
       held += window.bytes();
     }
+  }
+
+  /** @return whether the plan has spare bytes, and its caller needs all bytes */
+  private boolean takeSpare() {
+    if (!isLarge || wanted != Long.MAX_VALUE) {
+      return false;
+    }
+    if (!hasSpare) {
+      hasSpare = spareBytes.addAndGet(-HELD_BYTES) >= 0;
+      if (!hasSpare) {
+        spareBytes.addAndGet(HELD_BYTES);
+      }
+    }
+    return hasSpare;
   }
 
   /** Goes on to the window that has the byte at {@code position} of a file. Null if the byte is not in the plan. */
@@ -263,6 +300,10 @@ public final class PlannedReads implements Closeable {
     windows.forEach(Window::drop);
     windows.clear();
     free.clear();
+    if (hasSpare) {
+      hasSpare = false;
+      spareBytes.addAndGet(HELD_BYTES);
+    }
   }
 
   private class Planned implements FileReader {

@@ -19,6 +19,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -98,7 +99,11 @@ final class PlannedReadsTest {
   }
 
   private PlannedReads plan(PlannedReads.Range... ranges) {
-    PlannedReads reads = new PlannedReads(this::open, requests, List.of(ranges), STREAMED);
+    return plan(new AtomicLong(), ranges);
+  }
+
+  private PlannedReads plan(AtomicLong spareBytes, PlannedReads.Range... ranges) {
+    PlannedReads reads = new PlannedReads(this::open, requests, List.of(ranges), STREAMED, spareBytes);
     reads.want(Long.MAX_VALUE);
     return reads;
   }
@@ -130,6 +135,36 @@ final class PlannedReadsTest {
     assertTrue(underMost <= 4, underMost + " requests of 8 MiB were under way");
     long bytes = asked.stream().mapToLong(range -> range.to() - range.from()).sum();
     assertEquals(content.length - 1000, bytes);
+  }
+
+  @Test
+  void aLargePlanTakesSpareBytesAndGivesThemBack() throws Exception {
+    byte[] content = file("a", 100 * MIB);
+    answers = new Semaphore(0);
+    AtomicLong spare = new AtomicLong(63 * MIB);
+    PlannedReads.Range all = new PlannedReads.Range("a", 0, content.length);
+    try (PlannedReads small = plan(spare, new PlannedReads.Range("a", 0, 32 * MIB))) {
+      waitForRequests(4);
+      small.want(Long.MAX_VALUE);
+      assertEquals(63 * MIB, spare.get());
+    }
+    asked.clear();
+    try (PlannedReads first = plan(spare, all)) {
+      waitForRequests(8);
+      try (PlannedReads second = plan(spare, all)) {
+        waitForRequests(12);
+        second.want(Long.MAX_VALUE);
+        assertEquals(31 * MIB, spare.get(), "the second plan found too few bytes");
+      }
+      try (FileReader file = first.open("a", content.length)) {
+        answers.release(Integer.MAX_VALUE / 2);
+        assertRead(content, file, 0, 2 * WINDOW, 1 << 17);
+        first.want(1); // The caller may stop soon.
+        assertRead(content, file, 2 * WINDOW, content.length, 1 << 17);
+      }
+    }
+    assertEquals(63 * MIB, spare.get());
+    assertTrue(underMost <= 12, underMost + " requests of 8 MiB were under way");
   }
 
   @Test
