@@ -21,8 +21,9 @@ SERVE_WHEEL := dist/sparklog_serve-$(VERSION)-py3-none-any.whl
 VERSITYGW := .tools/versitygw/versitygw
 STREAMS := .tools/streams/.copied
 GO_CLIENTS := .tools/go-clients/go-clients
+KASKADE := .tools/kaskade/.installed
 # What the slow tests need, and others do not. Go is not on each machine.
-SLOW := $(STREAMS) $(if $(shell command -v go),$(GO_CLIENTS))
+SLOW := $(STREAMS) $(KASKADE) $(if $(shell command -v go),$(GO_CLIENTS))
 ARCHIVE := .tools/spark.jsa
 VENV := .venv/.installed
 PY := .venv/bin/python
@@ -123,6 +124,9 @@ streams: $(STREAMS) ## fetch Kafka Streams and Kafka Connect, which the tests ru
 
 .PHONY: go-clients
 go-clients: $(GO_CLIENTS) ## build a program in Go with clients of Kafka, which the tests run at a server
+
+.PHONY: kaskade
+kaskade: $(KASKADE) ## install Kaskade, a page of Kafka in a terminal, which the tests open at a server
 
 .PHONY: kafka-python-suite
 kafka-python-suite: toolchain $(VENV) $(JAR) $(SERVE_JARS) ## run the integration tests of kafka-python at a server
@@ -262,6 +266,13 @@ $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(HDFS) $(STREAMS) $(S3A) $(SERVE): | to
 	@echo "Fetching $(NAME)"
 	@rm -rf $(@D)
 	@$(MVN) -f $< dependency:copy-dependencies
+	@touch $@
+
+$(KASKADE): tests/door/kaskade.txt | $(VENV)
+	@echo "Installing Kaskade (180 MB)"
+	@rm -rf $(@D)
+	@$(PY) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
 # Go's own folder is as large as what it builds is small.
