@@ -17,9 +17,11 @@ _DATA_FILE = re.compile(f"data/({_DIGITS})-({_IDENTITY})/(?:p{_PARTITION}-t{_NUM
 _VERSION = re.compile(f"({_DIGITS})\\.json")
 _DELETION = re.compile(f"({_DIGITS})\\.deleted")
 _VIEW_FILE = re.compile(f"({_DIGITS})\\.(log|index|timeindex)")
+_SERVER_SIGN = re.compile(f"({_IDENTITY})-({_DIGITS})\\.json")
 _CHECKPOINT = re.compile(f"({_DIGITS})\\.checkpoint-([0-9a-f]{{16}})\\.jsonl")
 
 COMMITS = "_partlog"
+SERVERS = "_servers"
 PROBE = "_probe"
 """Where writers try whether a server is safe (FORMAT.md appendix C). No reader looks there."""
 
@@ -77,6 +79,12 @@ def deleted_version_of(name: str) -> int | None:
     """The version of a deletion marker; None if this is not the name of one, as `00000000000000000007.deleted`."""
     match = _DELETION.fullmatch(name)
     return int(match[1]) if match and int(match[1]) <= INT64_MAX else None
+
+
+def server_sign_of(name: str) -> tuple[str, int] | None:
+    """The identity of a server, and the number of its sign of life; None if this is not the name of one (FORMAT.md section 16)."""
+    match = _SERVER_SIGN.fullmatch(name)
+    return (match[1], int(match[2])) if match and match[1] not in _RESERVED and int(match[2]) <= INT64_MAX else None
 
 
 def view_folder(topic: str, partition: int) -> str:

@@ -26,7 +26,7 @@ from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.log.summary import Summary
 from sparklog.ondisk.topic_logs import KEPT, TopicLogs
-from sparklog.ui import groups, query, topics
+from sparklog.ui import groups, query, servers, topics
 from sparklog.ui.guard import Guard
 from sparklog.ui.records import MERGED_MAX
 from sparklog.ui.responses import Download, answering, failure, respond, written
@@ -55,6 +55,7 @@ def application(
     offsets = None if table is None else arguments.path("table", table)
     tails = Tails()
     of_groups = groups.GroupPages(logs, offsets)
+    of_servers = servers.ServerPages(logs)
 
     def about(request: Request) -> object:
         return {"root": str(logs.root), "table": offsets, "version": sparklog.__version__}
@@ -98,6 +99,7 @@ def application(
         Route(f"{one}/slots", api(topics.slots)),
         Route(f"{one}/tail", api(tail)),
         Route("/api/groups", api(lambda _, request: of_groups.groups(request))),
+        Route("/api/servers", api(lambda _, request: of_servers.servers(request))),
         Route("/api/group", api(lambda _, request: of_groups.group(request))),
         *_files(),
     ]
@@ -112,7 +114,8 @@ def _files() -> list[Route]:
         found.append(Route(f"/web/{file.name}", lambda _, content=content: content()))
         if file.name == "index.html":
             # The browser's path selects the view.
-            found += [Route(path, lambda _, content=content: content()) for path in ("/", "/topics/{rest:path}", "/groups", "/group")]
+            paths = ("/", "/topics/{rest:path}", "/groups", "/group", "/servers")
+            found += [Route(path, lambda _, content=content: content()) for path in paths]
             absent = functools.partial(_absent, content)
     return [*found, Route("/{rest:path}", absent)]
 

@@ -2,10 +2,12 @@
 
 import gc
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import confluent_kafka
 import pytest
@@ -14,7 +16,11 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, ConsumerGroupDes
 from door.clients import committed
 from door.serving import Door
 from door.test_kills import RECORDS, Writer, require_exact
+from kafka import KafkaConsumer
 from logtool import LogTool
+from starlette.testclient import TestClient
+
+from sparklog.ui import application
 
 QUICK = ("broker.heartbeat.interval.ms=300", "broker.session.timeout.ms=2500")
 WAIT_S = 60
@@ -96,6 +102,41 @@ def test_a_server_that_ends_is_not_named(servers: tuple[Door, Door], root: Path)
     left = {file.name[:22] for file in (root / "_servers").glob("*-*.json")}  # By the identities of servers.
     assert len(left) == 1
     until(lambda: told(one.address) == {one.address})
+
+
+def test_the_web_page_shows_servers_and_their_clients(servers: tuple[Door, Door], root: Path) -> None:
+    one, other = servers
+    page = TestClient(application(root), base_url="http://127.0.0.1")
+
+    def shown() -> dict[str, bool]:
+        """Whether servers are alive, by their addresses."""
+        answer = page.get("/api/servers").json()
+        assert (answer["more"], answer["unreadable"]) == (0, 0)
+        clients.clear()
+        for each in answer["servers"]:
+            assert abs(time.time() * 1000 - each["since"]) < 600_000 and each["program"].startswith("sparklog ")
+            clients.update((client["name"], client) for client in each["clients"])
+        return {f"{each['listeners'][0]['host']}:{each['listeners'][0]['port']}": each["alive"] for each in answer["servers"]}
+
+    clients: dict[str, dict[str, Any]] = {}
+    half = "\1" * 99 + "\U0001f600"  # The server keeps 100 units of UTF-16, so it cuts the last character.
+    both = {one.address: True, other.address: True}
+    consumers = [KafkaConsumer(bootstrap_servers=one.address, client_id=name) for name in ("till", half)]
+    until(lambda: shown() == both and clients.keys() == {"till", "\1" * 99 + "?"})
+    till = clients["till"]
+    assert (till["listener"], till["host"]) == ("PLAINTEXT", "127.0.0.1") and till["connections"] >= 1
+    assert re.fullmatch(r"kafka-python 3\.[0-9.]+", till["software"])
+    assert told(other.address) == {one.address, other.address}  # They can read each other's signs.
+    for consumer in consumers:
+        consumer.close()
+    until(lambda: shown() == both and not clients)
+    os.kill(other.process.pid, signal.SIGSTOP)
+    until(lambda: shown() == both | {other.address: False})
+    os.kill(other.process.pid, signal.SIGCONT)
+    until(lambda: shown() == both)
+    one.process.send_signal(signal.SIGTERM)
+    one.process.wait(WAIT_S)
+    assert shown().keys() == {other.address}
 
 
 @pytest.mark.parametrize("act", ["kill", "sleep"])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import machine
 import pytest
+import signs
 from starlette.testclient import TestClient
 from ui.browser import Browser
 from ui.hostile_root import HOSTILE, hostile_root
@@ -29,6 +30,15 @@ def made_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def root(made_root: Path, tmp_path: Path) -> Path:
     """A copy of the root that tests/ui/hostile_root.py makes."""
     return Path(shutil.copytree(made_root, tmp_path / "root"))
+
+
+@pytest.fixture
+def server_signs(root: Path) -> None:
+    """Signs of a server with hostile clients, which is alive, and of a server that is silent."""
+    client = signs.content()["clients"][0]
+    names = [client | {"name": name, "software": name, "connections": 1 + number} for number, name in enumerate(reversed(HOSTILE))]
+    signs.put(root, "a", 9, signs.content(session=600_000, clients=names[::-1], others=3))
+    signs.put(root, "b", 4, signs.content(node=8, program=HOSTILE[0]), age_s=100)
 
 
 @pytest.fixture

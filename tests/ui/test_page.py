@@ -28,6 +28,7 @@ VIEWS = {
     "/topics/routed/slots": ".facts",
     "/groups": "tbody tr",
     "/group?group=billing": ".chart path",
+    "/servers": "tbody .state",
     "/topics/nothing": None,
     "/nowhere": "main a.button",
 }
@@ -51,7 +52,7 @@ def visible_bad(browser):
         pytest.param({"phone": True}, id="phone", marks=pytest.mark.slow),
     ],
 )
-def test_each_view(browser, serve, root, table, look):
+def test_each_view(browser, serve, root, table, server_signs, look):
     browser.look(**look)
     grown(Topic(root, "routed", partitions=2))
     url = serve(root, table.path)
@@ -77,7 +78,7 @@ def test_each_view(browser, serve, root, table, look):
     browser.look()
 
 
-def test_hostile_texts_are_texts(browser, serve, root, table):
+def test_hostile_texts_are_texts(browser, serve, root, table, server_signs):
     browser.look()
     url = serve(root, table.path)
     browser.open(f"{url}/topics/hostile/records?order=oldest", ".records tbody tr")
@@ -98,6 +99,9 @@ def test_hostile_texts_are_texts(browser, serve, root, table):
     browser.find(".chart path")
     assert HOSTILE[0] in browser.texts("td .clip")
     assert visible_bad(browser)[0] is None
+    browser.open(f"{url}/servers", "tbody .state")
+    assert browser.texts("th .clip") == [*HOSTILE[:5], "left\\u202eright\\u2066 \\u200bzero", values[6], HOSTILE[7]]
+    assert visible_bad(browser)[::2] == [None, 0]
     # Were a text to become an element, the browser would refuse it.
     refused = "try { document.querySelector('main').innerHTML = '<b>x</b>'; return 'done' } catch (error) { return error.name }"
     assert browser.run(refused) == "TypeError"

@@ -6,6 +6,7 @@ import { failed, h, plain, shown as shownText } from "./dom.js";
 import { group, groups } from "./groups.js";
 import { records } from "./records.js";
 import { segments } from "./segments.js";
+import { servers } from "./servers.js";
 import { slots } from "./slots.js";
 import { tail } from "./tail.js";
 import { overview, topics } from "./topics.js";
@@ -21,6 +22,7 @@ function viewOf(address) {
   if (part === "" && name === undefined) return { title: "Topics", part: "topics", make: topics };
   if (part === "groups" && name === undefined) return { title: "Groups", part: "groups", make: groups };
   if (part === "group" && name === undefined) return { title: address.searchParams.get("group") || "Group", part: "groups", make: group };
+  if (part === "servers" && name === undefined) return { title: "Servers", part: "servers", make: servers };
   if (part === "topics" && name && more === undefined && Object.hasOwn(PARTS, of || "")) {
     const [title, make] = PARTS[of || ""];
     return { title: `${name} · ${title}`, part: "topics", topic: name, tab: of || "", make };

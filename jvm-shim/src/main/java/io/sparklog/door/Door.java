@@ -120,7 +120,8 @@ final class Door implements AutoCloseable {
     commits = new Commits(root, work, Clock.systemUTC());
     reads = new PartitionReads(root, Clock.systemUTC(), Runtime.getRuntime().maxMemory() / COPIED_SHARE);
     sessions = new FetchSessions(config.number("max.incremental.fetch.session.cache.slots"), Clock.systemUTC(), random);
-    servers = new Servers(root.store(), endpoints, config.number("broker.heartbeat.interval.ms"),
+    Traffic traffic = new Traffic(metrics);
+    servers = new Servers(root.store(), endpoints, traffic::clients, config.number("broker.heartbeat.interval.ms"),
         config.number("broker.session.timeout.ms"), random);
     topics = new ServedTopics(root, Clock.systemUTC());
     Metrics.Counter made = metrics.counter("partlog_server_commits_total", "Commits of records by this server.");
@@ -130,7 +131,6 @@ final class Door implements AutoCloseable {
     }, Clock.systemUTC(), random);
     groups = new Groups(root, servers.self().node(), config.entries(), servers::coordinates, Clock.systemUTC(), random);
     servers.afterEachLook(groups::release);
-    Traffic traffic = new Traffic(metrics);
     declareNumbers(config);
     page = metricsAddress.map(this::serveMetrics);
     pageAddress = metricsAddress.map(address -> new Address(address.host(), page.get().port()));

@@ -38,7 +38,8 @@ public record Version(TopicHead head, String txn, String previous, String operat
 
   static final int SEGMENTS_MAX = 1_000_000;
 
-  private static final String WRITER = "sparklog "
+  /** This program, with its release. */
+  public static final String WRITER = "sparklog "
       + Objects.requireNonNullElse(Version.class.getPackage().getImplementationVersion(), "(not from a jar)");
 
   /** A segment that this version removes: it is no longer live. */

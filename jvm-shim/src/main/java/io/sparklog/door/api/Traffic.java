@@ -1,8 +1,10 @@
 package io.sparklog.door.api;
 
+import io.sparklog.door.cluster.SignOfLife;
 import io.sparklog.door.metrics.Metrics;
 import io.sparklog.door.metrics.Metrics.Sample;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -35,7 +37,7 @@ public final class Traffic {
         "error");
     begun = metrics.counter("partlog_server_connections_total", "Connections that were accepted.", "listener");
     metrics.gauge("partlog_server_clients", "Connections of now, by the names that clients give themselves.",
-        List.of("listener", "client", "software", "host"), this::clients);
+        List.of("listener", "client", "software", "host"), this::samples);
   }
 
   /** The client of a connection. A client chooses the lengths of its names, so they are cut. */
@@ -91,15 +93,26 @@ public final class Traffic {
     ErrorCodes.each(message, error -> errors.add(1, api.name, error.name()));
   }
 
-  private List<Sample> clients() {
+  /** The clients that are connected. */
+  public List<SignOfLife.Client> clients() {
     Map<List<String>, Integer> counts = new TreeMap<>((one, other) -> String.join("\0", one).compareTo(String.join("\0", other)));
-    for (Client client : connected) {
-      List<String> labels = List.of(client.listener, client.name, client.software, client.host);
-      List<String> counted = counts.size() < CLIENTS_MAX || counts.containsKey(labels) ? labels : List.of(client.listener, OTHERS, "", "");
-      counts.merge(counted, 1, Integer::sum);
-    }
+    connected.forEach(each -> counts.merge(List.of(each.listener, each.name, each.software, each.host), 1, Integer::sum));
+    List<SignOfLife.Client> clients = new ArrayList<>();
+    counts.forEach((of, count) -> clients.add(new SignOfLife.Client(of.get(0), of.get(1), of.get(2), of.get(3), count)));
+    return clients;
+  }
+
+  private List<Sample> samples() {
+    Map<List<String>, Integer> others = new TreeMap<>(Comparator.comparing(labels -> labels.get(0)));
     List<Sample> samples = new ArrayList<>();
-    counts.forEach((labels, count) -> samples.add(new Sample(labels, count)));
+    for (SignOfLife.Client client : clients()) {
+      if (samples.size() < CLIENTS_MAX) {
+        samples.add(Sample.of(client.connections(), client.listener(), client.name(), client.software(), client.host()));
+      } else {
+        others.merge(List.of(client.listener(), OTHERS, "", ""), client.connections(), Integer::sum);
+      }
+    }
+    others.forEach((labels, count) -> samples.add(new Sample(labels, count)));
     return samples;
   }
 }

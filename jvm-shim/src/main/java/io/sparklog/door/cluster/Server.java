@@ -1,6 +1,5 @@
 package io.sparklog.door.cluster;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.json.Damaged;
@@ -18,7 +17,7 @@ import java.util.UUID;
  * @param endpoints by the names of listeners
  */
 public record Server(int node, long sessionMs, Map<String, Endpoint> endpoints) {
-  /** The largest file of a server. */
+  /** The largest sign of life. */
   static final int BYTES_MAX = 64 << 10;
 
   private static final int LISTENERS_MAX = 64;
@@ -38,22 +37,18 @@ public record Server(int node, long sessionMs, Map<String, Endpoint> endpoints) 
     return new Server((int) (bits >>> 33), sessionMs, endpoints);
   }
 
-  /** The content of its file. */
-  byte[] bytes() {
+  /** The fields of its sign of life that other servers read. */
+  ObjectNode json() {
     ObjectNode json = Json.MAPPER.createObjectNode().put("node", node).put("session", sessionMs);
     ObjectNode listeners = json.putObject("listeners");
     new TreeMap<>(endpoints).forEach((name, endpoint) -> listeners.putObject(name)
         .put("host", endpoint.address().host())
         .put("port", endpoint.address().port())
         .put("kind", endpoint.kind()));
-    try {
-      return Json.MAPPER.writeValueAsBytes(json);
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException(e);
-    }
+    return json;
   }
 
-  /** The inverse of {@link #bytes}, for bytes that may be hostile. */
+  /** The server of a sign of life, whose bytes may be hostile. */
   static Server parse(byte[] bytes) throws Damaged {
     JsonNode json = Json.parse(bytes, 0, bytes.length);
     int node = (int) Json.number(Json.field(json, "node"), "node", 0, Integer.MAX_VALUE);

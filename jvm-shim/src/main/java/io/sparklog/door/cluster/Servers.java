@@ -12,6 +12,7 @@ import java.util.SortedMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 
 /**
@@ -40,6 +41,8 @@ public final class Servers implements AutoCloseable {
   private final String location;
   private final Server self;
   private final String identity;
+  private final long since = System.currentTimeMillis();
+  private final Supplier<List<SignOfLife.Client>> clients;
   private final String clusterId;
   private final Living living;
   private final ScheduledExecutorService thread = Executors.newSingleThreadScheduledExecutor(task -> {
@@ -64,11 +67,14 @@ public final class Servers implements AutoCloseable {
    * Says that this server is alive, and looks for others, before it returns.
    *
    * @param endpoints of this server, by the names of listeners
+   * @param clients gives the connected clients, for each sign of life
    * @param intervalMs between two signs of life; −1 for the default of the place
    * @param sessionMs others take this server for dead so long after a sign; −1 for 4.5 intervals
    * @throws PartlogException OPTION_VALUE if a session has no time for three intervals, or is too long
    */
-  public Servers(LogStore store, Map<String, Endpoint> endpoints, long intervalMs, long sessionMs, RandomGenerator random) {
+  public Servers(LogStore store, Map<String, Endpoint> endpoints, Supplier<List<SignOfLife.Client>> clients, long intervalMs,
+      long sessionMs, RandomGenerator random) {
+    this.clients = clients;
     long usual = store.isRemote() ? REMOTE_INTERVAL_MS : INTERVAL_MS;
     long interval = intervalMs > 0 ? intervalMs : sessionMs > 0 ? Math.min(usual, sessionMs / LOOKS_MIN) : usual;
     this.self = Server.of(endpoints, sessionMs > 0 ? sessionMs : interval * 9 / 2);
@@ -152,7 +158,7 @@ public final class Servers implements AutoCloseable {
   private void announce() {
     long now = System.nanoTime();
     try {
-      if (folder.announce(++number, self)) {
+      if (folder.announce(++number, new SignOfLife(self, since, clients.get()))) {
         isAnnounced = true;
         announcedAt = now;
         isUnwritable = false;

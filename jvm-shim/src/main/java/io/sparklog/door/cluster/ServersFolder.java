@@ -79,12 +79,12 @@ final class ServersFolder {
   }
 
   /** Says that a server is alive. In a folder whose root was deleted it says nothing. @return whether it is said */
-  boolean announce(long number, Server server) throws IOException {
+  boolean announce(long number, SignOfLife sign) throws IOException {
     if (store.hasFolders() && !store.exists(Names.FOLDER)) {
       return false;
     }
     String name = new ServerSign(identity, number).file();
-    byte[] content = server.bytes();
+    byte[] content = sign.bytes();
     try (FileAppender file = store.create(name)) {
       file.write(content, 0, content.length);
       file.sync();

@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.sparklog.json.Damaged;
+import io.sparklog.json.Json;
 import io.sparklog.kit.Seed;
 import io.sparklog.log.Root;
 import io.sparklog.segment.Names;
@@ -58,8 +60,8 @@ final class ServersTest {
   }
 
   private Servers open(String host) {
-    Servers servers = new Servers(store, Map.of(LISTENER, new Endpoint(new Address(host, 9092), "PLAINTEXT")), INTERVAL_MS, SESSION_MS,
-        random);
+    Servers servers = new Servers(store, Map.of(LISTENER, new Endpoint(new Address(host, 9092), "PLAINTEXT")), List::of, INTERVAL_MS,
+        SESSION_MS, random);
     opened.add(servers);
     return servers;
   }
@@ -107,7 +109,7 @@ final class ServersTest {
     store.createFolder(Names.SERVERS);
     Names.ServerSign dead = new Names.ServerSign(Names.identity(random), 5);
     Server server = new Server(7, SESSION_MS, Map.of(LISTENER, new Endpoint(new Address("dead", 9092), "PLAINTEXT")));
-    Files.write(root.resolve(dead.file()), server.bytes());
+    Files.write(root.resolve(dead.file()), new SignOfLife(server, 0, List.of()).bytes());
     Servers a = open("a");
     assertEquals(Set.of(7, a.self().node()), a.at(LISTENER).keySet());
     until(() -> a.at(LISTENER).size() == 1);
@@ -147,10 +149,11 @@ final class ServersTest {
   void aSessionHasTimeForThreeSigns() {
     Map<String, Endpoint> endpoints = Map.of(LISTENER, new Endpoint(new Address("a", 9092), "PLAINTEXT"));
     for (long[] wrong : new long[][] {{1000, 2000}, {-1, 50}, {200_000, -1}}) {
-      PartlogException refused = assertThrows(PartlogException.class, () -> new Servers(store, endpoints, wrong[0], wrong[1], random));
+      PartlogException refused = assertThrows(PartlogException.class,
+          () -> new Servers(store, endpoints, List::of, wrong[0], wrong[1], random));
       assertEquals("PARTLOG_OPTION_VALUE", refused.condition());
     }
-    try (Servers brief = new Servers(store, endpoints, -1, 900, random)) {
+    try (Servers brief = new Servers(store, endpoints, List::of, -1, 900, random)) {
       assertEquals(900, brief.self().sessionMs());
     }
   }
@@ -212,11 +215,45 @@ final class ServersTest {
     assertFalse(Files.exists(root.resolve(Names.SERVERS)));
   }
 
+  /** Names of control characters take six bytes for a character. */
+  @Test
+  void aSignOfLifeIsReadWhateverNamesClientsChoose() throws Exception {
+    List<String> names = List.of("till", "\u0001".repeat(100), "\uD83D\uDE00".repeat(50), "half \uD83D", "\uFFFF\"\\".repeat(33), "");
+    List<SignOfLife.Client> clients = new ArrayList<>();
+    for (int i = 0; i < 300; i++) {
+      String name = names.get(i % names.size());
+      clients.add(new SignOfLife.Client(LISTENER, name, name, "10.0.0." + i, 1 + i));
+    }
+    Server server = new Server(7, SESSION_MS, Map.of(LISTENER, new Endpoint(new Address("h", 1), "k")));
+    for (int count : new int[] {0, 1, 20, 300}) {
+      byte[] bytes = new SignOfLife(server, 5, clients.subList(0, count)).bytes();
+      assertTrue(bytes.length <= Server.BYTES_MAX);
+      assertEquals(server, Server.parse(bytes));
+      JsonNode sign = Json.parse(bytes, 0, bytes.length);
+      List<Integer> connections = new ArrayList<>();
+      sign.get("clients").forEach(each -> connections.add(each.get("connections").intValue()));
+      assertEquals(count * (count + 1) / 2, connections.stream().mapToInt(each -> each).sum() + sign.get("others").intValue());
+      assertEquals(connections.stream().sorted(Comparator.reverseOrder()).toList(), connections);
+      assertTrue(connections.size() == count || connections.size() == 50, connections::toString);
+    }
+    List<SignOfLife.Client> longNames = clients.stream().map(each -> client("\u0001".repeat(100))).toList();
+    byte[] full = new SignOfLife(server, 5, longNames).bytes();
+    JsonNode sign = Json.parse(full, 0, full.length);
+    int told = sign.get("clients").size();
+    assertTrue(full.length <= Server.BYTES_MAX && full.length > Server.BYTES_MAX - 2000 && told < 50, () -> full.length + " " + told);
+    assertEquals(300, told + sign.get("others").intValue());
+  }
+
+  private static SignOfLife.Client client(String name) {
+    return new SignOfLife.Client(LISTENER, name, name, name, 1);
+  }
+
   @Test
   void hostileContentIsNoServer() throws Exception {
     Server good = new Server(7, SESSION_MS, Map.of(LISTENER, new Endpoint(new Address("h", 1), "k")));
-    String text = new String(good.bytes(), StandardCharsets.UTF_8);
-    assertEquals(good, Server.parse(good.bytes()));
+    byte[] right = Json.MAPPER.writeValueAsBytes(good.json());
+    String text = new String(right, StandardCharsets.UTF_8);
+    assertEquals(good, Server.parse(right));
     List<String> bad = List.of("", "[]", "{}", "null", text + "x", text.replace("7", "-1"), text.replace("7", "4294967296"),
         text.replace("1000", "0"), text.replace("1000", "9999999999"), text.replace(":1,", ":0,"), text.replace(":1,", ":65536,"),
         text.replace("\"h\"", "\"\""), text.replace("\"h\"", "7"), text.replace("\"h\"", "\"" + "h".repeat(2000) + "\""),
@@ -225,7 +262,7 @@ final class ServersTest {
       assertThrows(Damaged.class, () -> Server.parse(each.getBytes(StandardCharsets.UTF_8)), each);
     }
     for (int i = 0; i < 2000; i++) {
-      byte[] bytes = good.bytes();
+      byte[] bytes = right.clone();
       bytes[random.nextInt(bytes.length)] ^= (byte) (1 << random.nextInt(8));
       try {
         Server.parse(bytes);

@@ -1,0 +1,30 @@
+"""Signs of life of servers, made by hand. FORMAT.md section 16."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from handmade import identity
+
+
+def content(**fields: Any) -> dict[str, Any]:
+    """The fields of a right sign, as changed."""
+    listeners = {"PLAINTEXT": {"host": "127.0.0.1", "port": 9092, "kind": "PLAINTEXT on box"}}
+    client = {"listener": "PLAINTEXT", "name": "till", "software": "librdkafka 2.16", "host": "10.0.0.7", "connections": 2}
+    said = {"node": 7, "session": 9_000, "listeners": listeners, "since": 1_700_000_000_000, "program": "sparklog 0.1.0"}
+    return said | {"clients": [client], "others": 0} | fields
+
+
+def put(root: Path, server: str, number: int, said: object, age_s: float = 0) -> Path:
+    """The sign of a server, in place of its earlier signs."""
+    folder = root / "_servers"
+    folder.mkdir(exist_ok=True)
+    own = identity(server)
+    for earlier in folder.glob(f"{own}-*"):
+        earlier.unlink()
+    file = folder / f"{own}-{number:020d}.json"
+    file.write_bytes(said if isinstance(said, bytes) else json.dumps(said).encode())
+    os.utime(file, (time.time() - age_s,) * 2)
+    return file

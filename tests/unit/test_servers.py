@@ -1,0 +1,185 @@
+"""Servers of a root by their signs of life, which are made by hand."""
+
+import json
+from pathlib import Path
+
+import pytest
+import signs
+from handmade import sample
+
+from sparklog import SparklogError
+from sparklog.ondisk.root import Root
+from sparklog.ondisk.servers import ConnectedClient, Listener, ServerLooks, Servers
+from sparklog.store.local import LocalStore
+from sparklog.store.store import Entry
+
+LONG_MS = 600_000
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    sample(tmp_path / "root")
+    return tmp_path / "root"
+
+
+def look(root: Path) -> Servers:
+    return ServerLooks(Root.at(str(root))).look()
+
+
+def alive(looks: ServerLooks) -> list[int]:
+    """The numbers of the servers that are alive."""
+    return [each.sign.node for each in looks.look().shown if each.is_alive]
+
+
+def test_a_server_tells_its_listeners_and_its_clients(root):
+    assert look(root) == Servers([], 0, 0)
+    file = signs.put(root, "a", 3, signs.content(others=4))
+    found = look(root)
+    [server] = found.shown
+    assert (found.more, found.unreadable, server.is_alive) == (0, 0, True)
+    assert server.signed == round(file.stat().st_mtime * 1_000)
+    sign = server.sign
+    assert (sign.node, sign.session_ms, sign.since, sign.program, sign.others) == (7, 9_000, 1_700_000_000_000, "sparklog 0.1.0", 4)
+    assert sign.listeners == (Listener("PLAINTEXT", "127.0.0.1", 9092, "PLAINTEXT on box"),)
+    assert sign.clients == (ConnectedClient("PLAINTEXT", "till", "librdkafka 2.16", "10.0.0.7", 2),)
+
+
+def test_a_sign_may_lack_what_is_for_people(root):
+    said = {name: value for name, value in signs.content().items() if name in ("node", "session", "listeners")}
+    signs.put(root, "a", 0, said | {"later": [{}]})
+    [server] = look(root).shown
+    assert server.is_alive
+    assert server.sign[3:] == (None, "", (), 0)
+
+
+def test_files_of_other_names_are_not_looked_at(root):
+    sign = signs.put(root, "a", 2, signs.content())
+    for name in (
+        "cluster.json",
+        "x.json",
+        sign.name.replace("-0", "-"),
+        sign.name + ".tmp",
+        f"{'A' * 22}-{1:020d}.json",
+        sign.name.upper(),
+    ):
+        (sign.parent / name).write_text("{}")
+    found = look(root)
+    assert (len(found.shown), found.more, found.unreadable) == (1, 0, 0)
+
+
+def test_a_server_is_alive_for_a_session_after_its_sign(root):
+    looks = ServerLooks(Root.at(str(root)), iter((0, 8.9, 9.1, 17, 25.9, 26.1)).__next__)
+    signs.put(root, "a", 1, signs.content(), age_s=-5)  # the clock of the place is ahead, so the age alone would not do
+    assert [alive(looks) for _ in range(3)] == [[7], [7], []]
+    signs.put(root, "a", 2, signs.content(), age_s=-5)
+    assert [alive(looks) for _ in range(3)] == [[7], [7], []]
+
+
+def test_a_look_that_is_the_first_compares_clocks(root):
+    for node, age_s in enumerate((500, 700, -700, -500)):
+        signs.put(root, f"s{node}", 1, signs.content(node=node, session=LONG_MS), age_s)
+    assert sorted(alive(ServerLooks(Root.at(str(root))))) == [0, 3]
+
+
+def test_a_server_with_a_wrong_clock_is_alive_after_its_next_sign(root):
+    looks = ServerLooks(Root.at(str(root)), iter((0, 5, 10, 15)).__next__)
+    for number, expected in ((1, []), (2, [7]), (3, [7])):
+        signs.put(root, "a", number, signs.content(), age_s=100_000)
+        assert alive(looks) == expected
+    assert alive(looks) == [7]
+
+
+def test_a_change_since_a_look_that_is_long_ago_proves_nothing(root):
+    looks = ServerLooks(Root.at(str(root)), iter((0, 100, 105)).__next__)
+    for number, expected in ((1, []), (5, []), (6, [7])):
+        signs.put(root, "a", number, signs.content(), age_s=100_000)
+        assert alive(looks) == expected
+
+
+def test_a_sign_that_is_replaced_before_it_is_read_is_looked_for_again(root, monkeypatch):
+    signs.put(root, "a", 1, signs.content())
+    listed = LocalStore.entries
+    numbers = iter((2, 3))
+
+    def entries(store: LocalStore, folder: str) -> list[Entry]:
+        found = listed(store, folder)
+        if folder == "_servers" and (number := next(numbers, None)):
+            signs.put(root, "a", number, signs.content())
+        return found
+
+    monkeypatch.setattr(LocalStore, "entries", entries)
+    assert len(look(root).shown) == 1
+    assert next(numbers, None) is None
+
+
+def test_a_server_that_ends_meanwhile_is_not_shown(root, monkeypatch):
+    file = signs.put(root, "a", 1, signs.content())
+    found = LocalStore(str(root)).entries("_servers")
+    file.unlink()
+    monkeypatch.setattr(LocalStore, "entries", lambda *_: found)
+    assert look(root) == Servers([], 0, 0)
+
+
+def test_fifty_servers_are_shown_and_others_counted(root):
+    for number in range(60):
+        signs.put(root, f"s{number}", 1, signs.content(node=number), age_s=number)
+    found = look(root)
+    assert sorted(each.sign.node for each in found.shown) == list(range(50))
+    assert (found.more, found.unreadable) == (10, 0)
+    assert [each.is_alive for each in found.shown] == [True] * 9 + [False] * 41
+
+
+WRONG = {
+    "nothing": b"",
+    "no JSON": b"{",
+    "another encoding": '{"node": "é"}'.encode("latin-1"),
+    "a list": b"[]",
+    "deep": b"[" * 100_000,
+    "too large": json.dumps(signs.content(later="x" * 70_000)).encode(),
+    "a long text": signs.content(program="x" * 1_025),
+    "half a pair": json.dumps(signs.content()).encode().replace(b"till", b"\\ud83d"),
+    "a node below 0": signs.content(node=-1),
+    "a node that is a text": signs.content(node="7"),
+    "a node that is a mark": signs.content(node=True),
+    "a node beyond int32": signs.content(node=2**31),
+    "a short session": signs.content(session=99),
+    "a long session": signs.content(session=600_001),
+    "no listener": signs.content(listeners={}),
+    "listeners in a list": signs.content(listeners=[]),
+    "many listeners": signs.content(listeners={str(number): {"host": "h", "port": 1, "kind": "k"} for number in range(65)}),
+    "a listener without a host": signs.content(listeners={"P": {"host": " ", "port": 1, "kind": "k"}}),
+    "a listener at port 0": signs.content(listeners={"P": {"host": "h", "port": 0, "kind": "k"}}),
+    "a listener with a long name": signs.content(listeners={"P" * 1_025: {"host": "h", "port": 1, "kind": "k"}}),
+    "a time before 1970": signs.content(since=-1),
+    "a time that is no integer": signs.content(since=1.5),
+    "clients in an object": signs.content(clients={}),
+    "many clients": signs.content(clients=[signs.content()["clients"][0]] * 51),
+    "a client that is a text": signs.content(clients=["till"]),
+    "a client without a host": signs.content(clients=[{"listener": "P", "name": "n", "software": "s", "connections": 1}]),
+    "a client without a connection": signs.content(clients=[signs.content()["clients"][0] | {"connections": 0}]),
+    "a client with a long name": signs.content(clients=[signs.content()["clients"][0] | {"name": "n" * 1_025}]),
+    "fewer than no others": signs.content(others=-1),
+}
+
+
+@pytest.mark.parametrize("said", WRONG.values(), ids=WRONG)
+def test_a_file_that_is_no_sign_is_counted_and_hides_no_other(root, said):
+    signs.put(root, "a", 1, said)
+    signs.put(root, "b", 1, signs.content(node=5))
+    found = look(root)
+    assert [each.sign.node for each in found.shown] == [5]
+    assert (found.more, found.unreadable) == (0, 1)
+
+
+def test_links_are_not_followed(root, tmp_path):
+    sign = signs.put(root, "a", 1, signs.content())
+    sign.rename(tmp_path / "elsewhere")
+    sign.symlink_to(tmp_path / "elsewhere")
+    assert look(root).unreadable == 1
+    sign.unlink()
+    (root / "_servers").rmdir()
+    (tmp_path / "folder").mkdir()
+    (root / "_servers").symlink_to(tmp_path / "folder")
+    with pytest.raises(SparklogError, match="_servers") as refused:
+        look(root)
+    assert refused.value.id == "IO"
