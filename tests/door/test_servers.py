@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, ConsumerGroupDes
 from door.clients import committed
 from door.serving import Door
 from door.test_kills import RECORDS, Writer, require_exact
+from door.workload import free_address
 from kafka import KafkaConsumer
 from logtool import LogTool
 from starlette.testclient import TestClient
@@ -67,9 +68,9 @@ def metadata(address: str) -> ClusterMetadata:
     return AdminClient({"bootstrap.servers": address}).list_topics(timeout=10)
 
 
-def member(address: str, group: str) -> confluent_kafka.Consumer:
+def member(address: str, group: str, session_ms: int = 6000) -> confluent_kafka.Consumer:
     settings = {"bootstrap.servers": address, "group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
-    return confluent_kafka.Consumer({**settings, "session.timeout.ms": 6000})
+    return confluent_kafka.Consumer({**settings, "session.timeout.ms": session_ms, "max.poll.interval.ms": max(session_ms, 300_000)})
 
 
 def consumed(address: str) -> list[bytes]:
@@ -225,8 +226,11 @@ def described(address: str, group: str) -> ConsumerGroupDescription:
 
 def coordinator(address: str, group: str) -> str:
     """The address of the server that coordinates a group."""
-    node = described(address, group).coordinator
-    return f"{node.host}:{node.port}"
+    return _address(described(address, group))
+
+
+def _address(group: ConsumerGroupDescription) -> str:
+    return f"{group.coordinator.host}:{group.coordinator.port}"
 
 
 def write(addresses: str, numbers: range) -> None:
@@ -267,10 +271,12 @@ ENDS_S = 14
 
 
 def is_joining(address: str, group: str) -> bool:
+    """Whether members wait for the other members of their group. The server at the address coordinates the group."""
     try:
-        return described(address, group).state is ConsumerGroupState.PREPARING_REBALANCING
+        found = described(address, group)
     except confluent_kafka.KafkaException:  # the group does not exist yet
         return False
+    return _address(found) == address and found.state is ConsumerGroupState.PREPARING_REBALANCING
 
 
 def test_a_server_ends_soon_while_members_and_consumers_wait(serve_classpath: str, root: Path) -> None:
@@ -289,3 +295,21 @@ def test_a_server_ends_soon_while_members_and_consumers_wait(serve_classpath: st
         door.process.wait(WAIT_S)
         assert time.monotonic() - began < ENDS_S
         joins.close(), reads.close()
+
+
+def test_a_member_that_waits_goes_to_the_server_that_takes_its_group_over(serve_classpath: str, root: Path) -> None:
+    arguments = (*QUICK, "--listen", free_address())
+    with Door(serve_classpath, root, QUICK) as one:
+        with Door(serve_classpath, root, arguments) as other:
+            until(lambda: told(one.address) == {one.address, other.address})
+            group = next(name for name in map(str, range(100)) if coordinator(one.address, name) == other.address)
+        until(lambda: told(one.address) == {one.address})
+        first, second = (member(one.address, group, session_ms=600_000) for _ in range(2))
+        first.subscribe(["t"])
+        until(lambda: first.poll(0.1) is not None)
+        second.subscribe(["t"])
+        until(lambda: second.poll(0.1) is None and is_joining(one.address, group))  # The first one does not hear of it without a poll.
+        with Door(serve_classpath, root, arguments) as other:
+            until(lambda: is_joining(other.address, group))
+            until(lambda: any(each.poll(0.1) and each is second for each in (first, second)))
+            first.close(), second.close()

@@ -125,7 +125,7 @@ public final class Groups implements AutoCloseable {
 
   /**
    * Gives up the groups that another process coordinates now. Otherwise their members, who ask the other process, would be taken for dead
-   * here. Call it when that may have changed.
+   * here, and a member that waits here for the other members would wait on. Call it when that may have changed.
    */
   public void release() {
     Coordinator told;

@@ -20,12 +20,16 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntPredicate;
 import java.util.random.RandomGenerator;
+import java.util.stream.Collectors;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.compress.Compression;
@@ -64,12 +68,16 @@ final class GroupsTest {
   }
 
   private Groups open(RandomGenerator random, String... settings) {
+    return open(random, partition -> true, settings);
+  }
+
+  private Groups open(RandomGenerator random, IntPredicate isOurs, String... settings) {
     Map<String, String> config = new HashMap<>(Map.of("group.initial.rebalance.delay.ms", "0", Groups.PARTITIONS, "2"));
     for (int i = 0; i < settings.length; i += 2) {
       config.put(settings[i], settings[i + 1]);
     }
     Root root = new Root(Stores.open(directory.toString()));
-    Groups groups = new Groups(root, 1, config, partition -> true, Clock.systemUTC(), random, COMPACTION_RECORDS);
+    Groups groups = new Groups(root, 1, config, isOurs, Clock.systemUTC(), random, COMPACTION_RECORDS);
     groups.topics(topics);
     opened.add(groups);
     return groups;
@@ -201,18 +209,48 @@ final class GroupsTest {
     assertEquals(before.end(0) + 2, state().end(0));
   }
 
+  private static Set<String> states(Groups groups) {
+    var listed = Member
+        .await(Member.await(groups.ofAll()).orElseThrow().listGroups(Member.context(ApiKeys.LIST_GROUPS), new ListGroupsRequestData()));
+    return listed.groups().stream().map(group -> group.groupState()).collect(Collectors.toSet());
+  }
+
   @Test
   void aClassicGroupSurvivesARestart() {
     Member member = new Member(open(), "g");
     JoinGroupResponseData joined = member.join("");
     assertEquals(Errors.NONE.code(), joined.errorCode());
     Groups other = open();
-    var listed = Member
-        .await(Member.await(other.ofAll()).orElseThrow().listGroups(Member.context(ApiKeys.LIST_GROUPS), new ListGroupsRequestData()));
-    assertEquals("Stable", listed.groups().get(0).groupState());
+    assertEquals(Set.of("Stable"), states(other));
     JoinGroupResponseData again = new Member(other, "g").join(joined.memberId());
     assertEquals(joined.memberId(), again.memberId());
     assertNotEquals(0, again.generationId());
+  }
+
+  /** Otherwise the member would wait here until the session of another member ends. */
+  @Test
+  void aMemberThatWaitsIsToldWhenAnotherProcessCoordinatesItsGroup() {
+    AtomicInteger lost = new AtomicInteger(-1);
+    Groups groups = open(random, partition -> partition != lost.get());
+    Map<Integer, Member> members = new HashMap<>(); // A group of each partition.
+    for (int i = 0; members.size() < 2; i++) {
+      members.putIfAbsent(Member.await(groups.partition("g" + i)), new Member(groups, "g" + i));
+    }
+    Map<Integer, JoinGroupResponseData> first = new HashMap<>();
+    Map<Integer, CompletableFuture<JoinGroupResponseData>> second = new HashMap<>();
+    members.forEach((partition, member) -> {
+      first.put(partition, member.join(""));
+      second.put(partition, member.joinOnce(Member.await(member.joinOnce("")).memberId())); // It waits until the first joins again.
+    });
+    while (!states(groups).equals(Set.of("PreparingRebalance"))) {
+      assertFalse(second.values().stream().anyMatch(CompletableFuture::isDone));
+    }
+    lost.set(1);
+    groups.release();
+    assertEquals(Errors.NOT_COORDINATOR.code(), Member.await(second.get(1)).errorCode());
+    assertFalse(second.get(0).isDone());
+    JoinGroupResponseData again = members.get(0).join(first.get(0).memberId());
+    assertEquals(List.of(0, 2), List.of((int) Member.await(second.get(0)).errorCode(), again.members().size()));
   }
 
   @Test

@@ -34,6 +34,9 @@ import org.apache.kafka.coordinator.group.GroupCoordinator;
 final class Member {
   private static final long PATIENCE_S = 60;
 
+  /** No session ends in a test. */
+  private static final int SESSION_MS = 600_000;
+
   private final Groups groups;
   private final String group;
 
@@ -102,16 +105,24 @@ final class Member {
         found -> Errors.forCode(found.errorCode())).topics().get(0).partitions().get(0).committedOffset();
   }
 
-  /** Joins as the only member of a classic group, and takes the partitions. @return the id of the member, and the generation */
-  JoinGroupResponseData join(String id) {
+  /** Asks to join a classic group, once. */
+  CompletableFuture<JoinGroupResponseData> joinOnce(String id) {
+    return groups.of(group).thenCompose(coordinator -> joined(coordinator, id));
+  }
+
+  private CompletableFuture<JoinGroupResponseData> joined(GroupCoordinator coordinator, String id) {
     JoinGroupRequestData data = new JoinGroupRequestData().setGroupId(group)
         .setMemberId(id)
         .setProtocolType("consumer")
-        .setSessionTimeoutMs(30_000)
-        .setRebalanceTimeoutMs(30_000);
+        .setSessionTimeoutMs(SESSION_MS)
+        .setRebalanceTimeoutMs(SESSION_MS);
     data.protocols().add(new JoinGroupRequestData.JoinGroupRequestProtocol().setName("range").setMetadata(new byte[] {0, 0}));
-    JoinGroupResponseData joined = ask(coordinator -> coordinator.joinGroup(context(ApiKeys.JOIN_GROUP), data, BufferSupplier.NO_CACHING),
-        found -> Errors.forCode(found.errorCode()));
+    return coordinator.joinGroup(context(ApiKeys.JOIN_GROUP), data, BufferSupplier.NO_CACHING);
+  }
+
+  /** Joins a classic group, and takes the partitions. @return the id of the member, and the generation */
+  JoinGroupResponseData join(String id) {
+    JoinGroupResponseData joined = ask(coordinator -> joined(coordinator, id), found -> Errors.forCode(found.errorCode()));
     if (joined.errorCode() == Errors.MEMBER_ID_REQUIRED.code()) {
       return join(joined.memberId());
     }
