@@ -37,6 +37,9 @@ class Producer:
     taken the address of the dead server, these records fail with kafka-python's IllegalStateError, each of them may be committed, and the
     producer goes on with a new server.
 
+    A server that is silent, and not dead, as while it is stopped or its disk hangs, is kept. Records then fail with KafkaTimeoutError after
+    `delivery_timeout_ms`, which is 120,000 by default, and each of them may be committed. The producer goes on when the server answers.
+
     Example:
         >>> with sparklog.Producer("my-log") as producer:
         ...     sent = producer.send("visits", key=b"ann", value=b"1")
@@ -87,6 +90,7 @@ class Producer:
 
         settings = self._server.settings if self._server else {}
         self._producer, self._settings = KafkaProducer(**self._configs | settings), settings
+        _renew_ids(self._producer)
 
     def _connected(self) -> Any:
         """The producer of kafka-python, which sends to the server that runs now."""
@@ -247,6 +251,24 @@ def _is_in_callback() -> bool:
     from kafka.producer.sender import Sender
 
     return isinstance(threading.current_thread(), Sender)
+
+
+def _renew_ids(producer: Any) -> None:
+    """Lets a producer of kafka-python send on after a record has failed at its `delivery_timeout_ms`.
+
+    The record may be committed, so kafka-python gives up its producer id. Up to 3.0.12 it asks for another id only in its first state, in
+    which it is not, and sends nothing from then on.
+    """
+    manager = producer._transaction_manager
+    if manager is None:  # without idempotence
+        return
+    first, give_up = type(manager._current_state).UNINITIALIZED, manager.reset_producer_id
+
+    def reset_producer_id() -> None:
+        give_up()
+        manager._current_state = first
+
+    manager.reset_producer_id = reset_producer_id
 
 
 def _abort(producer: Any) -> None:

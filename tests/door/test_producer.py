@@ -254,6 +254,37 @@ def test_a_producer_leaves_an_address_that_another_program_has_taken(root: Path,
     os.kill(pid_of_the_server(tmp_path, producer), signal.SIGTERM)
 
 
+def test_a_producer_goes_on_after_its_server_was_silent_for_longer_than_records_may_take(root: Path, cache: Path) -> None:
+    """A server that is stopped, and not dead, is kept: its address is not free."""
+    Topic(root, "silent", partitions=1).append([Record(b"first")], 0)
+    producer = sparklog.Producer(root, request_timeout_ms=500, delivery_timeout_ms=1_500)
+
+    def committed(value: bytes) -> int | None:
+        """The offset of a record; None if the record has failed."""
+        with contextlib.suppress(KafkaTimeoutError):
+            return producer.send("silent", value).get(timeout=30).offset
+        return None
+
+    try:
+        assert committed(b"1") == 1
+        pid = pid_of_the_server(cache, producer)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            while committed(b"2"):  # on a busy machine the server answers for a moment still
+                pass
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        last = committed(b"3") or committed(b"3") or committed(b"3")  # the first may have waited for too long
+        assert last is not None
+        assert pid_of_the_server(cache, producer) == pid
+    finally:
+        with contextlib.suppress(KafkaTimeoutError):
+            producer.close(10)
+    found = values(root, "silent")
+    assert (found[:2], found[last]) == (["first", "1"], "3")
+    assert set(found[2:]) <= {"2", "3"}
+
+
 def test_callbacks_may_raise_and_send_and_close(root: Path) -> None:
     Topic(root, "called", partitions=1).append([Record(b"first")], 0)
     told = list[str]()
