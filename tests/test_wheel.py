@@ -249,7 +249,9 @@ def test_the_front_page_pasted_twice(installed, wheel, repository, tmp_path):
     jar = Path(environment.run("-m", "sparklog", "jar").removesuffix("\n"))
     assert jar.is_relative_to(environment.folder)
     assert jar.is_file()
-    assert not environment.packages() & {"delta-spark", "deltalake", "grpcio"}, "extras are not installed unless they are asked for"
+    assert not environment.packages() & {"delta-spark", "deltalake", "grpcio", "obstore"}, (
+        "extras are not installed unless they are asked for"
+    )
     delta = environment.ended("-c", "import sparklog; sparklog.session(delta=True)")
     assert "pip install 'sparklog[delta]'" in delta.stderr
 

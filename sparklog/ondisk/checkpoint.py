@@ -70,7 +70,7 @@ class Checkpoint:
         self._lines: list[bytes] = []
         self._lock = threading.Lock()
         with _reading():
-            self._file = root.store.open(topic_file(topic, name))
+            self._file = root.store.open_at(topic_file(topic, name), 0)
             self._close = weakref.finalize(self, self._file.close)
             self._read_on(HEAD_BYTES_MAX)
             self.head, counts = _head(self._lines.pop(0), topic, version)

@@ -284,10 +284,10 @@ class _Prefetched(File):
             rest = self._known(position + len(held), least - len(held))
             if rest:
                 return held + rest
-        return self._opened().some(position, least, most)
+        return self._opened(position).some(position, least, most)
 
     def apart(self, position: int, count: int) -> bytes:
-        return self._known(position, count) or self._opened().read(position, count)
+        return self._known(position, count) or self._opened(position).read(position, count)
 
     def _known(self, position: int, count: int) -> bytes:
         """Bytes that the file is known to have; none if they could not be read, as `open` will find out."""
@@ -297,9 +297,9 @@ class _Prefetched(File):
             found = b""
         return found if len(found) == count else b""
 
-    def _opened(self) -> File:
+    def _opened(self, position: int) -> File:
         if self._file is None:
-            file = self._store.open(self._name)
+            file = self._store.open_at(self._name, position)
             if file.size < self.size:
                 file.close()
                 raise Damaged(f"the file has {file.size} bytes where it ends at {self.size}")

@@ -7,6 +7,7 @@ import re
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -16,7 +17,8 @@ from sparklog.store.store import Absent, Damaged, File, Store
 A = TypeVar("A")
 B = TypeVar("B")
 
-_FIRST_BYTES = 1 << 18
+FIRST_BYTES = 1 << 18
+"""The least that `ReadAhead` asks for."""
 _MOST_BYTES = 1 << 23
 
 
@@ -48,6 +50,10 @@ class RemoteStore(Store):
     def opened(self, name: str) -> RemoteFile:
         """Opens a file, as `open`, to be read without reading ahead. A folder may be Absent."""
 
+    def open_at(self, name: str, position: int) -> File:
+        """By opening it, and by one request."""
+        return ReadAhead(self.opened(name)).at(position)
+
     def tag(self, name: str) -> Hashable | None:
         """By opening it."""
         try:
@@ -62,7 +68,7 @@ class RemoteStore(Store):
 
     def reader(self, name: str) -> Callable[[int, int], bytes]:
         """By opening it once, where the store must know the length of a file before it reads."""
-        return _Shared(partial(self.opened, name)).read
+        return SharedFile(partial(self.opened, name)).read
 
     def read_tagged(self, name: str, bytes_max: int) -> tuple[Hashable, bytes]:
         """By opening it once, which tells also that it is absent."""
@@ -70,7 +76,7 @@ class RemoteStore(Store):
             return file.tag, file.whole(bytes_max)
 
 
-class _Shared:
+class SharedFile:
     """A file that several threads read. The first read opens it."""
 
     def __init__(self, opened: Callable[[], RemoteFile]) -> None:
@@ -94,11 +100,10 @@ class ReadAhead(File):
     It holds up to 8 MiB, and the bytes of the request.
     """
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: File, at: int = 0, held: bytes = b"") -> None:
         self._file = file
-        self._at = 0
-        self._held = b""
-        self._ahead = _FIRST_BYTES
+        self._at, self._held = at, held
+        self._ahead = FIRST_BYTES
         self.size = file.size
 
     def read(self, position: int, count: int) -> bytes:
@@ -113,14 +118,16 @@ class ReadAhead(File):
     def _request(self, position: int, end: int) -> None:
         goes_on = self._at <= position <= self._at + len(self._held) + self._ahead
         kept = self._held[position - self._at :] if goes_on else b""
-        self._ahead = min(2 * self._ahead, _MOST_BYTES) if goes_on and self._held else _FIRST_BYTES
+        self._ahead = min(2 * self._ahead, _MOST_BYTES) if goes_on and self._held else FIRST_BYTES
         begin = position + len(kept)
         read = self._file.read(begin, min(max(end - begin, self._ahead), self.size - begin))
         self._at, self._held = position, kept + read
 
-    def prepare(self, position: int) -> None:
-        """By one request."""
-        self.read(position, 1)
+    def at(self, position: int) -> ReadAhead:
+        """Itself, with bytes from a position on, by one request if it has none. If they cannot be read, a later read meets that again."""
+        with suppress(Absent, OSError):
+            self.read(position, 1)
+        return self
 
     def close(self) -> None:
         """Closes the file."""

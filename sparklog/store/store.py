@@ -71,10 +71,6 @@ class File(ABC):
         """As `read`, where the file is known to have the bytes, and the next reads are elsewhere."""
         return self.read(position, count)
 
-    def prepare(self, position: int) -> None:
-        """Asks for the bytes from a position on, if that takes a request. A read there then takes none."""
-        del position
-
     @abstractmethod
     def close(self) -> None:
         """Closes the file. It cannot be read afterwards."""
@@ -171,6 +167,11 @@ class Store(ABC):
     @abstractmethod
     def open(self, name: str) -> File:
         """Opens a file for reading. Absent if it does not exist; Damaged if it is not a regular file, or is reached through a link."""
+
+    def open_at(self, name: str, position: int) -> File:
+        """As `open`, for reads that begin at a position. If a read there takes a request, it is made now."""
+        del position
+        return self.open(name)
 
     def read(self, name: str, bytes_max: int) -> bytes:
         """A whole file. Damaged if it has more than `bytes_max` bytes; otherwise as `open`."""

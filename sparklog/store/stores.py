@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,8 +49,6 @@ def _given(root: str, filesystem: FileSystem) -> Store:
     """The store of a root in a FileSystem of pyarrow. A file system on a disk is read as a disk, where no link is followed."""
     from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
-    from sparklog.store.arrow import ArrowStore
-
     if not isinstance(filesystem, FileSystem):
         # Not its text: it may be a dict of settings.
         raise TypeError(f"`filesystem` is of type {type(filesystem).__name__}; it must be a pyarrow.fs.FileSystem")
@@ -68,7 +67,7 @@ def _given(root: str, filesystem: FileSystem) -> Store:
         if settings:
             raise _invalid_path(root, f"{_AT_ONCE} is the only setting of a root that is read through `filesystem`")
         base = "/" if scheme in _WITHOUT_AUTHORITY else authority.partition("@")[0]
-        return ArrowStore(f"{scheme}://{authority or '/'}", base, _normal(root, path).lstrip("/"), filesystem, max_requests=at_once)
+        return _through(filesystem, f"{scheme}://{authority or '/'}", base, _normal(root, path), at_once)
     if filesystem.type_name in _OF_BUCKETS:
         reason = f"it reads buckets, and the root {root} names none; the root must be a URL, such as s3a://bucket/prefix"
         raise SparklogError("OPTION_VALUE", option="filesystem", value=type(filesystem).__name__, reason=reason)
@@ -79,7 +78,14 @@ def _given(root: str, filesystem: FileSystem) -> Store:
         on_disk, within = f"{within.base_path}/{_normal(root, on_disk)}", within.base_fs
     if isinstance(within, LocalFileSystem):
         return LocalStore(local(on_disk))
-    return ArrowStore("", "/" if rest.startswith("/") else "", _normal(root, rest).lstrip("/"), filesystem)
+    return _through(filesystem, "", "/" if rest.startswith("/") else "", _normal(root, rest), AT_ONCE)
+
+
+def _through(filesystem: FileSystem, place: str, base: str, path: str, max_requests: int) -> Store:
+    from sparklog.store.arrow import ArrowClient
+    from sparklog.store.paths import PathStore
+
+    return PathStore(place, base, path.lstrip("/"), partial(ArrowClient, filesystem, base), max_requests)
 
 
 def _hdfs(root: str, authority: str, rest: str) -> Store:
@@ -123,9 +129,13 @@ def _bucket(root: str, bucket: str, rest: str, filesystem: FileSystem | None) ->
     if not bucket or not re.fullmatch("[a-zA-Z0-9._-]+", bucket):
         raise _invalid_path(root, "after s3a:// there must be the name of a bucket")
     path, settings, at_once = _settings(root, rest)
-    from sparklog.store.arrow import ArrowStore
+    place, folder = f"s3a://{bucket}", _normal(root, path)
+    if filesystem is not None:
+        return _through(filesystem, place, bucket, folder, at_once)
+    from sparklog.store.buckets import client_of_bucket
+    from sparklog.store.paths import PathStore
 
-    return ArrowStore(f"s3a://{bucket}", bucket, _normal(root, path).lstrip("/"), filesystem, settings, at_once)
+    return PathStore(place, bucket, folder.lstrip("/"), partial(client_of_bucket, bucket, settings), at_once)
 
 
 def local(root: str) -> str:

@@ -63,7 +63,7 @@ def _read_lines(root: Root, topic: str, name: str) -> bytes:
     """Checks every line's checksum, and the name. Returns the JSON of line 1."""
     first, rest, at, total = None, b"", 0, 0
     digest = hashlib.sha256()
-    with root.store.open(topic_file(topic, name)) as file:
+    with root.store.open_at(topic_file(topic, name), 0) as file:
         while block := file.read(at + len(rest), _BLOCK_BYTES):
             *lines, rest = (rest + block).split(b"\n")
             if len(rest) > HEAD_BYTES_MAX:

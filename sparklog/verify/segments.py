@@ -7,7 +7,6 @@ readers do not make: times, keys, counts, the stamp, indexes and copies.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import NamedTuple, TypeAlias
 
 import google_crc32c
@@ -59,14 +58,11 @@ _Opened: TypeAlias = File | int | Absent | Damaged | OSError
 def _opened(root: Root, expected: Expected, quick: bool) -> _Opened:
     if quick and expected.listed_bytes is not None and not expected.has_view:
         return expected.listed_bytes
+    name = topic_file(expected.topic, expected.segment.file)
     try:
-        file = root.store.open(topic_file(expected.topic, expected.segment.file))
+        return root.store.open(name) if quick else root.store.open_at(name, expected.segment.position)
     except (Absent, Damaged, OSError) as error:
         return error
-    if not quick:
-        with suppress(Absent, OSError):  # the check of the segment meets it again
-            file.prepare(expected.segment.position)
-    return file
 
 
 class SegmentCheck:

@@ -1,10 +1,11 @@
 """The servers of the tests of stores. A server that is not there skips its tests, and says what fetches it."""
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from handmade import Topic, records, sample
@@ -107,6 +108,33 @@ def settings_in_environment(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python finds the S3 server by the names that AWS's own programs read."""
     for name, value in environment(s3).items():
         monkeypatch.setenv(name, value)
+
+
+class Reach:
+    """How Python reaches the S3 server: by obstore, with settings in the environment, or by a FileSystem of pyarrow."""
+
+    def __init__(self, client: str, environment: pytest.MonkeyPatch) -> None:
+        self.client, self._environment = client, environment
+
+    def __call__(self, s3: S3, endpoint: str | None = None) -> dict[str, Any]:
+        """The arguments of Log and Consumer beside the root, from now on."""
+        if self.client == "pyarrow":
+            return {"filesystem": s3.filesystem(endpoint)}
+        for name, value in environment(s3, endpoint).items():
+            self._environment.setenv(name, value)
+        return {}
+
+    def reads(self, files: int, *, absent: int = 0) -> Counter[str]:
+        """The requests for files that are read at once, and for files that are found absent by a read."""
+        if self.client == "pyarrow":
+            return Counter(HEAD=files + absent, GET=files)
+        return Counter(GET=files + absent)
+
+
+@pytest.fixture(params=["pyarrow", "obstore"])
+def reach(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Reach:
+    """One of the two clients."""
+    return Reach(request.param, monkeypatch)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import io
 import shutil
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,19 +16,21 @@ from store_contract import Place, StoreContract
 import sparklog
 from sparklog import Consumer, Log, SparklogError
 from sparklog.ondisk.state import LiveSegments
-from sparklog.store.arrow import ArrowStore
+from sparklog.store.arrow import ArrowClient
 from sparklog.store.local import LocalStore
+from sparklog.store.paths import PathStore
 from sparklog.store.store import Damaged
 from sparklog.store.stores import open_store
 
 
 def of_disk(folder: Path) -> Place:
-    return _on_disk(ArrowStore("", "/", str(folder)[1:], fs.LocalFileSystem()), folder)
+    return _on_disk(_through(fs.LocalFileSystem(), "", "/", str(folder)[1:]), folder)
 
 
 def of_a_part(folder: Path) -> Place:
     (folder / "part" / "root").mkdir(parents=True)
-    return _on_disk(ArrowStore("", "", "part/root", fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem())), folder / "part" / "root")
+    part = fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem())
+    return _on_disk(_through(part, "", "", "part/root"), folder / "part" / "root")
 
 
 def of_fsspec(folder: Path) -> Place:
@@ -36,7 +39,7 @@ def of_fsspec(folder: Path) -> Place:
     memory = _memory()
     memory.store.clear()
     memory.pseudo_dirs[:] = [""]
-    store = ArrowStore("memory://bucket", "bucket", "root", fs.PyFileSystem(fs.FSSpecHandler(memory)))
+    store = _through(fs.PyFileSystem(fs.FSSpecHandler(memory)), "memory://bucket", "bucket", "root")
     return Place(
         store, lambda name, content: memory.pipe_file(f"/bucket/root/{name}", content), lambda name: memory.rm(f"/bucket/root/{name}")
     )
@@ -46,7 +49,11 @@ def _memory():
     return pytest.importorskip("fsspec").filesystem("memory")
 
 
-def _on_disk(store: ArrowStore, folder: Path) -> Place:
+def _through(filesystem: fs.FileSystem, place: str, base: str, folder: str) -> PathStore:
+    return PathStore(place, base, folder, partial(ArrowClient, filesystem, base))
+
+
+def _on_disk(store: PathStore, folder: Path) -> Place:
     def put(name: str, content: bytes) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +71,7 @@ class TestArrowStores(StoreContract):
         return place
 
     def test_a_tag_is_that_of_the_file_and_not_of_its_name(self, place):
-        if place.store.filesystem.type_name.startswith("py::"):
+        if place.store.client.filesystem.type_name.startswith("py::"):
             # Without times, equal bytes are the same file (FORMAT.md section 9.1).
             tag = place.store.tag("folder/inner/file")
             place.put("folder/inner/file", b"9876543210")
@@ -165,7 +172,7 @@ def test_a_disk_is_read_as_a_disk(tmp_path):
 )
 def test_the_path_in_the_file_system(root, path):
     store = open_store(root, _nowhere())
-    assert isinstance(store, ArrowStore)
+    assert isinstance(store, PathStore)
     assert store._path("") == path
     assert store._path("_partlog/t") == f"{path.rstrip('/')}/_partlog/t"
 

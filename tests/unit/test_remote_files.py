@@ -290,6 +290,9 @@ class Bytes(FarStore):
     def open(self, name: str) -> File:
         return Content(name)
 
+    def open_at(self, name: str, position: int) -> File:
+        return Content(name)
+
 
 class Zeros(Bytes):
     """Files of zeros, which take no time to make."""

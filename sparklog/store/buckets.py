@@ -1,0 +1,124 @@
+"""Which client asks a bucket of S3, and with which settings: obstore where it is installed and finds the keys, otherwise pyarrow."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
+
+import pyarrow as pa
+
+from sparklog.errors import SparklogError
+from sparklog.store.arrow import WITHOUT_ORDER, ArrowClient, options_of_bucket
+from sparklog.store.paths import PathClient
+
+if TYPE_CHECKING:
+    from pyarrow import fs
+
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_PROFILES = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
+_FILES = {"AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials", "AWS_CONFIG_FILE": "~/.aws/config"}
+_KEYS_ELSEWHERE = (
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_SKIP_SIGNATURE",
+)
+_OTHER_DOMAINS = ("cn-", "us-iso", "eu-iso")
+"""AWS has the regions whose names begin so under domains that obstore does not know."""
+_READ_TIMEOUT_S = 3
+"""pyarrow gives up a connection after as long, and asks again for as long as `_RETRY_S`."""
+_RETRY_S = 6
+_RETRIES = 10
+_REQUEST_TIMEOUT_S = 600
+"""A request that goes on may take as long: a large one by a slow network. Without this setting, obstore gives up after 30 s."""
+
+
+def client_of_bucket(bucket: str, settings: str, max_requests: int) -> PathClient:
+    """The client of a bucket, by settings of a URL as pyarrow takes them, such as `region=eu-west-1`, and by the environment."""
+    if find_spec("obstore") and is_for_obstore(bucket, settings, os.environ):
+        from sparklog.store import objects
+
+        region = _told(settings, "region", _REGIONS) or client_of_pyarrow(bucket, settings, max_requests).filesystem.region
+        if objects.can_be_used() and not region.startswith(_OTHER_DOMAINS):
+            return _client_of_obstore(bucket, settings, region)
+    return client_of_pyarrow(bucket, settings, max_requests)
+
+
+def is_for_obstore(bucket: str, settings: str, environment: Mapping[str, str]) -> bool:
+    """Whether obstore understands the settings, and finds the same keys as pyarrow. obstore knows no profiles of ~/.aws."""
+    told = dict(parse_qsl(settings))
+    known = told.keys() <= {"endpoint_override", "scheme", "region"} and told.get("scheme", "https") in ("http", "https")
+    if not known or bucket.endswith(WITHOUT_ORDER):
+        return False
+    if environment.get("AWS_ACCESS_KEY_ID") and environment.get("AWS_SECRET_ACCESS_KEY"):
+        return True
+    if any(map(environment.get, _PROFILES)):
+        return False
+    if any(map(environment.get, _KEYS_ELSEWHERE)):
+        return True
+    # The machine may have keys. Where it is not to be asked for them, pyarrow reads as anyone may.
+    is_asked = environment.get("AWS_EC2_METADATA_DISABLED", "").lower() != "true"
+    return is_asked and not any(Path(environment.get(name) or file).expanduser().exists() for name, file in _FILES.items())
+
+
+def _client_of_obstore(bucket: str, settings: str, region: str) -> PathClient:
+    from obstore.store import S3Store
+
+    from sparklog.store.objects import ObjectClient
+
+    address, scheme = _told(settings, "endpoint_override", _ENDPOINTS), _told(settings, "scheme", ())
+    options = options_of_bucket(region, address, scheme)
+    seconds = {
+        name: datetime.timedelta(seconds=each)
+        for name, each in {"retry": _RETRY_S, "read": _READ_TIMEOUT_S, "all": _REQUEST_TIMEOUT_S}.items()
+    }
+    # AWS is asked as pyarrow asks: the bucket is in the name of the server, if that can have its name.
+    host = "" if "." in bucket else f"{bucket}."
+    endpoint = options.get("aws_endpoint_url") or f"https://{host}s3.{region}.amazonaws.com"
+    store = S3Store(
+        bucket,
+        region=region,
+        endpoint=endpoint,
+        aws_endpoint_url_s3=endpoint,
+        virtual_hosted_style_request=bool(host) and not address,
+        client_options={
+            "allow_http": endpoint.startswith("http://"),
+            "connect_timeout": seconds["read"],
+            "read_timeout": seconds["read"],
+            "timeout": seconds["all"],
+        },
+        retry_config={"max_retries": _RETRIES, "retry_timeout": seconds["retry"]},
+    )
+    return ObjectClient(store, bucket, options, lists_in_order=True)
+
+
+def client_of_pyarrow(bucket: str, settings: str, max_requests: int) -> ArrowClient:
+    """The client by pyarrow. CallError OPTION_VALUE for settings of no use."""
+    try:
+        return ArrowClient(_filesystem(bucket, settings), bucket, max_requests)
+    except pa.ArrowInvalid as error:
+        reason = f"{error}; give settings that pyarrow takes in a URL, such as endpoint_override, scheme and region"
+        raise SparklogError("OPTION_VALUE", option="path", value=f"s3a://{bucket}?{settings}", reason=reason) from None
+
+
+def _told(settings: str, name: str, variables: tuple[str, ...]) -> str:
+    """A setting of the URL, or the first of the variables of the environment that has a value; "" without either."""
+    return dict(parse_qsl(settings)).get(name) or next((value for each in variables if (value := os.environ.get(each))), "")
+
+
+def _filesystem(bucket: str, settings: str) -> fs.FileSystem:
+    """A FileSystem by the settings and the environment. pyarrow itself does not know the variables for the server's address."""
+    from pyarrow.fs import FileSystem, S3FileSystem
+
+    endpoint = _told("", "", _ENDPOINTS)
+    if settings or not (endpoint or _told("", "", _REGIONS)):
+        # This asks AWS for the region of the bucket, if no setting tells it.
+        return FileSystem.from_uri(f"s3://{bucket}?{settings}")[0]
+    scheme, _, address = endpoint.rpartition("://")
+    return S3FileSystem(endpoint_override=address or None, scheme=scheme or None)

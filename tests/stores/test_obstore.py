@@ -1,0 +1,266 @@
+"""Faults and requests at a bucket that obstore reads."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from handmade import Record, Topic
+from stores.buckets import copied, environment, put, unique
+from stores.faults import FaultProxy
+from stores.s3 import S3
+
+from sparklog import Log
+from sparklog.store.objects import ObjectClient
+from sparklog.store.paths import PathStore
+from sparklog.store.store import Absent, Damaged, Store
+from sparklog.store.stores import open_store
+
+OFTEN = 100
+"""More often than the client tries."""
+
+
+@pytest.fixture
+def proxy(s3: S3, fault_proxy: Callable[[str], FaultProxy], monkeypatch: pytest.MonkeyPatch) -> FaultProxy:
+    """Before the server, where the environment tells."""
+    proxy = fault_proxy(s3.endpoint)
+    for name, value in environment(s3, proxy.endpoint).items():
+        monkeypatch.setenv(name, value)
+    return proxy
+
+
+@pytest.fixture
+def store(s3: S3, proxy: FaultProxy) -> Store:
+    """A root with the file `folder/file`: ten digits."""
+    prefix = unique()
+    put(s3, f"{prefix}/folder/file", b"0123456789")
+    store = open_store(f"s3a://{s3.bucket}/{prefix}")
+    assert isinstance(store, PathStore) and isinstance(store.client, ObjectClient)
+    return store
+
+
+def key(store: Store) -> str:
+    return store.root.rpartition("/")[2]
+
+
+READS: dict[str, Callable[[Store], object]] = {
+    "read": lambda store: store.read("folder/file", 10),
+    "read_tagged": lambda store: store.read_tagged("folder/file", 10)[1],
+    "open": lambda store: store.open("folder/file").read(0, 10),
+    "open_at": lambda store: store.open_at("folder/file", 0).read(0, 10),
+    "reader": lambda store: store.reader("folder/file")(0, 10),
+}
+
+
+@pytest.mark.parametrize("how", READS)
+def test_a_read_is_one_request(store: Store, proxy: FaultProxy, how: str) -> None:
+    proxy.clear()
+    assert READS[how](store) == b"0123456789"
+    assert proxy.count() == ({"HEAD": 1, "GET": 1} if how == "open" else {"GET": 1})
+
+
+def test_looks_and_listings_are_few_requests(s3: S3, store: Store, proxy: FaultProxy) -> None:
+    for asked, kinds in {
+        lambda: store.look("folder/file"): ["HEAD"],
+        lambda: store.tag("folder/file"): ["HEAD"],
+        lambda: store.look("folder"): ["HEAD", "LIST"],
+        lambda: store.look("nothing"): ["HEAD", "LIST"],
+        lambda: store.names("folder"): ["LIST"],
+        lambda: store.tree("folder"): ["LIST"],
+        lambda: store.open_at("folder/file", 10).read(10, 1): ["GET", "HEAD"],
+    }.items():
+        proxy.clear()
+        asked()
+        assert [request.kind for request in proxy.requests] == kinds
+
+
+def test_objects_that_stand_for_folders_are_folders(s3: S3, store: Store, proxy: FaultProxy) -> None:
+    """Other programs put an object whose name ends with a slash. An empty object with another name is a file."""
+    files = s3.filesystem()
+    for folder in ("folder", "folder/empty", "folder/full", "folder/full/deep"):
+        files.create_dir(f"{s3.bucket}/{key(store)}/{folder}")
+    put(s3, f"{key(store)}/folder/full/deep/file", b"x")
+    put(s3, f"{key(store)}/folder/nothing", b"")
+    by_pyarrow = open_store(store.root, files)
+    for ask in ("names", "entries", "tree"):
+        found, expected = (getattr(each, ask)("folder") for each in (store, by_pyarrow))
+        assert (set(found) if ask == "names" else found) == (set(expected) if ask == "names" else expected)
+    proxy.clear()
+    assert [entry.kind for entry in store.tree("folder")[""]] == ["folder", "file", "folder", "file"]
+    assert [request.kind for request in proxy.requests] == ["LIST", "HEAD", "LIST", "HEAD"], "two empty objects with nothing below"
+    assert store.look("folder/empty") == by_pyarrow.look("folder/empty")
+
+
+@pytest.mark.parametrize("how", READS)
+@pytest.mark.parametrize(("kind", "status"), [("answer", 503), ("cut", 0), ("tear", 0)])
+def test_a_request_that_goes_wrong_is_made_again(store: Store, proxy: FaultProxy, how: str, kind: str, status: int) -> None:
+    proxy.inject(kind, method="GET", key="folder/file", times=2, status=status)
+    assert READS[how](store) == b"0123456789"
+
+
+@pytest.mark.parametrize("how", ["read", "reader"])
+@pytest.mark.parametrize(("kind", "status"), [("answer", 503), ("answer", 500), ("cut", 0), ("lose", 0), ("tear", 0)])
+def test_a_request_that_goes_wrong_each_time(store: Store, proxy: FaultProxy, how: str, kind: str, status: int) -> None:
+    proxy.inject(kind, method="GET", key="folder/file", times=OFTEN, status=status)
+    began = time.monotonic()
+    with pytest.raises(OSError, match=r"GET|body") as raised:
+        READS[how](store)
+    assert time.monotonic() - began < 60
+    assert "Debug source" not in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_server_that_says_nothing_is_asked_again(store: Store, proxy: FaultProxy) -> None:
+    proxy.inject("delay", key="folder/file", seconds=20)
+    assert store.read("folder/file", 10) == b"0123456789"
+    assert proxy.count("folder/file") == {"GET": 2}
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_what_a_server_refuses(store: Store, proxy: FaultProxy, status: int) -> None:
+    proxy.inject("answer", key="", times=OFTEN, status=status)
+    if status == 404:
+        assert store.look("folder") is None and store.names("folder") == [] and store.tree("folder") == {"": []}
+        with pytest.raises(Absent):
+            store.read("folder/file", 10)
+    else:
+        for ask in (store.look, store.names, store.tree, lambda name: store.read(f"{name}/file", 10)):
+            with pytest.raises(OSError, match="403"):
+                ask("folder")
+
+
+def test_an_object_that_is_replaced_is_not_read_as_the_first(s3: S3, store: Store) -> None:
+    file, known = store.opened("folder/file"), store.reader("folder/file")  # type: ignore[attr-defined]
+    assert file.read(0, 5) == known(0, 5) == b"01234"
+    put(s3, f"{key(store)}/folder/file", b"abcdefghij")
+    for read in (file.read, known):
+        with pytest.raises(Absent):
+            read(5, 5)
+    assert store.read("folder/file", 10) == store.reader("folder/file")(0, 10) == b"abcdefghij"
+    s3.filesystem().delete_file(f"{s3.bucket}/{key(store)}/folder/file")
+    with pytest.raises(Absent):
+        known(5, 5)
+
+
+def test_a_large_object_is_refused_without_its_bytes(s3: S3, store: Store, tmp_path: Path) -> None:
+    """And a range of it takes its bytes twice at most, for a moment."""
+    put(s3, f"{key(store)}/large", bytes(96 << 20))
+    program = (
+        "import re, sys\n"
+        "from pathlib import Path\n"
+        "from sparklog.store.stores import open_store\n"
+        "from sparklog.store.store import Damaged\n"
+        "most = lambda: int(re.search('VmHWM:\\s*([0-9]+) kB', Path('/proc/self/status').read_text())[1]) << 10\n"
+        "store = open_store(sys.argv[1])\n"
+        "store.read('folder/file', 10)\n"
+        "begun = most()\n"
+        "for read in (store.read, store.read_tagged):\n"
+        "    try: read('large', 1000); assert False\n"
+        "    except Damaged as damage: assert str(damage) == 'it has 100663296 bytes, more than 1000', damage\n"
+        "refused = most()\n"
+        "read = store.reader('large')\n"
+        "for at in range(0, 96 << 20, 16 << 20): assert read(at, 16 << 20) == bytes(16 << 20)\n"
+        "print(refused - begun, most() - refused)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program, store.root], check=True, capture_output=True, text=True, timeout=300)
+    refused, read = map(int, ran.stdout.split())
+    print(f"{refused >> 20} MiB to refuse 96 MiB; {read >> 20} MiB to read them by 16 MiB")
+    assert refused < 24 << 20
+    assert read < 56 << 20
+
+
+def _read(url: str, answers: multiprocessing.Queue[object]) -> None:
+    log = Log(url)
+    answers.put((type(log._logs.root.store.client).__name__, log["t"].read().num_rows))  # type: ignore[attr-defined]
+
+
+def test_a_fork_asks_by_pyarrow(s3: S3, proxy: FaultProxy, tmp_path: Path) -> None:
+    """It has no thread of obstore's. Without another client, its first request would wait for ever."""
+    topic = Topic(tmp_path / "root")
+    for _ in range(5):
+        topic.append([Record(b"v")])
+    log = Log(copied(s3, topic.root))
+    assert log["t"].read().num_rows == 5
+    forks = multiprocessing.get_context("fork")
+    answers: multiprocessing.Queue[object] = forks.Queue()
+    for run in (lambda: _read(log.root, answers), lambda: answers.put(("", log["t"].read().num_rows))):
+        child = forks.Process(target=run)
+        child.start()
+        answer = answers.get(timeout=60)
+        child.join(60)
+        assert child.exitcode == 0
+        assert answer in (("ArrowClient", 5), ("", 5))
+    assert log["t"].read().num_rows == 5
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch, s3: S3) -> Iterator[Callable[[int, dict[str, str], bytes], None]]:
+    """A server that answers each request so; the environment tells where it is."""
+    told: list[tuple[int, dict[str, str], bytes]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, headers, body = told[0]
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(body)
+
+        do_HEAD = do_GET
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        for name, value in environment(s3, f"http://127.0.0.1:{server.server_port}").items():
+            monkeypatch.setenv(name, value)
+        yield lambda *answer: told.__setitem__(slice(None), [answer])
+        server.shutdown()
+
+
+AT = {"ETag": '"tag"', "Last-Modified": "Sat, 28 Nov 2026 12:00:00 GMT"}
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        (206, {"Content-Range": "bytes 0-9/20"}),
+        (206, {"Content-Range": "bytes 5-9/20"}),
+        (206, {"Content-Range": "bytes 0-4/4"}),
+        (206, {"Content-Range": "bytes x"}),
+        (206, {}),
+        (200, {}),
+    ],
+)
+def test_an_answer_with_other_bytes_than_those_asked_for_is_refused(
+    answering: Callable[..., None], s3: S3, status: int, headers: dict[str, str]
+) -> None:
+    """The body has five bytes."""
+    answering(status, AT | headers, b"01234")
+    read = open_store(f"s3a://{s3.bucket}/root").reader("file")
+    with pytest.raises((OSError, Absent, Damaged)):
+        read(0, 10)
+
+
+def test_no_message_has_a_key_or_a_signature(answering: Callable[..., None], s3: S3) -> None:
+    body = (
+        "<?xml version='1.0'?><Error><Code>SignatureDoesNotMatch</Code><Message>The signature is wrong.</Message>"
+        "<AWSAccessKeyId>AKIASECRET</AWSAccessKeyId><StringToSign>secret-string</StringToSign></Error>"
+    )
+    answering(403, {}, body.encode())
+    store = open_store(f"s3a://{s3.bucket}/root")
+    for ask in (store.names, store.tree, lambda name: store.read(name, 10)):
+        with pytest.raises(OSError, match=re.escape("SignatureDoesNotMatch: The signature is wrong.")) as raised:
+            ask("file")
+        for secret in ("AKIASECRET", "secret-string", s3.secret_key):
+            assert secret not in f"{raised.value}{raised.value!r}"
