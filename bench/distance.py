@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench import far
-from bench.distance_floor import ByHadoop, ByPyarrow
+from bench.distance_floor import ByHadoop, ByObstore
 from bench.far import Store
 from bench.harness import Bench, Side, topic_options
 from bench.stores import HDFS, S3, many, places, sent
@@ -186,11 +186,12 @@ def _python(store: Store, roots: Path, delay_ms: int) -> None:
 
 def _floors(store: Store, topics: str, root: str) -> dict[str, Side]:
     """The requests alone of each call. Their client is new, and has no connection yet."""
-    here, there = topics.partition("//")[2], root.partition("//")[2]
-    command = [sys.executable, "-m", "bench.distance_floor", here]
+    command = [sys.executable, "-m", "bench.distance_floor", topics.partition("//")[2]]
+    bucket, _, here = topics.partition("//")[2].partition("/")
+    there = root.partition("//")[2].removeprefix(f"{bucket}/")
 
-    def alone() -> ByPyarrow:
-        return ByPyarrow(far.filesystem(store.proxy.address))
+    def alone() -> ByObstore:
+        return ByObstore(bucket)
 
     return {
         COMMAND_TOPICS: lambda: subprocess.run(command, check=True, capture_output=True, env=store.environment()),

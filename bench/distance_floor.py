@@ -1,11 +1,10 @@
 """The requests that a call far from its store must make, by the same client alone, in rounds of at most 16.
 
-Run as a program, it asks for the topics of a root by pyarrow: `python -m bench.distance_floor BUCKET/ROOT`.
+Run as a program, it asks for the topics of a root by obstore: `python -m bench.distance_floor BUCKET/ROOT`.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,29 +17,29 @@ AT_ONCE = 16
 """As many requests as sparklog makes at once by default."""
 
 
-class ByPyarrow:
-    """One client of pyarrow, with connections of its own."""
+class ByObstore:
+    """One client of obstore for a bucket, by the environment, with connections of its own."""
 
-    def __init__(self, files: Any) -> None:
-        self.files = files
+    def __init__(self, bucket: str) -> None:
+        from obstore.store import S3Store
+
+        self.store = S3Store(bucket, client_options={"allow_http": True})
 
     def paths(self, folder: str) -> list[str]:
         """The paths in a folder, by one request."""
-        from pyarrow.fs import FileSelector
-
-        return [info.path for info in self.files.get_file_info(FileSelector(folder))]
+        found = self.store.list_with_delimiter(folder)
+        return [*found["common_prefixes"], *(each["path"] for each in found["objects"] if each["path"] != folder)]
 
     def versions(self, folder: str) -> list[str]:
         """The paths of the version files in a folder."""
         return [path for path in self.paths(folder) if path.endswith(".json")]
 
     def fetch(self, paths: Iterable[str]) -> int:
-        """The bytes of files, by two requests in a row for each of them."""
+        """The bytes of files, by a request for each of them."""
         return sum(self.at_once(self._fetch, paths))
 
     def _fetch(self, path: str) -> int:
-        with self.files.open_input_file(path) as file:
-            return len(file.read())
+        return len(self.store.get(path).bytes())
 
     def at_once(self, ask: Callable[[str], Any], about: Iterable[str]) -> list[Any]:
         with ThreadPoolExecutor(AT_ONCE) as threads:
@@ -54,11 +53,8 @@ class ByPyarrow:
 
     def read(self, root: str, topic: str) -> None:
         """All that `open` asks for, and the data files, whose names a version has."""
-        from pyarrow.fs import FileSelector
-
         self.open(root, topic)
-        below = FileSelector(f"{root}/_partlog/{topic}/data", recursive=True)
-        self.fetch(info.path for info in self.files.get_file_info(below) if info.is_file)
+        self.fetch(each["path"] for each in self.store.list(f"{root}/_partlog/{topic}/data").collect() if each["size"])
 
     def names(self, root: str) -> list[str]:
         """The names of topics, and whether each is a topic."""
@@ -87,11 +83,11 @@ class ByHadoop:
         self._puts = 0
 
     def open(self, root: str, topic: str) -> None:
-        """As `ByPyarrow.open`."""
+        """As `ByObstore.open`."""
         self._floor.open(f"{root}/_partlog/{topic}", ".json")
 
     def topics(self, root: str) -> None:
-        """As `ByPyarrow.topics`."""
+        """As `ByObstore.topics`."""
         self._floor.topics(f"{root}/_partlog")
 
     def fetch_all(self, folder: str) -> int:
@@ -115,10 +111,8 @@ class ByHadoop:
 
 
 def main() -> None:
-    from pyarrow.fs import S3FileSystem
-
-    endpoint = os.environ["AWS_ENDPOINT_URL"].partition("//")[2]
-    ByPyarrow(S3FileSystem(endpoint_override=endpoint, scheme="http")).topics(sys.argv[1])
+    bucket, _, root = sys.argv[1].partition("/")
+    ByObstore(bucket).topics(root)
 
 
 if __name__ == "__main__":

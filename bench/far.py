@@ -90,7 +90,7 @@ class Store:
         """The root and the options of a `Log` or a `Consumer`."""
         if self.name == HDFS:
             return f"{root}?webhdfs={self.proxy.address}", {}
-        return root, {"filesystem": filesystem(self.proxy.address)}
+        return root, {}
 
     def log(self, root: str) -> Log:
         """The root, as a process sees it that has not met it before."""
@@ -213,7 +213,7 @@ def _kind(request: Request) -> str:
 
 @contextmanager
 def s3(bench: Bench) -> Iterator[Store]:
-    """Each way to S3 leads through the proxy: of our classes, of Hadoop for peers, and of pyarrow.
+    """Each way to S3 leads through the proxy: of our classes, of Hadoop for peers, and of Python, by the environment.
 
     The bucket is new: Hadoop has one client for a bucket, which keeps its first endpoint.
     """
@@ -225,7 +225,14 @@ def s3(bench: Bench) -> Iterator[Store]:
         assert context
         context.hadoopConfiguration().set(endpoint, proxy.endpoint)
         bench.spark.conf.set(f"spark.hadoop.{endpoint}", proxy.endpoint)  # CALL takes no options
-        yield Store(bench, S3, f"s3a://{bucket}/distance", proxy)
+        store = Store(bench, S3, f"s3a://{bucket}/distance", proxy)
+        kept = dict(os.environ)
+        os.environ.update(store.environment())
+        try:
+            yield store
+        finally:
+            os.environ.clear()
+            os.environ.update(kept)
 
 
 @contextmanager
