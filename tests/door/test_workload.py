@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from disks import formatted, mounted, needs_disk
-from door.histories import History, Place, summary
-from door.workload import START_S, Fleet, Group, Producer, SparkBeside, kept
+from door.histories import Place, summary
+from door.workload import START_S, Fleet, Group, Producer, SparkBeside, history, until
 from handmade import draw_seed
 from logtool import LogTool
 
@@ -132,15 +132,6 @@ def of_others(tool: LogTool, groups: list[Group], disk: Path) -> list[Callable[[
     return [fill_the_disk, kill_a_member, freeze_a_member, merge, vacuum, delete_records, delete_a_topic]
 
 
-def until(asked: Callable[[], bool], seconds: float) -> bool:
-    end = time.monotonic() + seconds
-    while not asked():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.2)
-    return True
-
-
 def work(classpath: str, disk: Path, seconds: float) -> None:
     seed = draw_seed()
     root = disk / "root"
@@ -172,19 +163,18 @@ def work(classpath: str, disk: Path, seconds: float) -> None:
                 for group in groups:
                     group.end()
         assert not failed, failed
-        there = kept(root, list(TOPICS))
-        caught_up = until(lambda: all(group.has_read(there) for group in groups), CATCH_UP_S)
-        history = History(sends, {group.name: group.end() for group in groups}, there)
+        found = history(root, list(TOPICS), sends, groups, CATCH_UP_S)
         gone = [row["value"] for row in Log(root).topic("gone").read().to_pylist()]
-    by_spark = Counter(value for each in there.values() for value in each.values if value.startswith("spark."))
+    caught_up = all(group.has_read(found.kept) for group in groups)
+    by_spark = Counter(value for each in found.kept.values() for value in each.values if value.startswith("spark."))
     acknowledged = sum(send.offset is not None for send in sends)
-    polls = {group.name: sum(len(getattr(each, "records", ())) for each in history.groups[group.name]) for group in groups}
+    polls = {group.name: sum(len(getattr(each, "records", ())) for each in found.groups[group.name]) for group in groups}
     print(f"{len(sends)} sends, {acknowledged} acknowledged, {len(spark.done)} writes of Spark, polled {polls}, caught up: {caught_up}")
     print(f"acts {dict(acts[0].counts + acts[1].counts)}, errors of producers {dict(sum((each.errors for each in producers), Counter()))}")
     print(f"errors of members { {group.name: dict(group.errors) for group in groups} }, of Spark {spark.errors}")
     print(f"starts that a full disk refused {len(fleet.refused_starts)}")
     assert fleet.ended == [], "servers ended by themselves"
-    faults = history.faults()
+    faults = found.faults()
     assert not faults, summary(faults)
     assert by_spark == dict.fromkeys(by_spark, 1) and set(promised) <= set(by_spark), "records of Spark are lost or doubled"
     assert len(gone) == len(set(gone))

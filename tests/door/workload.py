@@ -10,10 +10,11 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import confluent_kafka
-from door.histories import Assign, Commit, Kept, Place, Poll, Seen, Send
+from door.histories import Assign, Commit, History, Kept, Place, Poll, Seen, Send
 from door.serving import Door
 
 from sparklog import Log
@@ -21,6 +22,15 @@ from sparklog import Log
 HEAP = ("-Xmx256m",)
 START_S = 120
 HERE = Path(__file__).parent
+
+
+def until(asked: Callable[[], bool], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not asked():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.2)
+    return True
 
 
 def free_address() -> str:
@@ -120,7 +130,6 @@ class Producer:
                 "socket.timeout.ms": 10_000,
                 "request.timeout.ms": 8_000,
                 "topic.metadata.refresh.interval.ms": 2_000,
-                "error_cb": lambda error: self.errors.update([f"fatal: {error}"]) if error.fatal() else None,
             }
         )
         failed: list[object] = []
@@ -144,10 +153,19 @@ class Producer:
                 self._sends.pop()
             except confluent_kafka.KafkaException as e:
                 failed.append(e)
-            producer.poll(self._pause_s)
-        left = producer.flush(100)
-        if left:
+            self._poll(producer, failed)
+        until(lambda: self._poll(producer, failed) == 0, 100)
+        if left := len(producer):
             self.errors["left"] += left
+
+    def _poll(self, producer: confluent_kafka.Producer, failed: list[object]) -> int:
+        """Hears of records. Returns how many are under way."""
+        try:
+            producer.poll(self._pause_s)
+        except confluent_kafka.KafkaException as e:  # A fatal error is raised here once, and the records follow with errors.
+            self.errors[str(e)[:200]] += 1
+            failed.append(e)
+        return len(producer)
 
     def end(self) -> list[Send]:
         self._over.set()
@@ -290,3 +308,10 @@ def kept(root: Path, topics: list[str]) -> dict[Place, Kept]:
             assert [row["offset"] for row in rows] == list(range(start, topic.end_offsets()[partition]))
             found[Place(name, partition)] = Kept(start, tuple(row["value"].decode() for row in rows))
     return found
+
+
+def history(root: Path, topics: list[str], sends: list[Send], groups: list[Group], patience_s: float) -> History:
+    """Ends the groups when they have read the last record of each partition, or when their time is over."""
+    there = kept(root, topics)
+    until(lambda: all(group.has_read(there) for group in groups), patience_s)
+    return History(sends, {group.name: group.end() for group in groups}, there)

@@ -63,6 +63,15 @@ public final class MutatedClasses extends ClassLoader {
     return new MutatedClasses(compiled(source, changed(method, from, to)));
   }
 
+  /** Writes the classes that differ into a folder, for the class path of another JVM: {@code <folder> <method> <from> <to>}. */
+  public static void main(String[] words) throws IOException {
+    for (Map.Entry<String, byte[]> each : of(words[1], words[2], words[3]).mutated.entrySet()) {
+      Path file = Path.of(words[0]).resolve(each.getKey().replace('.', '/') + ".class");
+      Files.createDirectories(file.getParent());
+      Files.write(file, each.getValue());
+    }
+  }
+
   /** The source of the class, with {@code from} replaced by {@code to} in one method: {@link #of}. */
   public static String changed(String method, String from, String to) throws IOException {
     String source = sourceOf(method);
