@@ -59,6 +59,7 @@ class StoreContract:
         with pytest.raises(Absent):
             place.store.open(name)
         assert not place.store.exists(name)
+        assert not place.store.has_folder(name)
         assert place.store.look(name) is None
         assert place.store.tag(name) is None
         assert place.store.names(name) == []
@@ -72,6 +73,7 @@ class StoreContract:
             place.store.read("folder", 100)
         assert place.store.names("folder/inner/file") == []
         for name in ("", "folder", "folder/inner"):
+            assert place.store.has_folder(name)
             entry = place.store.look(name)
             assert entry.kind == "folder"
             assert (entry.is_folder, entry.is_file) == (True, False)

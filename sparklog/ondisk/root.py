@@ -61,7 +61,7 @@ class Root:
     def exists(self) -> bool:
         """Whether there is a root. RetryError IO if that cannot be seen, as while a server cannot be reached, or without permission."""
         try:
-            return self.store.exists(COMMITS)
+            return self.store.has_folder(COMMITS)
         except OSError as error:
             raise SparklogError("IO", file=self, cause=error) from None
 

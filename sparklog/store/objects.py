@@ -61,7 +61,11 @@ class ObjectClient(PathClient):
                     return _entry(obstore.head(self._store, key))
             except Absent:
                 pass
-        return _folder(path) if next(self._pages(key), None) else None
+        return _folder(path) if self.has_folder(path) else None
+
+    def has_folder(self, path: str) -> bool:
+        """By one request."""
+        return bool(next(self._pages(self._key(path)), None))
 
     def listed(self, path: str, *, recursive: bool) -> Iterator[tuple[str, Entry]]:
         """By one request for a thousand names; with `recursive`, also by two for each empty object that may stand for an empty folder."""

@@ -39,6 +39,10 @@ class PathClient(ABC):
     def look(self, path: str) -> Entry | None:
         """The entry of a path, with any name; None if it does not exist. By one request; in S3, by two if it is not a file."""
 
+    def has_folder(self, path: str) -> bool:
+        """As `Store.has_folder`."""
+        return self.look(path) is not None
+
     @abstractmethod
     def listed(self, path: str, *, recursive: bool) -> Iterator[tuple[str, Entry]]:
         """The path and the entry of each file and folder in a folder; with `recursive`, of its folders too.
@@ -127,6 +131,10 @@ class PathStore(RemoteStore):
         path = self._path(name)
         found = self.client.look(path)
         return found._replace(name=name.rpartition("/")[2]) if found else None
+
+    def has_folder(self, name: str) -> bool:
+        """By as many requests as the client needs."""
+        return self.client.has_folder(self._path(name))
 
     def names(self, folder: str) -> list[str]:
         """By one request for a thousand names."""

@@ -137,6 +137,10 @@ class Store(ABC):
         """Whether a name exists, as a file, a folder or anything else. OSError if it cannot be seen, which is not to be absent."""
         return self.look(name) is not None
 
+    def has_folder(self, name: str) -> bool:
+        """Whether a folder exists, by one request if it does. Where a look takes no more, another thing with the name counts too."""
+        return self.exists(name)
+
     @abstractmethod
     def look(self, name: str) -> Entry | None:
         """The kind of a name; None if it does not exist. "" is the root itself, and only that may be reached through a link."""

@@ -73,6 +73,8 @@ def test_looks_and_listings_are_few_requests(s3: S3, store: Store, proxy: FaultP
         lambda: store.tag("folder/file"): ["HEAD"],
         lambda: store.look("folder"): ["HEAD", "LIST"],
         lambda: store.look("nothing"): ["HEAD", "LIST"],
+        lambda: store.has_folder("folder"): ["LIST"],
+        lambda: store.has_folder("folder/file"): ["LIST"],
         lambda: store.names("folder"): ["LIST"],
         lambda: store.tree("folder"): ["LIST"],
         lambda: store.open_at("folder/file", 10).read(10, 1): ["GET", "HEAD"],

@@ -267,6 +267,7 @@ def test_many_versions_and_segments(s3, reach, tmp_path, fault_proxy):
     proxy = fault_proxy(s3.endpoint)
     url = copied(s3, topic.root)
     proxy.delay_s = 0.03
+    few_rounds = 28 if reach.client == "pyarrow" else 19
     log = Log(url, **reach(s3, proxy.endpoint))
     began = time.monotonic()
     found, counts, requests = asked(proxy, lambda: log["t"].end_offsets())
@@ -274,11 +275,11 @@ def test_many_versions_and_segments(s3, reach, tmp_path, fault_proxy):
     assert found == {0: 100}
     assert counts == reach.reads(100, absent=1) + Counter(LIST=2, HEAD=1), "each version file, and two to ask again for the newest state"
     assert 8 < most_at_once(requests) <= 16
-    assert rounds(requests) <= 28, "some 20 if no answer is late"
+    assert rounds(requests) <= few_rounds, "two thirds of them if no answer is late"
     print(f"100 versions: {dict(counts)}, {most_at_once(requests)} at once, {rounds(requests)} in a row, {took:.1f} s")
     rows, counts, requests = asked(proxy, lambda: log["t"].read().num_rows)
     assert (rows, counts) == (100, reach.reads(100, absent=2) + Counter(HEAD=2)), "each data file, and two looks for new versions, twice"
-    assert rounds(requests) <= 28, "some 20 if no answer is late"
+    assert rounds(requests) <= few_rounds, "two thirds of them if no answer is late"
     print(f"read(): {most_at_once(requests)} at once, {rounds(requests)} in a row")
     began = time.monotonic()
     report, counts, requests = asked(proxy, lambda: log.verify(quick=True))
