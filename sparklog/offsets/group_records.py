@@ -44,6 +44,7 @@ class Client(NamedTuple):
     topics: tuple[str, ...]
     pattern: str | None
     assignment: dict[str, list[int]]
+    client_id: str
 
 
 class Classic(NamedTuple):
@@ -178,13 +179,12 @@ def _classic(fields: _Fields, version: int) -> Classic:
     def member() -> Client:
         id = fields.text()
         instance = fields.some_text() if version >= 3 else None
-        fields.text()
-        host = fields.text()
+        client_id, host = fields.text(), fields.text()
         fields.take(8 if version >= 1 else 4)
         fields.octets()
         assignment = _assignment(fields.octets())
         fields.tags()
-        return Client(id, host, instance, (), None, assignment)
+        return Client(id, host, instance, (), None, assignment, client_id)
 
     return Classic(generation, fields.array(member))
 
@@ -200,5 +200,5 @@ def _assignment(data: bytes) -> dict[str, list[int]]:
 
 
 def _member(id: str, fields: _Fields) -> Client:
-    instance, _, _, host = fields.some_text(), fields.some_text(), fields.text(), fields.text()
-    return Client(id, host, instance, tuple(fields.array(fields.text)), fields.some_text(), {})
+    instance, _, client_id, host = fields.some_text(), fields.some_text(), fields.text(), fields.text()
+    return Client(id, host, instance, tuple(fields.array(fields.text)), fields.some_text(), {}, client_id)

@@ -24,6 +24,7 @@ class GroupMember:
 
     * assignment: by topic, the partitions that it owns. to_release, to_take: how many others wait for, and how many it waits for.
     * heartbeat: when it last wrote a heartbeat, by the clock of the store; None without a heartbeat. No rule looks at this time.
+    * client_id: the name that a client of a server gave itself; None for a member of an offset table.
     """
 
     consumer_id: str
@@ -37,6 +38,7 @@ class GroupMember:
     to_take: int
     lag: int
     heartbeat: datetime.datetime | None
+    client_id: str | None = None
 
     @property
     def partitions(self) -> int:
@@ -174,6 +176,7 @@ def clients(found: Iterable[Client], lags: Mapping[tuple[str, int], int]) -> lis
             0,
             sum(lags.get((topic, number), 0) for topic, numbers in each.assignment.items() for number in numbers),
             None,
+            each.client_id,
         )
         for each in found
     ]

@@ -68,6 +68,7 @@ def _whole(found: GroupSnapshot, history: list[dict[str, Any]]) -> dict[str, Any
 def _member(member: GroupMember) -> dict[str, Any]:
     return {
         "id": _text(member.consumer_id),
+        "client": _text(member.client_id),
         "instance": _text(member.instance),
         "host": _text(member.host),
         "partitions": member.partitions,

@@ -76,6 +76,7 @@ def test_members_of_both_protocols(topic):
         ("b", "/127.0.0.1", {"t": [0]}, 5),
     ]
     assert [(each.consumer_id, each.topics, each.assignment, each.lag) for each in new.members()] == [("c", ["t"], {"t": [0, 1]}, 7)]
+    assert {each.client_id for each in [*old.members(), *new.members()]} == {"client"}
     assert [(each.topic, each.partition, each.consumer_id) for each in old.assignments()] == [("t", 0, "b"), ("t", 1, "a")]
 
 

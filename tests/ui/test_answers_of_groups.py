@@ -3,7 +3,7 @@
 import datetime
 import itertools
 
-from coordinated import position, topic_of_groups
+from coordinated import classic, position, topic_of_groups
 from starlette.testclient import TestClient
 from ui.asking import got
 from ui.hostile_root import HOSTILE
@@ -125,3 +125,11 @@ def test_groups_of_both_homes(client_with_groups, root, table):
     assert got(client_with_groups, "group", group="billing")["rows"] != one["rows"]
     client = TestClient(application(root), base_url="http://127.0.0.1")
     assert [each["group"] for each in got(client, "groups")["groups"]] == ["billing", "shop"]
+
+
+def test_members_that_are_clients_of_a_server(browser, serve, root):
+    topic_of_groups(root, classic("shop", 3, {"a": {"t": [0]}}), position("shop", "t", 0, 2))
+    url = serve(root)
+    browser.open(f"{url}/group?group=shop&home=topic", "[aria-label=Members] tbody tr")
+    assert browser.texts("[aria-label=Members] tbody .clip") == ["a", "client", "/127.0.0.1"]
+    assert browser.complaints() == []

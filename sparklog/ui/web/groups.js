@@ -59,6 +59,7 @@ export async function group({ query, signal }) {
   });
   const members = found.members.map((each) => [
     h("span", { class: "clip", title: each.instance ? `instance ${shown(each.instance)}` : each.id }, shown(each.id)),
+    h("span", { class: "clip", title: each.client }, shown(each.client || "–")),
     h("span", { class: "clip" }, shown(each.host)),
     number(each.partitions),
     number(each.lag),
@@ -86,7 +87,7 @@ export async function group({ query, signal }) {
           "section",
           null,
           h("h2", null, "Members"),
-          table("Members", [["Member", ""], ["Host", "wide"], ["Partitions", "n"], ["Lag, records", "n"], ["Waits for", "n", "how many partitions others still have that it is to take"], ["Gives up", "n", "how many of its partitions others are to take"], ["Heartbeat", "t"]], members),
+          table("Members", [["Member", ""], ["Client", "wide", "the name that a client of a server gave itself"], ["Host", "wide"], ["Partitions", "n"], ["Lag, records", "n"], ["Waits for", "n", "how many partitions others still have that it is to take"], ["Gives up", "n", "how many of its partitions others are to take"], ["Heartbeat", "t"]], members),
         )
       : null,
     h(

@@ -1,0 +1,37 @@
+package io.sparklog.door.api;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.door.cluster.SignOfLife;
+import io.sparklog.door.metrics.Metrics;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Clients choose their names, and may be many. */
+final class TrafficTest {
+  @Test
+  void metricsNameSomeClientsAndCountTheOthersByListener() {
+    Metrics metrics = new Metrics();
+    Traffic traffic = new Traffic(metrics);
+    for (int i = 0; i < 600; i++) {
+      traffic.begin(i < 590 ? "A" : "B", "10.0.0.1").name("client-" + i / 2);
+    }
+    Traffic.Client many = traffic.begin("A", "10.0.0.2");
+    assertEquals(List.of(), lines(metrics, "(others)"));
+    for (int i = 0; i < 600; i++) {
+      traffic.begin("B", "10.0.0.3").name("late-" + i);
+    }
+    assertEquals(501, lines(metrics, "partlog_server_clients{").size());
+    assertEquals(List.of("partlog_server_clients{listener=\"B\",client=\"(others)\",software=\"\",host=\"\"} 401.0"),
+        lines(metrics, "(others)"));
+    assertEquals(1201, traffic.clients().stream().mapToInt(SignOfLife.Client::connections).sum());
+    assertTrue(traffic.clients().contains(new SignOfLife.Client("A", "client-7", "", "10.0.0.1", 2)));
+    traffic.end(many);
+    assertEquals(1200, traffic.clients().stream().mapToInt(SignOfLife.Client::connections).sum());
+  }
+
+  private static List<String> lines(Metrics metrics, String with) {
+    return metrics.text().lines().filter(line -> line.contains(with)).toList();
+  }
+}
