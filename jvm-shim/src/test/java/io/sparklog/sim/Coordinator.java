@@ -43,7 +43,9 @@ final class Coordinator {
           known = null;
         }
       } catch (PartlogException e) {
-        if (!(e.getCause() instanceof NoSuchFileException)) { // Another process found the new data folder empty, and deleted it.
+        // Another process may have found the new data folder empty, and deleted it. Then no version was put, and the coordinator loads the
+        // partition again, as after any failure: the record may not be added twice.
+        if (!(e.getCause() instanceof NoSuchFileException)) {
           process.excuse(e, faults, EXPECTED);
         }
         known = null;

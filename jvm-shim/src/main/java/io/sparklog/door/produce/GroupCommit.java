@@ -10,6 +10,7 @@ import io.sparklog.log.TopicLog;
 import io.sparklog.segment.Segment;
 import io.sparklog.segment.SegmentBuilder;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -92,17 +93,18 @@ final class GroupCommit implements Change {
     List<Placed> placed = new ArrayList<>();
     boolean isRepeated = false;
     long[] ends = state.ends();
+    Resends refused = new Resends(means.clock()); // Their clients, and the common resends, hear of them after the commit.
     for (Arrival arrival : arrivals) {
+      Checked checked = arrival.checked().join();
+      int p = arrival.partition();
       try {
-        Checked checked = arrival.checked().join();
-        requireWanted(state, arrival.partition(), checked, ends);
+        requireWanted(state, p, checked, ends);
         boolean routed = !hasSlots(state) && state.router().admits(checked.router());
-        int p = arrival.partition();
         long base = ends[p];
         long end = ends[p];
         long time = -1;
         for (Accepted batch : checked.batches()) {
-          Sequences.Decision decision = decision(sequences, p, batch.bytes(), ends[p]);
+          Sequences.Decision decision = decision(sequences, refused, p, batch.bytes(), ends[p]);
           int count = BatchHeader.count(batch.bytes(), 0);
           if (decision.answer() == Sequences.Answer.NEW) {
             placed.add(new Placed(p, batch, routed && batch.routed()));
@@ -118,6 +120,7 @@ final class GroupCommit implements Change {
         outcomes.add(new Appended(base, end, state.start(p), time));
       } catch (Refused e) {
         outcomes.add(e);
+        checked.batches().forEach(batch -> refused.answered(log.topic(), p, Numbers.of(ByteBuffer.wrap(batch.bytes())), e));
       }
     }
     placed.sort(Comparator.comparingInt(Placed::partition)); // Stable: the order in a partition stays.
@@ -146,7 +149,8 @@ final class GroupCommit implements Change {
     return state.config().bindsSlots() || state.routing().epoch() > 0;
   }
 
-  private Sequences.Decision decision(Sequences sequences, int partition, byte[] batch, long base) throws Refused {
+  /** @param refused the batches that this version does not add */
+  private Sequences.Decision decision(Sequences sequences, Resends refused, int partition, byte[] batch, long base) throws Refused {
     long id = BatchHeader.producerId(batch, 0);
     if (id < 0) {
       return new Sequences.Decision(Sequences.Answer.NEW, base);
@@ -154,7 +158,9 @@ final class GroupCommit implements Change {
     int first = BatchHeader.baseSequence(batch, 0);
     short epoch = BatchHeader.producerEpoch(batch, 0);
     String what = "producer " + id + " in partition " + partition;
-    if (!sequences.knows(partition, id) && means.resends().isAwaited(log.topic(), partition, new Numbers(id, epoch, first))) {
+    Numbers numbers = new Numbers(id, epoch, first);
+    boolean isAwaited = means.resends().isAwaited(log.topic(), partition, numbers) || refused.isAwaited(log.topic(), partition, numbers);
+    if (!sequences.knows(partition, id) && isAwaited) {
       throw new Refused(Refusal.OUT_OF_ORDER,
           "Sequence " + first + " of " + what + " comes before a batch that was refused. Send that batch again first.");
     }

@@ -267,6 +267,57 @@ final class TopicWriterTest extends Drivers {
     done(door.send(0, ClientBatch.of(3, "b")));
   }
 
+  /** @param config of the new topic, as key and value */
+  private void createAgain(String... config) throws IOException {
+    new Administration(new TopicWork(new Driver().log(), clock(), random)).delete(false);
+    new Driver().commit(config.length == 0 ? Map.of() : Map.of(config[0], config[1]), 0);
+  }
+
+  /** The topic is deleted and created again between the check of a batch and the put of its version. */
+  @Test
+  void noBatchGoesToATopicThatTookTheNameDuringItsCommit() throws Exception {
+    FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
+    Door door = new Door(store.store(), Terms.USUAL);
+    AtomicInteger times = new AtomicInteger();
+    store.at((call, name, when) -> {
+      if (call.equals("putIfAbsent") && when == When.BEFORE && times.getAndIncrement() == 0) {
+        createAgain();
+      }
+    });
+    assertEquals(Refusal.TOPIC_RECREATED, refusal(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
+    long end = state().end(0);
+    assertEquals(0, files());
+    assertEquals(end, done(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0))).base());
+    assertEquals(end + 3, state().end(0));
+  }
+
+  /** Batches for both topics of the name wait for one commit, while the commit before it waits for the check of a batch. */
+  @Test
+  void aCommitAddsTheBatchesForTheNewTopicAloneAndNoneBeforeARefusedBatchOfItsProducer() throws Exception {
+    Door door = new Door();
+    CompletableFuture<Checked> slow = new CompletableFuture<>();
+    CompletableFuture<Appended> before = door.writers.append("t", 1, ByteBuffer.allocate(100), slow);
+    ClientBatch first = ClientBatch.of(3, "first").by(7, 0, 4);
+    ClientBatch second = ClientBatch.of(2, "second").by(7, 0, 7);
+    CompletableFuture<Appended> old = door.send(0, first);
+    createAgain();
+    long[] ends = state().ends();
+    CompletableFuture<Appended> early = door.send(0, second);
+    CompletableFuture<Appended> alsoEarly = door.send(0, ClientBatch.of(1, "third").by(7, 0, 9));
+    CompletableFuture<Appended> elsewhere = door.send(1, second);
+    CompletableFuture<Appended> ofOther = door.send(0, ClientBatch.of(5, "other").by(8, 0, 0));
+    slow.completeExceptionally(new Refused(Refusal.CORRUPT, "it is damaged"));
+    assertEquals(Refusal.CORRUPT, refusal(before));
+    assertEquals(Refusal.TOPIC_RECREATED, refusal(old));
+    assertEquals(Refusal.OUT_OF_ORDER, refusal(early));
+    assertEquals(Refusal.OUT_OF_ORDER, refusal(alsoEarly));
+    assertEquals(ends[1], done(elsewhere).base());
+    assertEquals(ends[0], done(ofOther).base());
+    assertEquals(ends[0] + 5, done(door.send(0, first)).base());
+    assertEquals(ends[0] + 8, done(door.send(0, second)).base());
+    assertEquals(ends[0] + 10, state().end(0));
+  }
+
   @Test
   void aRefusedBatchHoldsUpNoOther() throws Exception {
     Door door = new Door();
@@ -340,8 +391,7 @@ final class TopicWriterTest extends Drivers {
   /** The topic has the batch with the time of its first commit, which is not known any more. */
   @Test
   void aBatchThatIsSentAgainHasNoNewLogAppendTime() throws Exception {
-    new Administration(new TopicWork(new Driver().log(), clock(), random)).delete(false);
-    new Driver().commit(Map.of("kafka.view", "none", "message.timestamp.type", "LogAppendTime"), 0);
+    createAgain("message.timestamp.type", "LogAppendTime");
     Door door = new Door();
     ClientBatch batch = ClientBatch.of(3, "a").by(7, 0, 0);
     Appended first = done(door.send(0, batch));
