@@ -111,11 +111,13 @@ final class Mutants {
               + "decision = new Sequences.Decision(Sequences.Answer.NEW, base);\n    }"),
       Mutant.served(0, "a batch is acknowledged before the put", "door/produce/GroupCommit.next", "named = segments.get(0).file();",
           "named = segments.get(0).file();\n    settled();"),
-      Mutant.served(0, "a coordinator has no fence", "door/group/FencedAppend.next", "if (isThere && ends[part.partition] == part.end) {",
+      Mutant.served(1, "a coordinator has no fence", "door/group/FencedAppend.next", "if (isThere && ends[part.partition] == part.end) {",
           "if (isThere) {"));
 
   /** Those that take more seeds than a test has time for: {@code make sim-mutants}. */
   static final List<Mutant> SOUGHT = List.of(
+      Mutant.served(0, "a batch is added although a batch before it is refused in the same commit", "door/produce/GroupCommit.decision",
+          "|| refused.isAwaited(log.topic(), partition, numbers);", ";"),
       new Mutant(0, "a first version that is absent was never there", "log/VersionPut.look", ".map(state -> Outcome.THERE);",
           ".map(state -> put);"),
       new Mutant(0, "what somebody else's merge replaced is missing in the view", "view/KafkaView.judgeGone",

@@ -83,7 +83,9 @@ final class Served {
           begin();
         }
         take();
-        writers.commit();
+        if (!process.world.chance(4)) { // Otherwise the next batches share the commit: the topic may be another one when they come.
+          writers.commit();
+        }
         if (process.world.chance(4)) {
           writers.keepUp();
         }
