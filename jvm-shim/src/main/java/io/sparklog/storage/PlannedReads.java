@@ -64,8 +64,8 @@ public final class PlannedReads implements Closeable {
   private final long streamedBytesMin;
   private final AtomicLong spareBytes;
 
-  /** Whether the plan is larger than {@link #HELD_BYTES}. */
-  private final boolean isLarge;
+  /** Whether more than {@link #HELD_BYTES} of the plan are asked for ahead. A plan that is closed asks for nothing. */
+  private boolean isLarge;
 
   /** Whether the plan has {@link #HELD_BYTES} of the spare bytes, until it is closed. */
   private boolean hasSpare;
@@ -100,7 +100,6 @@ public final class PlannedReads implements Closeable {
     this.requests = requests;
     this.streamedBytesMin = streamedBytesMin;
     this.spareBytes = spareBytes;
-    this.isLarge = ranges.stream().mapToLong(range -> range.to - range.from).sum() > HELD_BYTES;
     for (Range range : ranges) {
       Window last = windows.peekLast();
       if (last != null && last.isContinuedBy(range)) {
@@ -109,6 +108,7 @@ public final class PlannedReads implements Closeable {
         windows.add(new Window(range.file, range.from, range.to));
       }
     }
+    isLarge = windows.stream().mapToLong(Window::bytes).filter(bytes -> bytes < streamedBytesMin).sum() > HELD_BYTES;
   }
 
   /**
@@ -300,6 +300,7 @@ public final class PlannedReads implements Closeable {
     windows.forEach(Window::drop);
     windows.clear();
     free.clear();
+    isLarge = false;
     if (hasSpare) {
       hasSpare = false;
       spareBytes.addAndGet(HELD_BYTES);

@@ -164,6 +164,14 @@ final class PlannedReadsTest {
       }
     }
     assertEquals(63 * MIB, spare.get());
+    PlannedReads streamed = new PlannedReads(this::open, requests, List.of(all), WINDOW, spare);
+    streamed.want(Long.MAX_VALUE);
+    assertEquals(63 * MIB, spare.get(), "a stream needs no spare bytes");
+    streamed.close();
+    PlannedReads closed = plan(spare, all);
+    closed.close();
+    closed.want(Long.MAX_VALUE);
+    assertEquals(63 * MIB, spare.get(), "nobody gives back what a closed plan takes");
     assertTrue(underMost <= 12, underMost + " requests of 8 MiB were under way");
   }
 
