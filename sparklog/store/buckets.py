@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from collections.abc import Mapping
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
@@ -20,17 +20,22 @@ if TYPE_CHECKING:
     from pyarrow import fs
 
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_REGIONS = ("AWS_DEFAULT_REGION", "AWS_REGION")
+"""In the order in which pyarrow asks."""
 _PROFILES = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
 _FILES = {"AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials", "AWS_CONFIG_FILE": "~/.aws/config"}
-_KEYS_ELSEWHERE = (
-    "AWS_WEB_IDENTITY_TOKEN_FILE",
-    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-    "AWS_SKIP_SIGNATURE",
+_KEYS = (
+    ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
+    ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"),
+    ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",),
+    ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
 )
-_OTHER_DOMAINS = ("cn-", "us-iso", "eu-iso")
-"""AWS has the regions whose names begin so under domains that obstore does not know."""
+"""The variables that name keys, if all of a line have a value: the keys themselves first."""
+_FULL_URI = "AWS_CONTAINER_CREDENTIALS_FULL_URI"
+_TRUE = ("1", "true", "on", "yes", "y")
+_REGION_OF_AWS = re.compile("(af|ap|ca|eu|il|me|mx|sa|us|us-gov)-[a-z]+-[0-9]+")
+"""AWS has other regions under domains that obstore does not know."""
+_BUCKET_IN_HOST = re.compile("[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 _READ_TIMEOUT_S = 3
 """pyarrow gives up a connection after as long, and asks again for as long as `_RETRY_S`."""
 _RETRY_S = 6
@@ -39,35 +44,58 @@ _REQUEST_TIMEOUT_S = 600
 """A request that goes on may take as long: a large one by a slow network. Without this setting, obstore gives up after 30 s."""
 
 
-def client_of_bucket(bucket: str, settings: str, max_requests: int) -> PathClient:
-    """The client of a bucket, by settings of a URL as pyarrow takes them, such as `region=eu-west-1`, and by the environment."""
+def client_of_bucket(root: str, settings: str, max_requests: int) -> PathClient:
+    """The client of a root's bucket, by settings of a URL as pyarrow takes them, such as `region=eu-west-1`, and by the environment.
+
+    The root begins with the bucket.
+    """
+    bucket = root.partition("/")[0]
     if find_spec("obstore") and is_for_obstore(bucket, settings, os.environ):
         from sparklog.store import objects
 
-        region = _told(settings, "region", _REGIONS) or client_of_pyarrow(bucket, settings, max_requests).filesystem.region
-        if objects.can_be_used() and not region.startswith(_OTHER_DOMAINS):
-            return _client_of_obstore(bucket, settings, region)
-    return client_of_pyarrow(bucket, settings, max_requests)
+        region = _told(settings, "region", _REGIONS) or client_of_pyarrow(root, settings, max_requests).filesystem.region
+        is_known = _told(settings, "endpoint_override", _ENDPOINTS) or _REGION_OF_AWS.fullmatch(region)
+        if objects.can_be_used() and is_known and (client := _client_of_obstore(bucket, settings, region)):
+            return client
+    return client_of_pyarrow(root, settings, max_requests)
 
 
 def is_for_obstore(bucket: str, settings: str, environment: Mapping[str, str]) -> bool:
     """Whether obstore understands the settings, and finds the same keys as pyarrow. obstore knows no profiles of ~/.aws."""
-    told = dict(parse_qsl(settings))
+    told = dict(parse_qsl(settings, keep_blank_values=True))
     known = told.keys() <= {"endpoint_override", "scheme", "region"} and told.get("scheme", "https") in ("http", "https")
     if not known or bucket.endswith(WITHOUT_ORDER):
         return False
-    if environment.get("AWS_ACCESS_KEY_ID") and environment.get("AWS_SECRET_ACCESS_KEY"):
+    named = _named_keys(environment)
+    if named == _KEYS[0]:
         return True
-    if any(map(environment.get, _PROFILES)):
+    if any(map(environment.get, _PROFILES)) or any(_exists(environment.get(name) or file) for name, file in _FILES.items()):
         return False
-    if any(map(environment.get, _KEYS_ELSEWHERE)):
+    if named:
         return True
+    if environment.get(_FULL_URI):
+        return False  # with a token in the environment, which obstore does not know
     # The machine may have keys. Where it is not to be asked for them, pyarrow reads as anyone may.
-    is_asked = environment.get("AWS_EC2_METADATA_DISABLED", "").lower() != "true"
-    return is_asked and not any(Path(environment.get(name) or file).expanduser().exists() for name, file in _FILES.items())
+    return is_unsigned(environment) or environment.get("AWS_EC2_METADATA_DISABLED", "").lower() != "true"
 
 
-def _client_of_obstore(bucket: str, settings: str, region: str) -> PathClient:
+def _exists(file: str) -> bool:
+    """Not by Path, which raises without a home directory, and for a folder that may not be searched."""
+    return os.path.exists(os.path.expanduser(file))  # noqa: PTH110, PTH111
+
+
+def is_unsigned(environment: Mapping[str, str]) -> bool:
+    """Whether requests have no signature: a variable, which pyarrow does not know, says it, and the environment names no keys."""
+    return environment.get("AWS_SKIP_SIGNATURE", "").lower() in _TRUE and not _named_keys(environment)
+
+
+def _named_keys(environment: Mapping[str, str]) -> tuple[str, ...] | None:
+    return next((names for names in _KEYS if all(map(environment.get, names))), None)
+
+
+def _client_of_obstore(bucket: str, settings: str, region: str) -> PathClient | None:
+    """None if obstore refuses a variable of the environment: it takes more of them than pyarrow."""
+    from obstore.exceptions import BaseError
     from obstore.store import S3Store
 
     from sparklog.store.objects import ObjectClient
@@ -79,32 +107,37 @@ def _client_of_obstore(bucket: str, settings: str, region: str) -> PathClient:
         for name, each in {"retry": _RETRY_S, "read": _READ_TIMEOUT_S, "all": _REQUEST_TIMEOUT_S}.items()
     }
     # AWS is asked as pyarrow asks: the bucket is in the name of the server, if that can have its name.
-    host = "" if "." in bucket else f"{bucket}."
+    host = f"{bucket}." if _BUCKET_IN_HOST.fullmatch(bucket) else ""
     endpoint = options.get("aws_endpoint_url") or f"https://{host}s3.{region}.amazonaws.com"
-    store = S3Store(
-        bucket,
-        region=region,
-        endpoint=endpoint,
-        aws_endpoint_url_s3=endpoint,
-        virtual_hosted_style_request=bool(host) and not address,
-        client_options={
-            "allow_http": endpoint.startswith("http://"),
-            "connect_timeout": seconds["read"],
-            "read_timeout": seconds["read"],
-            "timeout": seconds["all"],
-        },
-        retry_config={"max_retries": _RETRIES, "retry_timeout": seconds["retry"]},
-    )
+    try:
+        store = S3Store(
+            bucket,
+            region=region,
+            endpoint=endpoint,
+            aws_endpoint_url_s3=endpoint,
+            skip_signature=is_unsigned(os.environ),
+            virtual_hosted_style_request=bool(host) and not address,
+            client_options={
+                "allow_http": endpoint.startswith("http://"),
+                "connect_timeout": seconds["read"],
+                "read_timeout": seconds["read"],
+                "timeout": seconds["all"],
+            },
+            retry_config={"max_retries": _RETRIES, "retry_timeout": seconds["retry"]},
+        )
+    except BaseError:
+        return None
     return ObjectClient(store, bucket, options, lists_in_order=True)
 
 
-def client_of_pyarrow(bucket: str, settings: str, max_requests: int) -> ArrowClient:
-    """The client by pyarrow. CallError OPTION_VALUE for settings of no use."""
+def client_of_pyarrow(root: str, settings: str, max_requests: int) -> ArrowClient:
+    """The client of a root's bucket by pyarrow. CallError OPTION_VALUE for settings of no use."""
+    bucket = root.partition("/")[0]
     try:
         return ArrowClient(_filesystem(bucket, settings), bucket, max_requests)
     except pa.ArrowInvalid as error:
         reason = f"{error}; give settings that pyarrow takes in a URL, such as endpoint_override, scheme and region"
-        raise SparklogError("OPTION_VALUE", option="path", value=f"s3a://{bucket}?{settings}", reason=reason) from None
+        raise SparklogError("OPTION_VALUE", option="path", value=f"s3a://{root}?{settings}", reason=reason) from None
 
 
 def _told(settings: str, name: str, variables: tuple[str, ...]) -> str:

@@ -39,7 +39,7 @@ class ObjectClient(PathClient):
         global _process
         assert can_be_used()
         _process = os.getpid()
-        self._store, self._bucket = store, bucket
+        self.store, self._bucket = store, bucket
         self._options = dict(options)
         self.lists_in_order = lists_in_order
 
@@ -58,7 +58,7 @@ class ObjectClient(PathClient):
         if key := self._key(path):
             try:
                 with _faults():
-                    return _entry(obstore.head(self._store, key))
+                    return _entry(obstore.head(self.store, key))
             except Absent:
                 pass
         return _folder(path) if self.has_folder(path) else None
@@ -78,7 +78,7 @@ class ObjectClient(PathClient):
 
         try:
             with _faults():
-                found = obstore.list_with_delimiter(self._store, key or None)
+                found = obstore.list_with_delimiter(self.store, key or None)
         except Absent:
             return []
         objects = [(each["path"], _entry(each)) for each in found["objects"] if each["path"] != key]
@@ -109,7 +109,7 @@ class ObjectClient(PathClient):
 
         try:
             with _faults():
-                yield from map(list, obstore.list(self._store, key or None, chunk_size=_NAMES_OF_A_REQUEST))
+                yield from map(list, obstore.list(self.store, key or None, chunk_size=_NAMES_OF_A_REQUEST))
         except Absent:
             return
 
@@ -119,22 +119,22 @@ class ObjectClient(PathClient):
 
         key = self._key(path)
         with _faults():
-            return _StoredObject(self._store, key, obstore.head(self._store, key))
+            return _StoredObject(self.store, key, obstore.head(self.store, key))
 
     def begun(self, path: str, position: int) -> tuple[RemoteFile, bytes]:
         """By one request, unless the object ends before the position."""
         key = self._key(path)
         try:
             with _faults():
-                found = _asked(self._store, key, {"range": (position, position + FIRST_BYTES)})
-                return _StoredObject(self._store, key, found.meta), _bytes(found)
+                found = _asked(self.store, key, {"range": (position, position + FIRST_BYTES)})
+                return _StoredObject(self.store, key, found.meta), _bytes(found)
         except OSError:
             return super().begun(path, position)
 
     def whole(self, path: str, bytes_max: int) -> tuple[Hashable, bytes]:
         """By one request."""
         with _faults():
-            found = _asked(self._store, self._key(path), {})
+            found = _asked(self.store, self._key(path), {})
             if found.meta["size"] > bytes_max:
                 raise Damaged(f"it has {found.meta['size']} bytes, more than {bytes_max}")
             return _tag(found.meta), _bytes(found)
@@ -146,7 +146,7 @@ class ObjectClient(PathClient):
 
         def read(position: int, count: int) -> bytes:
             with _faults():
-                found = _asked(self._store, key, {**met, "range": (position, position + count)})
+                found = _asked(self.store, key, {**met, "range": (position, position + count)})
                 met["if_match"] = found.meta["e_tag"]
                 return _bytes(found)
 
@@ -157,7 +157,7 @@ class _StoredObject(RemoteFile):
     """An object that is read at positions. It is Absent as soon as another object has taken its place."""
 
     def __init__(self, store: ObjectStore, key: str, meta: ObjectMeta) -> None:
-        self._store, self._key, self._e_tag = store, key, meta["e_tag"]
+        self.store, self._key, self._e_tag = store, key, meta["e_tag"]
         self.size = meta["size"]
         self.tag = _tag(meta)
 
@@ -167,7 +167,7 @@ class _StoredObject(RemoteFile):
         if end <= position:
             return b""
         with _faults():
-            return _bytes(_asked(self._store, self._key, {"range": (position, end), "if_match": self._e_tag}))
+            return _bytes(_asked(self.store, self._key, {"range": (position, end), "if_match": self._e_tag}))
 
     def close(self) -> None:
         """Asks nothing."""

@@ -135,7 +135,7 @@ def _bucket(root: str, bucket: str, rest: str, filesystem: FileSystem | None) ->
     from sparklog.store.buckets import client_of_bucket
     from sparklog.store.paths import PathStore
 
-    return PathStore(place, bucket, folder.lstrip("/"), partial(client_of_bucket, bucket, settings), at_once)
+    return PathStore(place, bucket, folder.lstrip("/"), partial(client_of_bucket, f"{bucket}{folder}", settings), at_once)
 
 
 def local(root: str) -> str:
