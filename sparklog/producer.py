@@ -37,8 +37,9 @@ class Producer:
     taken the address of the dead server, these records fail with kafka-python's IllegalStateError, each of them may be committed, and the
     producer goes on with a new server.
 
-    A server that is silent, and not dead, as while it is stopped or its disk hangs, is kept. Records then fail with KafkaTimeoutError after
-    `delivery_timeout_ms`, which is 120,000 by default, and each of them may be committed. The producer goes on when the server answers.
+    A server can be silent and not dead: for example, it is stopped, or its disk hangs. The producer keeps such a server. Records then fail
+    with KafkaTimeoutError after `delivery_timeout_ms`, which is 120,000 by default, and each of them may be committed. The producer goes
+    on when the server answers.
 
     Example:
         >>> with sparklog.Producer("my-log") as producer:
@@ -254,21 +255,58 @@ def _is_in_callback() -> bool:
 
 
 def _renew_ids(producer: Any) -> None:
-    """Lets a producer of kafka-python send on after a record has failed at its `delivery_timeout_ms`.
+    """Lets a producer of kafka-python send on after a record has failed at its `delivery_timeout_ms`, and lets later records fail in time.
 
     The record may be committed, so kafka-python gives up its producer id. Up to 3.0.12 it asks for another id only in its first state, in
-    which it is not, and sends nothing from then on.
+    which it is not, and sends nothing from then on. While it has no id, or waits for another epoch, it lets no record fail, and its thread
+    waits without a limit for a server that takes its request. If the server takes the request and is silent, kafka-python gives up.
     """
-    manager = producer._transaction_manager
+    from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, RequestTimedOutError
+
+    manager, sender, client = producer._transaction_manager, producer._sender, producer._sender._client
     if manager is None:  # without idempotence
         return
-    first, give_up = type(manager._current_state).UNINITIALIZED, manager.reset_producer_id
+    states = type(manager._current_state)
+    give_up, next_request_handler = manager.reset_producer_id, manager.next_request_handler
+    run_once, send_pending_request = sender.run_once, sender._maybe_send_pending_request
 
     def reset_producer_id() -> None:
-        give_up()
-        manager._current_state = first
+        with manager._lock:
+            give_up()
+            if manager._current_state is states.READY:
+                manager._current_state = states.UNINITIALIZED
 
-    manager.reset_producer_id = reset_producer_id
+    def waits_for_id() -> bool:
+        return not manager.has_producer_id() or manager.is_bumping_epoch()
+
+    def run_once_and_expire() -> None:
+        if waits_for_id():
+            for batch in [*producer._accumulator.expired_batches(), *sender._get_expired_inflight_batches()]:
+                sender._complete_batch_with_exception(batch, KafkaTimeoutError("No server has given a producer id in delivery_timeout_ms"))
+        run_once()
+
+    def send_pending_request_if_ready() -> bool:
+        node = client.least_loaded_node() if waits_for_id() else None
+        if waits_for_id() and (node is None or not client.is_ready(node)):
+            with contextlib.suppress(KafkaError):
+                client.maybe_connect(node)
+            return False  # the caller polls, and tries again
+        sent: bool = send_pending_request()
+        return sent
+
+    def handler_that_asks_again(has_incomplete: bool) -> Any:
+        handler = next_request_handler(has_incomplete)
+        if handler is not None and "on_complete" not in vars(handler):  # a handler comes again if it asks again
+            on_complete = handler.on_complete
+
+            def complete(number: int, answer: Any) -> None:
+                on_complete(number, KafkaConnectionError(str(answer)) if isinstance(answer, RequestTimedOutError) else answer)
+
+            handler.on_complete = complete
+        return handler
+
+    manager.reset_producer_id, manager.next_request_handler = reset_producer_id, handler_that_asks_again
+    sender.run_once, sender._maybe_send_pending_request = run_once_and_expire, send_pending_request_if_ready
 
 
 def _abort(producer: Any) -> None:

@@ -1,6 +1,7 @@
 """`sparklog.Producer`: it starts a server for a root, shares it with other programs, and sends records with kafka-python's calls."""
 
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,13 @@ def test_the_first_record_makes_the_root_and_the_topic(cache: Path, tmp_path: Pa
     assert sparklog.Log(tmp_path / "new-log")["visits"].read().num_rows == 1
 
 
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def pid_of_the_server(cache: Path, producer: sparklog.Producer) -> int:
     assert producer._server
     [note] = [each for each in cache.glob("sparklog/servers/*.address") if each.read_text() == producer._server.address]
@@ -255,34 +263,87 @@ def test_a_producer_leaves_an_address_that_another_program_has_taken(root: Path,
 
 
 def test_a_producer_goes_on_after_its_server_was_silent_for_longer_than_records_may_take(root: Path, cache: Path) -> None:
-    """A server that is stopped, and not dead, is kept: its address is not free."""
+    """A server that is stopped, and not dead, is kept: its address is not free. All records fail in time, and not the first alone."""
     Topic(root, "silent", partitions=1).append([Record(b"first")], 0)
-    producer = sparklog.Producer(root, request_timeout_ms=500, delivery_timeout_ms=1_500)
+    with sparklog.Producer(root) as patient:
+        assert patient.send("silent", b"1").get(timeout=120).offset == 1
+        producer = sparklog.Producer(root, request_timeout_ms=500, delivery_timeout_ms=1_500)
+        acknowledged, number = {1: "1"}, 2
 
-    def committed(value: bytes) -> int | None:
-        """The offset of a record; None if the record has failed."""
-        with contextlib.suppress(KafkaTimeoutError):
-            return producer.send("silent", value).get(timeout=30).offset
-        return None
+        def outcome() -> int | None:
+            """The offset of the next record; None if the record has failed."""
+            nonlocal number
+            value, number = str(number), number + 1
+            sent = producer.send("silent", value.encode())
+            until(lambda: sent.is_done)  # A `get` that waits for too long raises the error of a record that has failed.
+            try:
+                offset: int = sent.get(timeout=0).offset
+            except KafkaTimeoutError:
+                return None
+            acknowledged[offset] = value
+            return offset
 
-    try:
-        assert committed(b"1") == 1
+        until(outcome)  # On a busy machine the first may have waited for too long.
         pid = pid_of_the_server(cache, producer)
         os.kill(pid, signal.SIGSTOP)
         try:
-            while committed(b"2"):  # on a busy machine the server answers for a moment still
-                pass
+            until(lambda: outcome() is None)  # On a busy machine the server answers for a moment still.
+            assert [outcome() for _ in range(3)] == [None] * 3
+            flushed = [producer.send("silent", b"flushed") for _ in range(3)]
+            producer.flush(120)
+            for each in flushed:
+                assert each.is_done
+                with pytest.raises(KafkaTimeoutError):
+                    each.get(timeout=0)
         finally:
             os.kill(pid, signal.SIGCONT)
-        last = committed(b"3") or committed(b"3") or committed(b"3")  # the first may have waited for too long
-        assert last is not None
+        until(outcome)
         assert pid_of_the_server(cache, producer) == pid
-    finally:
-        with contextlib.suppress(KafkaTimeoutError):
-            producer.close(10)
+        producer.close(120)
     found = values(root, "silent")
-    assert (found[:2], found[last]) == (["first", "1"], "3")
-    assert set(found[2:]) <= {"2", "3"}
+    assert {offset: found[offset] for offset in acknowledged} == acknowledged
+    assert len(set(found) - {"flushed"}) == len(found) - found.count("flushed")
+    assert found.count("flushed") <= 3
+
+
+def test_records_that_wait_for_a_producer_id_are_committed_once_when_the_server_answers(root: Path, cache: Path) -> None:
+    Topic(root, "later", partitions=1).append([Record(b"first")], 0)
+    with sparklog.Producer(root, request_timeout_ms=500, delivery_timeout_ms=1_500) as producer:
+        until(lambda: producer.partitions_for("later"))
+        inner, numbers = producer._producer, itertools.count()
+        pid = pid_of_the_server(cache, producer)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            while inner._transaction_manager.has_producer_id():  # until a record has failed after its request
+                producer.send("later", f"early {next(numbers)}".encode())
+                time.sleep(0.05)
+            inner._accumulator.config["delivery_timeout_ms"] = 120_000
+            waiting = [producer.send("later", f"late {number}".encode()) for number in range(2)]
+            time.sleep(2)
+            assert not any(each.is_done for each in waiting)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        offsets = [each.get(timeout=120).offset for each in waiting]
+    found = values(root, "later")
+    assert [found[offset] for offset in offsets] == ["late 0", "late 1"]
+    assert len(set(found)) == len(found)
+
+
+def test_a_producer_goes_on_after_its_server_was_silent_when_it_was_asked_for_a_producer_id(root: Path, cache: Path) -> None:
+    with sparklog.Producer(root, request_timeout_ms=500, delivery_timeout_ms=1_500) as producer:
+        until(lambda: producer.partitions_for("visits") and producer._producer._transaction_manager.has_producer_id())
+        pid = pid_of_the_server(cache, producer)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            producer._producer._transaction_manager.reset_producer_id()
+            failed = producer.send("visits", b"1")
+            producer.flush(120)
+            with pytest.raises(KafkaTimeoutError):
+                failed.get(timeout=0)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        producer._producer._accumulator.config["delivery_timeout_ms"] = 120_000
+        assert producer.send("visits", b"2").get(timeout=120).offset >= 0
 
 
 def test_callbacks_may_raise_and_send_and_close(root: Path) -> None:
