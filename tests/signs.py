@@ -17,12 +17,12 @@ def content(**fields: Any) -> dict[str, Any]:
     return said | {"clients": [client], "others": 0} | fields
 
 
-def put(root: Path, server: str, number: int, said: object, age_s: float = 0) -> Path:
-    """The sign of a server, in place of its earlier signs."""
+def put(root: Path, server: str, number: int, said: object, age_s: float = 0, *, keep: bool = False) -> Path:
+    """The sign of a server, in place of its earlier signs, unless it keeps them."""
     folder = root / "_servers"
     folder.mkdir(exist_ok=True)
     own = identity(server)
-    for earlier in folder.glob(f"{own}-*"):
+    for earlier in [] if keep else folder.glob(f"{own}-*"):
         earlier.unlink()
     file = folder / f"{own}-{number:020d}.json"
     file.write_bytes(said if isinstance(said, bytes) else json.dumps(said).encode())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from enum import Enum
 from typing import NamedTuple
 
 from sparklog.errors import SparklogError
@@ -83,7 +84,9 @@ class SeenServer(NamedTuple):
 
 
 class Servers(NamedTuple):
-    """The servers of a root at a moment, the living first. `more` servers have older signs, and `unreadable` a damaged sign."""
+    """The servers of a root at a moment, the living first. `more` servers have older signs. The signs of `unreadable` servers are damaged,
+    or the store refuses to read them.
+    """
 
     shown: list[SeenServer]
     more: int
@@ -95,6 +98,17 @@ class _Sight(NamedTuple):
     since: float
     """When a look first found this sign, by a clock that only rises."""
     may_live: bool
+
+
+class _Unread(Enum):
+    GONE = "The file does not exist."
+    UNREADABLE = "The file is damaged, or the store refuses to read it."
+
+
+class _File(NamedTuple):
+    number: int
+    """Of the sign."""
+    entry: Entry
 
 
 class ServerLooks:
@@ -114,55 +128,69 @@ class ServerLooks:
         """The servers of now. RetryError IO if their folder cannot be listed."""
         with self._lock:
             asked = self._clock()
-            signs: dict[str, Sign | None] = {}
+            signs: dict[str, tuple[_File, Sign | _Unread]] = {}
             for _ in range(_LOOKS):  # A server that has made its next sign deletes the earlier one, maybe before it is read.
-                newest = self._newest()
-                chosen = sorted(newest, key=lambda each: newest[each][1].modified, reverse=True)[:_SERVERS_MAX]
-                unread = [each for each in chosen if each not in signs]
-                signs |= self._read({each: newest[each][1].name for each in unread})
+                files = self._files()
+                chosen = sorted(files, key=lambda each: files[each][0].entry.modified, reverse=True)[:_SERVERS_MAX]
+                signs |= self._signs({each: files[each] for each in chosen if each not in signs})
                 if signs.keys() >= set(chosen):
                     break
             servers = []
             sights = {}
-            for identity in chosen:
-                sign = signs.get(identity)
-                if sign:
-                    number, entry = newest[identity]
-                    sights[identity] = sight = self._sight(identity, number, entry, sign.session_ms / 1_000, asked)
+            unreadable = 0
+            for identity in (each for each in chosen if each in signs):
+                file, sign = signs[identity]
+                if isinstance(sign, Sign):
+                    sights[identity] = sight = self._sight(identity, file, sign.session_ms / 1_000, asked)
                     is_alive = sight.may_live and asked - sight.since < sign.session_ms / 1_000
-                    servers.append(SeenServer(sign, round(entry.modified * 1_000), is_alive))
+                    servers.append(SeenServer(sign, round(file.entry.modified * 1_000), is_alive))
+                else:
+                    unreadable += 1
+                    if identity in self._sights:  # so that the next sign is a change
+                        sights[identity] = self._sights[identity]
             self._sights, self._looked = sights, asked
         servers.sort(key=lambda each: (not each.is_alive, each.sign.listeners, -each.signed))
-        return Servers(servers, len(newest) - len(chosen), sum(signs.get(each, each) is None for each in chosen))
+        return Servers(servers, len(files) - len(chosen), unreadable)
 
-    def _newest(self) -> dict[str, tuple[int, Entry]]:
-        """The newest sign of each server by its identity, with its number."""
+    def _files(self) -> dict[str, list[_File]]:
+        """The two newest signs of each server by its identity, the newest first. A server that lives has one or two."""
         try:
             entries = self._root.store.entries(SERVERS)
         except (OSError, Damaged) as error:
             raise SparklogError("IO", file=self._root.store.location(SERVERS), cause=error) from None
-        found = sorted((*sign, entry) for entry in entries if (sign := server_sign_of(entry.name)))
-        return {identity: (number, entry) for identity, number, entry in found}
+        files: dict[str, list[_File]] = {}
+        for identity, number, entry in sorted((*sign, entry) for entry in entries if (sign := server_sign_of(entry.name))):
+            files[identity] = [_File(number, entry), *files.get(identity, [])[:1]]
+        return files
 
-    def _read(self, names: dict[str, str]) -> dict[str, Sign | None]:
-        """The signs in files, by identity: None for a damaged file. A file that is gone is left out."""
-        read: Iterable[Sign | type[Absent] | None] = self._root.store.at_once(self._read_one, names.values())
-        return {identity: sign for identity, sign in zip(names, read, strict=True) if not isinstance(sign, type)}
+    def _signs(self, files: dict[str, list[_File]]) -> dict[str, tuple[_File, Sign | _Unread]]:
+        """The newest sign of each server that can be read. A server creates its next sign, writes it, and then deletes the earlier one.
 
-    def _read_one(self, name: str) -> Sign | type[Absent] | None:
+        A server is left out if a file that is needed is gone.
+        """
+        found = self._read({identity: newest[0] for identity, newest in files.items()})
+        earlier = {each: files[each][1] for each in found if found[each][1] is _Unread.UNREADABLE and len(files[each]) > 1}
+        found |= self._read(earlier)
+        return {identity: each for identity, each in found.items() if each[1] is not _Unread.GONE}
+
+    def _read(self, files: dict[str, _File]) -> dict[str, tuple[_File, Sign | _Unread]]:
+        read = self._root.store.at_once(self._read_one, [file.entry.name for file in files.values()])
+        return {identity: (file, sign) for (identity, file), sign in zip(files.items(), read, strict=True)}
+
+    def _read_one(self, name: str) -> Sign | _Unread:
         try:
             return Sign.of(self._root.store.read(f"{SERVERS}/{name}", _BYTES_MAX))
         except Absent:
-            return Absent
+            return _Unread.GONE
         except (OSError, Damaged):
-            return None
+            return _Unread.UNREADABLE
 
-    def _sight(self, identity: str, number: int, entry: Entry, session_s: float, now: float) -> _Sight:
+    def _sight(self, identity: str, file: _File, session_s: float, now: float) -> _Sight:
         before = self._sights.get(identity)
-        if before and before.number == number:
+        if before and before.number == file.number:
             return before
         has_changed = before is not None and now - self._looked < session_s
-        return _Sight(number, now, has_changed or abs(time.time() - entry.modified) < session_s)
+        return _Sight(file.number, now, has_changed or abs(time.time() - file.entry.modified) < session_s)
 
 
 def _listener(name: str, fields: Fields) -> Listener:

@@ -44,18 +44,24 @@ def test_the_view_shows_who_is_alive_and_who_is_connected(browser, serve, root):
         "A": {"host": "::1", "port": 9092, "kind": "PLAINTEXT"},
         "B": {"host": "log.example.com", "port": 9093, "kind": "SASL_SSL"},
     }
-    clients = [client | {"listener": "B"}, client | {"listener": "A", "name": "", "software": " "}]
+    clients = [client | {"listener": "B"}, client | {"listener": "A", "name": "", "software": " "}, client | {"listener": "C"}]
     signs.put(root, "a", 1, signs.content(session=600_000, listeners=listeners, clients=clients, others=1_000))
     signs.put(root, "b", 1, signs.content(), age_s=100)
     browser.press("header nav a", "Topics")
     browser.press("header nav a", "Servers")
     browser.find("tbody .state")
     assert browser.texts("header nav a[aria-current=page]") == ["Servers"]
-    assert browser.texts(".sums") == ["1 server alive, 1,004 connections"]
+    assert browser.texts(".sums") == ["1 server alive, 1,006 connections"]
     servers, connected = (browser.texts(f"[aria-label={name}] tbody tr") for name in ("Servers", "Clients"))
     assert [row.split("sparklog")[0].count("alive") for row in servers] == [1, 0]
     assert servers[0].startswith("[::1]:9092 Alog.example.com:9093 Balive")
     assert servers[1].startswith("127.0.0.1:9092 PLAINTEXTsilent")
-    assert connected == ["tilllibrdkafka 2.1610.0.0.7log.example.com:90932", "––10.0.0.7[::1]:90922"]
+    assert connected == ["tilllibrdkafka 2.1610.0.0.7log.example.com:90932", "––10.0.0.7[::1]:90922", "tilllibrdkafka 2.1610.0.0.7–2"]
     assert "1,000 connections more" in browser.texts("section .notice")[0]
     assert browser.complaints() == []
+
+
+def test_the_view_does_not_say_that_no_server_serves_if_a_sign_cannot_be_read(browser, serve, root):
+    signs.put(root, "a", 1, b"")
+    browser.open(f"{serve(root)}/servers", ".notice")
+    assert browser.texts(".notice") == ["1 file in _servers/ cannot be read as a sign of a server."]

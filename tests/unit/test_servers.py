@@ -112,6 +112,41 @@ def test_a_sign_that_is_replaced_before_it_is_read_is_looked_for_again(root, mon
     assert next(numbers, None) is None
 
 
+def test_a_server_that_writes_its_next_sign_is_shown_by_the_one_before(root):
+    looks = ServerLooks(Root.at(str(root)), iter((0, 5, 8, 10, 15)).__next__)
+    signs.put(root, "a", 1, signs.content())
+    assert alive(looks) == [7]
+    file = signs.put(root, "a", 2, b"", keep=True)
+    assert (alive(looks), looks.look().unreadable) == ([7], 0)
+    assert alive(looks) == []  # A server that stops in the middle of a write is silent after its session.
+    file.write_text(json.dumps(signs.content()))
+    assert alive(looks) == [7]
+
+
+def test_a_server_that_makes_its_next_sign_while_the_one_before_is_read_is_looked_for_again(root, monkeypatch):
+    earlier = signs.put(root, "a", 1, signs.content())
+    newest = signs.put(root, "a", 2, b"", keep=True)
+    read = LocalStore.read
+
+    def reads(store: LocalStore, name: str, *most: int) -> bytes:
+        content = read(store, name, *most)
+        if name.endswith(newest.name):
+            earlier.unlink(missing_ok=True)
+            newest.write_text(json.dumps(signs.content()))
+        return content
+
+    monkeypatch.setattr(LocalStore, "read", reads)
+    found = look(root)
+    assert (len(found.shown), found.unreadable) == (1, 0)
+
+
+def test_a_sign_after_one_that_cannot_be_read_is_a_change(root):
+    looks = ServerLooks(Root.at(str(root)), iter((0, 3, 6)).__next__)
+    for number, said, expected in ((1, signs.content(), []), (2, b"", []), (3, signs.content(), [7])):
+        signs.put(root, "a", number, said, age_s=100_000)
+        assert alive(looks) == expected
+
+
 def test_a_server_that_ends_meanwhile_is_not_shown(root, monkeypatch):
     file = signs.put(root, "a", 1, signs.content())
     found = LocalStore(str(root)).entries("_servers")
@@ -122,7 +157,7 @@ def test_a_server_that_ends_meanwhile_is_not_shown(root, monkeypatch):
 
 def test_fifty_servers_are_shown_and_others_counted(root):
     for number in range(60):
-        signs.put(root, f"s{number}", 1, signs.content(node=number), age_s=number)
+        signs.put(root, f"s{number}", 1, signs.content(node=number, session=LONG_MS), age_s=number + (0 if number < 9 else 10_000))
     found = look(root)
     assert sorted(each.sign.node for each in found.shown) == list(range(50))
     assert (found.more, found.unreadable) == (10, 0)

@@ -14,6 +14,11 @@ function state(each) {
   return h("span", { class: "state", title: "alive: the server has renewed its sign in time; silent: it has ended without a word, or sleeps" }, h("span", { class: "light", "data-state": light, "aria-hidden": "true" }), text);
 }
 
+function server(listeners, name) {
+  const found = listeners.find((each) => each.name === name);
+  return found ? at(found) : "–";
+}
+
 function listener(each) {
   return h("div", { title: each.kind }, h("bdi", null, shown(at(each))), " ", h("span", { class: "muted" }, shown(each.name)));
 }
@@ -24,7 +29,7 @@ export async function servers({ signal }) {
   const alive = found.servers.filter((each) => each.alive);
   const unread = found.unreadable ? notice(`${plural(found.unreadable, "file")} in _servers/ cannot be read as a sign of a server.`) : null;
   if (!found.servers.length) {
-    return h("div", null, head, notice("No server serves this root to Kafka's clients. Start one: ", h("code", null, "sparklog serve ROOT")), unread);
+    return h("div", null, head, unread || notice("No server serves this root to Kafka's clients. Start one: ", h("code", null, "sparklog serve ROOT")));
   }
   const connections = alive.reduce((sum, each) => sum + each.connections, 0);
   head.append(h("p", { class: "sums" }, `${plural(alive.length, "server")} alive, ${plural(connections, "connection")}`));
@@ -42,7 +47,7 @@ export async function servers({ signal }) {
       h("span", { class: "clip", title: client.name }, shown(client.name || "–")),
       h("span", { class: "clip", title: client.software }, shown(client.software.trim() || "–")),
       shown(client.host),
-      shown(at(each.listeners.find((one) => one.name === client.listener) || each.listeners[0])),
+      shown(server(each.listeners, client.listener)),
       number(client.connections),
     ]),
   );
