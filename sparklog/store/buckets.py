@@ -6,6 +6,7 @@ import datetime
 import os
 import re
 from collections.abc import Mapping
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
@@ -55,7 +56,7 @@ def client_of_bucket(root: str, settings: str, max_requests: int) -> PathClient:
 
         region = _told(settings, "region", _REGIONS) or client_of_pyarrow(root, settings, max_requests).filesystem.region
         is_known = _told(settings, "endpoint_override", _ENDPOINTS) or _REGION_OF_AWS.fullmatch(region)
-        if objects.can_be_used() and is_known and (client := _client_of_obstore(bucket, settings, region)):
+        if objects.can_be_used() and is_known and (client := _client_of_obstore(root, settings, region, max_requests)):
             return client
     return client_of_pyarrow(root, settings, max_requests)
 
@@ -93,13 +94,14 @@ def _named_keys(environment: Mapping[str, str]) -> tuple[str, ...] | None:
     return next((names for names in _KEYS if all(map(environment.get, names))), None)
 
 
-def _client_of_obstore(bucket: str, settings: str, region: str) -> PathClient | None:
+def _client_of_obstore(root: str, settings: str, region: str, max_requests: int) -> PathClient | None:
     """None if obstore refuses a variable of the environment: it takes more of them than pyarrow."""
     from obstore.exceptions import BaseError
     from obstore.store import S3Store
 
     from sparklog.store.objects import ObjectClient
 
+    bucket = root.partition("/")[0]
     address, scheme = _told(settings, "endpoint_override", _ENDPOINTS), _told(settings, "scheme", ())
     options = options_of_bucket(region, address, scheme)
     seconds = {
@@ -127,7 +129,7 @@ def _client_of_obstore(bucket: str, settings: str, region: str) -> PathClient | 
         )
     except BaseError:
         return None
-    return ObjectClient(store, bucket, options, lists_in_order=True)
+    return ObjectClient(store, bucket, options, partial(client_of_pyarrow, root, settings, max_requests), lists_in_order=True)
 
 
 def client_of_pyarrow(root: str, settings: str, max_requests: int) -> ArrowClient:

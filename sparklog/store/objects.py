@@ -1,4 +1,4 @@
-"""The client of a store of obstore, which is the Rust crate object_store: objects in a bucket. It asks for no length before it reads."""
+"""The client of a store of obstore, which is the Rust crate object_store: objects in a bucket. A read asks for no length first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sparklog.store.arrow import is_in_bucket
 from sparklog.store.paths import PathClient
-from sparklog.store.remote import FIRST_BYTES, RemoteFile
+from sparklog.store.remote import FIRST_BYTES, RemoteFile, SharedFile
 from sparklog.store.store import Absent, Damaged, Entry
 
 if TYPE_CHECKING:
@@ -18,9 +18,14 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
 _NAMES_OF_A_REQUEST = 1_000
+_PART_BYTES = 1 << 18
+"""An answer is taken by parts of so many bytes."""
 _WORDS_MAX = 500
-_ANSWER = re.compile(r"<\?xml.*?<Code>(.*?)</Code>\s*<Message>(.*?)</Message>.*", re.DOTALL)
-"""The answer of S3 to a request that failed. The other elements may have a key, or a signature."""
+_BEFORE_ANSWER = re.compile(r"[^\"<{]*?\bstatus(?: code)?:? [0-9]{3}\b[A-Za-z ]*|[^\"<{]*")
+"""The words of obstore before the body of an answer, which may have a key, or a signature."""
+_OF_ANSWER = [re.compile(rf"<{name}>([^<]*)</{name}>") for name in ("Code", "Message")]
+"""The elements of such a body that an error shows."""
+_RANGE_WRONG = " 416 Range Not Satisfiable"
 _process: int | None = None
 """The process that made a client first, whose threads a fork of it does not have: a request would wait for ever."""
 
@@ -32,14 +37,26 @@ class ObjectClient(PathClient):
         store: The store. Several threads may call it.
         bucket: The first part of each path. The store leaves it out.
         options: The settings with which deltalake reaches tables in the same place.
+        make_other: Makes a client of the bucket that a fork of this process can use.
         lists_in_order: As `Store.lists_in_order`.
     """
 
-    def __init__(self, store: ObjectStore, bucket: str, options: Mapping[str, str], *, lists_in_order: bool) -> None:
+    tells_folders = True
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        bucket: str,
+        options: Mapping[str, str],
+        make_other: Callable[[], PathClient],
+        *,
+        lists_in_order: bool,
+    ) -> None:
         global _process
         assert can_be_used()
         _process = os.getpid()
-        self.store, self._bucket = store, bucket
+        self.store, self._bucket, self._make_other = store, bucket, make_other
+        self._other: PathClient | None = None
         self._options = dict(options)
         self.lists_in_order = lists_in_order
 
@@ -68,7 +85,7 @@ class ObjectClient(PathClient):
         return bool(next(self._pages(self._key(path)), None))
 
     def listed(self, path: str, *, recursive: bool) -> Iterator[tuple[str, Entry]]:
-        """By one request for a thousand names; with `recursive`, also by two for each empty object that may stand for an empty folder."""
+        """By one request for a thousand names. With `recursive`, folders in which an empty object may be a folder are listed again."""
         key = self._key(path)
         found = self._below(key) if recursive else self._in(key)
         return ((f"{self._bucket}/{each}", entry) for each, entry in found)
@@ -89,16 +106,13 @@ class ObjectClient(PathClient):
         folders: set[str] = set()
         for each in objects:
             _add_above(each["path"], key, folders)
-        # The name of an object that stands for a folder ends with a slash, which obstore leaves out.
-        for each in objects:
-            if not each["size"] and each["path"] not in folders and self._is_folder(each["path"]):
-                folders.add(each["path"])
+        # The name of an object that stands for a folder ends with a slash, which obstore leaves out. A listing of the folder above tells.
+        empty = {each["path"] for each in objects if not each["size"]} - folders
+        for above in {each.rpartition("/")[0] for each in empty}:
+            in_it = self._in(above)
+            folders |= empty & ({each for each, entry in in_it if entry.is_folder} - {each for each, entry in in_it if entry.is_file})
         found = [(each["path"], _entry(each)) for each in objects if each["size"] or each["path"] not in folders]
         return [*found, *((folder, _folder(folder)) for folder in folders)]
-
-    def _is_folder(self, key: str) -> bool:
-        found = self.look(f"{self._bucket}/{key}")
-        return found is not None and found.is_folder
 
     def _key(self, path: str) -> str:
         return path.partition("/")[2]
@@ -117,57 +131,95 @@ class ObjectClient(PathClient):
         """By one request, for its length."""
         import obstore
 
-        key = self._key(path)
         with _faults():
-            return _StoredObject(self.store, key, obstore.head(self.store, key))
+            return _StoredObject(self, path, obstore.head(self.store, self._key(path)))
 
     def begun(self, path: str, position: int) -> tuple[RemoteFile, bytes]:
-        """By one request, unless the object ends before the position."""
-        key = self._key(path)
+        """By one request; by two if the object ends before the position."""
         try:
-            with _faults():
-                found = _asked(self.store, key, {"range": (position, position + FIRST_BYTES)})
-                return _StoredObject(self.store, key, found.meta), _bytes(found)
-        except OSError:
+            found = self.asked(path, {"range": (position, position + FIRST_BYTES)})
+        except OSError as error:
+            if _RANGE_WRONG not in str(error):
+                raise
             return super().begun(path, position)
+        return _StoredObject(self, path, found.meta), _bytes(found)
 
     def whole(self, path: str, bytes_max: int) -> tuple[Hashable, bytes]:
         """By one request."""
-        with _faults():
-            found = _asked(self.store, self._key(path), {})
-            if found.meta["size"] > bytes_max:
-                raise Damaged(f"it has {found.meta['size']} bytes, more than {bytes_max}")
-            return _tag(found.meta), _bytes(found)
+        found = self.asked(path, {})
+        if found.meta["size"] > bytes_max:
+            raise Damaged(f"it has {found.meta['size']} bytes, more than {bytes_max}")
+        return _tag(found.meta), _bytes(found)
 
     def reader(self, path: str) -> Callable[[int, int], bytes]:
-        """By one request for each read. All are of the object that the first read has met."""
-        met: GetOptions = {}
-        key = self._key(path)
+        """By one request for each read. All are of the object that the first answer was of."""
+        return _Reads(self, path).read
 
-        def read(position: int, count: int) -> bytes:
-            with _faults():
-                found = _asked(self.store, key, {**met, "range": (position, position + count)})
-                met["if_match"] = found.meta["e_tag"]
-                return _bytes(found)
+    def asked(self, path: str, options: GetOptions) -> GetResult:
+        """The answer to a request for an object, with its length and tag. Its bytes come when they are asked for."""
+        import obstore
 
-        return read
+        with _faults():
+            return obstore.get(self.store, self._key(path), options=options)
+
+    def in_fork(self) -> PathClient:
+        """The client that asks in a fork of the process."""
+        # Two threads may both make one.
+        self._other = self._other or self._make_other()
+        return self._other
+
+
+class _Reads:
+    """Reads of one object by several threads. They are Absent as soon as another object has taken its place.
+
+    Args:
+        meta: Of the object. Without it, the object of the first answer is read.
+    """
+
+    def __init__(self, client: ObjectClient, path: str, meta: ObjectMeta | None = None) -> None:
+        self._client, self._path = client, path
+        self._met: dict[str, ObjectMeta] = {"first": meta} if meta else {}
+        self._in_fork: SharedFile | None = None
+
+    def read(self, position: int, count: int) -> bytes:
+        if not can_be_used():
+            # Made here, since a SharedFile opens the file at each read in a fork of the process that made it.
+            self._in_fork = self._in_fork or SharedFile(self._opened_in_fork)
+            return self._in_fork.read(position, count)
+        options: GetOptions = {"range": (position, position + count)}
+        known = self._met.get("first")
+        if known and _has_strong_tag(known):
+            options["if_match"] = known["e_tag"]
+        found = self._client.asked(self._path, options)
+        # Several threads may make the first request at once. One answer decides: `setdefault` is one step.
+        if _identity(self._met.setdefault("first", found.meta)) != _identity(found.meta):
+            raise Absent
+        return _bytes(found)
+
+    def _opened_in_fork(self) -> RemoteFile:
+        """The object by another client, which does not tell the same tag: the length and the time must be equal."""
+        client = self._client.in_fork()
+        file = client.opened(self._path)
+        if known := self._met.get("first"):
+            found = client.look(self._path)
+            if not found or (found.bytes, int(found.modified)) != (known["size"], int(known["last_modified"].timestamp())):
+                file.close()
+                raise Absent
+        return file
 
 
 class _StoredObject(RemoteFile):
-    """An object that is read at positions. It is Absent as soon as another object has taken its place."""
+    """An object that is read at positions."""
 
-    def __init__(self, store: ObjectStore, key: str, meta: ObjectMeta) -> None:
-        self.store, self._key, self._e_tag = store, key, meta["e_tag"]
+    def __init__(self, client: ObjectClient, path: str, meta: ObjectMeta) -> None:
+        self._reads = _Reads(client, path, meta)
         self.size = meta["size"]
         self.tag = _tag(meta)
 
     def read(self, position: int, count: int) -> bytes:
         """By one request."""
         end = min(position + count, self.size)
-        if end <= position:
-            return b""
-        with _faults():
-            return _bytes(_asked(self.store, self._key, {"range": (position, end), "if_match": self._e_tag}))
+        return self._reads.read(position, end - position) if end > position else b""
 
     def close(self) -> None:
         """Asks nothing."""
@@ -178,19 +230,30 @@ def can_be_used() -> bool:
     return _process in (None, os.getpid())
 
 
-def _asked(store: ObjectStore, key: str, options: GetOptions) -> GetResult:
-    """The answer to a request for an object, with its length and tag. Its bytes come when they are asked for."""
-    import obstore
-
-    return obstore.get(store, key, options=options)
-
-
 def _bytes(found: GetResult) -> bytes:
+    """The bytes of an answer. It is not read on when it has more than it told."""
     begin, end = found.range
-    read = bytes(found.bytes())
-    if len(read) != end - begin:
-        raise OSError(f"the answer has {len(read)} bytes, and it must have {end - begin}")
-    return read
+    parts, count = [], 0
+    with _faults():
+        for part in found.stream(_PART_BYTES):
+            parts.append(part)
+            count += len(part)
+            if count > end - begin:
+                break
+    if count != end - begin:
+        had = count if count < end - begin else f"more than {end - begin}"
+        raise OSError(f"the answer has {had} bytes, and it must have {end - begin}")
+    return b"".join(parts)
+
+
+def _has_strong_tag(meta: ObjectMeta) -> bool:
+    """Whether a server can be asked for the object with this ETag alone."""
+    return (meta["e_tag"] or "").strip('"') != "" and not str(meta["e_tag"]).startswith("W/")
+
+
+def _identity(meta: ObjectMeta) -> Hashable:
+    """Distinguishes an object from an object with other bytes."""
+    return meta["e_tag"] if _has_strong_tag(meta) else _tag(meta)
 
 
 def _tag(meta: ObjectMeta) -> Hashable:
@@ -224,10 +287,16 @@ def _faults() -> Iterator[None]:
     except (FileNotFoundError, PreconditionError):
         raise Absent from None
     except Exception as error:
-        words = str(error).partition("\n\nDebug source")[0]
-        if "<Code>NoSuchBucket</Code>" in words:
-            raise Absent from None
-        words = " ".join(_ANSWER.sub(r"\1: \2", words).partition("<?xml")[0].split())[:_WORDS_MAX]
-        if "/latest/api/token" in words or "/latest/meta-data" in words:
-            words += ". Give keys, for instance in the environment; for a bucket that anyone may read, set AWS_SKIP_SIGNATURE=true there"
-        raise OSError(words) from None
+        raise _error(str(error).partition("\n\nDebug source")[0]) from None
+
+
+def _error(words: str) -> Exception:
+    before = _BEFORE_ANSWER.match(words)
+    assert before
+    told = [found[1][:_WORDS_MAX] for each in _OF_ANSWER if (found := each.search(words, before.end()))]
+    if told[:1] == ["NoSuchBucket"]:
+        return Absent()
+    shown = " ".join(": ".join([before[0].strip(" :"), *told]).split())
+    if "/latest/api/token" in shown or "/latest/meta-data" in shown:
+        shown += ". Give keys, for instance in the environment; for a bucket that anyone may read, set AWS_SKIP_SIGNATURE=true there"
+    return OSError(shown)

@@ -26,6 +26,8 @@ class PathClient(ABC):
 
     lists_in_order: bool
     """As `Store.lists_in_order`."""
+    tells_folders = False
+    """Whether a folder that is read is Absent, and a file that is listed has nothing in it. Otherwise both may be an OSError."""
 
     def is_usable(self) -> bool:
         """Whether this process can use it: a fork may leave a client without its threads."""
@@ -189,7 +191,9 @@ class PathStore(RemoteStore):
         path = self._path(name)
         try:
             return ask(path)
-        except (Absent, OSError):
+        except (Absent, OSError) as error:
+            if isinstance(error, OSError) and self.client.tells_folders:
+                raise
             with suppress(OSError):  # the first error says more
                 found = self.look(name)
                 if found and not found.is_file:
@@ -208,6 +212,8 @@ class PathStore(RemoteStore):
         try:
             found = self.client.listed(path, recursive=recursive)
         except OSError:
+            if self.client.tells_folders:
+                raise
             with suppress(OSError):  # the first error says more
                 entry = self.look(folder)
                 if entry and not entry.is_folder:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import multiprocessing
-import re
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
-from handmade import Record, Topic
+from handmade import Record, Topic, batch
 from stores.buckets import copied, environment, put, unique
 from stores.faults import FaultProxy
 from stores.s3 import S3
 
-from sparklog import Log
+from sparklog import Consumer, Log
 from sparklog.store.objects import ObjectClient
 from sparklog.store.paths import PathStore
 from sparklog.store.store import Absent, Damaged, Store
@@ -97,7 +99,7 @@ def test_objects_that_stand_for_folders_are_folders(s3: S3, store: Store, proxy:
         assert (set(found) if ask == "names" else found) == (set(expected) if ask == "names" else expected)
     proxy.clear()
     assert [entry.kind for entry in store.tree("folder")[""]] == ["folder", "file", "folder", "file"]
-    assert [request.kind for request in proxy.requests] == ["LIST", "HEAD", "LIST", "HEAD"], "two empty objects with nothing below"
+    assert [request.kind for request in proxy.requests] == ["LIST", "LIST"], "the folder has two empty objects with nothing below"
     assert store.look("folder/empty") == by_pyarrow.look("folder/empty")
 
 
@@ -122,7 +124,21 @@ def test_a_request_that_goes_wrong_each_time(store: Store, proxy: FaultProxy, ho
 def test_a_server_that_says_nothing_is_asked_again(store: Store, proxy: FaultProxy) -> None:
     proxy.inject("delay", key="folder/file", seconds=20)
     assert store.read("folder/file", 10) == b"0123456789"
-    assert proxy.count("folder/file") == {"GET": 2}
+    asked = proxy.count("folder/file")
+    assert set(asked) == {"GET"} and asked["GET"] >= 2
+
+
+@pytest.mark.parametrize(("status", "times"), [(403, 1), (503, 11)])
+@pytest.mark.parametrize("how", ["read", "open_at", "names"])
+def test_a_server_that_refuses_is_not_asked_in_other_ways(store: Store, proxy: FaultProxy, how: str, status: int, times: int) -> None:
+    """The first answer says why: it is not lost."""
+    proxy.inject("answer", key="", times=OFTEN, status=status)
+    ask = (lambda: store.names("folder")) if how == "names" else lambda: READS[how](store)
+    with pytest.raises(OSError, match=rf"GET .* status code: {status}"):
+        ask()
+    asked = {request.kind for request in proxy.requests}
+    assert asked == ({"LIST"} if how == "names" else {"GET"})
+    assert len(proxy.requests) <= times
 
 
 @pytest.mark.parametrize("status", [403, 404])
@@ -202,20 +218,76 @@ def test_a_fork_asks_by_pyarrow(s3: S3, proxy: FaultProxy, tmp_path: Path) -> No
     assert log["t"].read().num_rows == 5
 
 
+def _in_fork(run: Callable[[], object]) -> object:
+    """The answer of a call in a fork, or the name of its exception. The fork has a minute."""
+    answers: multiprocessing.Queue[object] = multiprocessing.get_context("fork").Queue()
+
+    def tell() -> None:
+        try:
+            answers.put(run())
+        except Exception as error:
+            answers.put(type(error).__name__)
+
+    child = multiprocessing.get_context("fork").Process(target=tell)
+    child.start()
+    try:
+        return answers.get(timeout=60)
+    finally:
+        child.kill()
+        child.join()
+
+
+def test_a_fork_reads_on_with_files_that_were_opened_before_it(s3: S3, store: Store, proxy: FaultProxy) -> None:
+    put(s3, f"{key(store)}/large", bytes(range(256)) * 4096)
+    file, met, not_met = store.open("large"), store.reader("large"), store.reader("large")
+    file.read(0, 10), met(0, 10)
+    for read in (file.read, met, not_met):
+        assert _in_fork(lambda read=read: [read(1 << 19, 4), read((1 << 19) + 4, 2)]) == [b"\0\1\2\3", b"\4\5"]
+        assert _in_fork(lambda read=read: _in_fork(lambda: read(1 << 19, 4))) == b"\0\1\2\3", "in a fork of a fork"
+        assert read(1 << 19, 4) == b"\0\1\2\3"
+    put(s3, f"{key(store)}/large", bytes(1 << 19))
+    for read in (file.read, met):
+        assert _in_fork(lambda read=read: read(3 << 17, 4)) == "Absent", "another object has taken its place"
+
+
+def test_a_fork_reads_on_where_its_parent_was(s3: S3, proxy: FaultProxy, tmp_path: Path) -> None:
+    topic = Topic(tmp_path / "root")
+    octets = b"".join(batch([Record(bytes(1_000)) for _ in range(1_000)], 1_000 * n) for n in range(30))
+    topic.commit(topic.data(octets))
+    url = copied(s3, topic.root)
+    scan = Log(url)["t"].scan()
+    begun = next(scan).num_rows
+    assert _in_fork(lambda: sum(each.num_rows for each in scan)) == 30_000 - begun
+    assert sum(each.num_rows for each in scan) == 30_000 - begun
+    with Consumer(url, "t", auto_offset_reset="earliest", max_partition_fetch_bytes=1 << 20) as consumer:
+        polled = sum(map(len, consumer.poll(timeout_ms=5_000, max_records=10).values()))
+
+        def rest() -> int:
+            found = polled
+            while records := consumer.poll(timeout_ms=2_000, max_records=10_000):
+                found += sum(map(len, records.values()))
+            return found
+
+        assert polled == 10
+        assert _in_fork(rest) == 30_000
+        assert rest() == 30_000
+
+
 @pytest.fixture
 def answering(monkeypatch: pytest.MonkeyPatch, s3: S3) -> Iterator[Callable[[int, dict[str, str], bytes], None]]:
-    """A server that answers each request so; the environment tells where it is."""
-    told: list[tuple[int, dict[str, str], bytes]] = []
+    """A server that answers each request so, or as a function tells; the environment tells where it is."""
+    told: list[Any] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            status, headers, body = told[0]
+            status, headers, body = told[0]() if len(told) == 1 else told
             self.send_response(status)
             for name, value in {"Content-Length": str(len(body)), **headers}.items():
                 self.send_header(name, value)
             self.end_headers()
             if self.command == "GET":
-                self.wfile.write(body)
+                with suppress(ConnectionError):
+                    self.wfile.write(body)
 
         do_HEAD = do_GET
 
@@ -226,8 +298,63 @@ def answering(monkeypatch: pytest.MonkeyPatch, s3: S3) -> Iterator[Callable[[int
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         for name, value in environment(s3, f"http://127.0.0.1:{server.server_port}").items():
             monkeypatch.setenv(name, value)
-        yield lambda *answer: told.__setitem__(slice(None), [answer])
+        yield lambda *answer: told.__setitem__(slice(None), answer)
         server.shutdown()
+
+
+@pytest.mark.parametrize("tag", [None, "", '""', 'W/"weak"', '"strong"'])
+def test_a_server_need_not_send_a_tag_of_an_object(answering: Callable[..., None], s3: S3, tag: str | None) -> None:
+    """Where the tag cannot be asked for, another time or length tells that there is another object."""
+    store = open_store(f"s3a://{s3.bucket}/root")
+    headers = {"Last-Modified": AT["Last-Modified"], "Content-Range": "bytes 0-4/5"} | ({"ETag": tag} if tag is not None else {})
+    answering(206, headers, b"01234")
+    file, read = store.open_at("file", 0), store.reader("file")
+    answering(200, headers, b"01234")
+    opened = store.opened("file")  # type: ignore[attr-defined]
+    answering(206, headers, b"01234")
+    assert file.read(0, 5) == read(0, 10) == read(0, 10) == opened.read(0, 5) == b"01234"
+    other = {"ETag": '"other"'} if tag == '"strong"' else {"Last-Modified": "Sat, 28 Nov 2026 12:00:01 GMT"}
+    for changed in [other] if tag == '"strong"' else [other, {"Content-Range": "bytes 0-4/6"}]:
+        answering(206, headers | changed, b"01234")
+        for again in (read, opened.read):
+            with pytest.raises(Absent):
+                again(0, 5)
+
+
+def test_two_first_reads_at_once_are_of_one_object(answering: Callable[..., None], s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither can ask for the tag that the other has met."""
+    read = open_store(f"s3a://{s3.bucket}/root").reader("file")
+    met = threading.Barrier(2)
+    tags = iter(["first", "second"])
+
+    def answer() -> tuple[int, dict[str, str], bytes]:
+        tag = next(tags)
+        met.wait(10)
+        return 206, AT | {"ETag": f'"{tag}"', "Content-Range": "bytes 0-4/5"}, b"01234"
+
+    answering(answer)
+    with ThreadPoolExecutor(2) as threads:
+        reads = [threads.submit(read, 0, 5) for _ in range(2)]
+        failures = [each.exception(30) for each in reads]
+    assert sorted(type(each).__name__ for each in failures) == ["Absent", "NoneType"]
+
+
+def test_an_answer_of_more_bytes_than_it_tells_is_not_read_on(answering: Callable[..., None], s3: S3) -> None:
+    program = (
+        "import re, sys\n"
+        "from pathlib import Path\n"
+        "from sparklog.store.stores import open_store\n"
+        "most = lambda: int(re.search('VmHWM:\\s*([0-9]+) kB', Path('/proc/self/status').read_text())[1]) << 10\n"
+        "read = open_store(sys.argv[1]).reader('file')\n"
+        "begun = most()\n"
+        "try: read(0, 10)\n"
+        "except OSError as error: assert 'more than 10 bytes' in str(error), error\n"
+        "print(most() - begun)\n"
+    )
+    answering(206, AT | {"Content-Range": "bytes 0-9/10"}, bytes(200 << 20))
+    url = f"s3a://{s3.bucket}/root"
+    ran = subprocess.run([sys.executable, "-c", program, url], check=True, capture_output=True, text=True, timeout=120)
+    assert int(ran.stdout) < 48 << 20
 
 
 AT = {"ETag": '"tag"', "Last-Modified": "Sat, 28 Nov 2026 12:00:00 GMT"}
@@ -254,15 +381,33 @@ def test_an_answer_with_other_bytes_than_those_asked_for_is_refused(
         read(0, 10)
 
 
-def test_no_message_has_a_key_or_a_signature(answering: Callable[..., None], s3: S3) -> None:
-    body = (
-        "<?xml version='1.0'?><Error><Code>SignatureDoesNotMatch</Code><Message>The signature is wrong.</Message>"
-        "<AWSAccessKeyId>AKIASECRET</AWSAccessKeyId><StringToSign>secret-string</StringToSign></Error>"
-    )
-    answering(403, {}, body.encode())
+SECRETS = "<AWSAccessKeyId>AKIASECRET</AWSAccessKeyId><StringToSign>secret-string</StringToSign>"
+ERROR = "<Code>SignatureDoesNotMatch</Code><Message>The signature is wrong.</Message>"
+JSON = '{"AWSAccessKeyId": "AKIASECRET", "StringToSign": "secret-string"}'
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (403, f"<?xml version='1.0'?><Error>{ERROR}{SECRETS}</Error>", True),
+        (403, f"<Error>{ERROR}{SECRETS}</Error>", True),
+        (403, f"<?XML?><Error>{SECRETS}{ERROR}</Error>", True),
+        (403, f"\ufeff<Error><Code>SignatureDoesNotMatch</Code>{SECRETS}<Message>The signature is wrong.</Message></Error>", True),
+        (403, f"<Error>{SECRETS}", False),
+        (403, "AKIASECRET secret-string", False),
+        (403, JSON, False),
+        (503, JSON, False),
+        (200, JSON, False),
+    ],
+)
+def test_no_message_has_a_key_or_a_signature(answering: Callable[..., None], s3: S3, status: int, body: str, told: bool) -> None:
+    answering(status, {}, body.encode())
     store = open_store(f"s3a://{s3.bucket}/root")
-    for ask in (store.names, store.tree, lambda name: store.read(name, 10)):
-        with pytest.raises(OSError, match=re.escape("SignatureDoesNotMatch: The signature is wrong.")) as raised:
+    reads = [lambda name: store.read(name, 10), lambda name: store.open_at(name, 0)]
+    for ask in (store.names, store.tree, *(reads if status == 403 else [])):
+        with pytest.raises(
+            OSError, match=r"SignatureDoesNotMatch: The signature is wrong\." if told else f"{status}|invalid list"
+        ) as raised:
             ask("file")
         for secret in ("AKIASECRET", "secret-string", s3.secret_key):
             assert secret not in f"{raised.value}{raised.value!r}"
