@@ -106,8 +106,9 @@ class _Unread(Enum):
 
 
 class _File(NamedTuple):
+    """A sign of life that a listing has."""
+
     number: int
-    """Of the sign."""
     entry: Entry
 
 
