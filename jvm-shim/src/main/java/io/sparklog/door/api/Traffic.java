@@ -5,6 +5,7 @@ import io.sparklog.door.metrics.Metrics;
 import io.sparklog.door.metrics.Metrics.Sample;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -93,13 +94,22 @@ public final class Traffic {
     ErrorCodes.each(message, error -> errors.add(1, api.name, error.name()));
   }
 
-  /** The clients that are connected. */
+  /** The clients that are connected, in the order of their texts. */
   public List<SignOfLife.Client> clients() {
-    Map<List<String>, Integer> counts = new TreeMap<>((one, other) -> String.join("\0", one).compareTo(String.join("\0", other)));
+    Map<List<String>, Integer> counts = new HashMap<>();
     connected.forEach(each -> counts.merge(List.of(each.listener, each.name, each.software, each.host), 1, Integer::sum));
-    List<SignOfLife.Client> clients = new ArrayList<>();
-    counts.forEach((of, count) -> clients.add(new SignOfLife.Client(of.get(0), of.get(1), of.get(2), of.get(3), count)));
-    return clients;
+    return counts.entrySet()
+        .stream()
+        .map(each -> client(each.getKey(), each.getValue()))
+        .sorted(Comparator.comparing(SignOfLife.Client::listener)
+            .thenComparing(SignOfLife.Client::name)
+            .thenComparing(SignOfLife.Client::software)
+            .thenComparing(SignOfLife.Client::host))
+        .toList();
+  }
+
+  private static SignOfLife.Client client(List<String> texts, int connections) {
+    return new SignOfLife.Client(texts.get(0), texts.get(1), texts.get(2), texts.get(3), connections);
   }
 
   private List<Sample> samples() {

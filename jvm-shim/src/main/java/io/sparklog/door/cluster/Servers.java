@@ -62,6 +62,7 @@ public final class Servers implements AutoCloseable {
   private long announcedAt;
   private boolean isUnwritable;
   private boolean isTaken;
+  private boolean isSilentOfClients;
 
   /**
    * Says that this server is alive, and looks for others, before it returns.
@@ -158,7 +159,7 @@ public final class Servers implements AutoCloseable {
   private void announce() {
     long now = System.nanoTime();
     try {
-      if (folder.announce(++number, new SignOfLife(self, since, clients.get()))) {
+      if (folder.announce(++number, sign())) {
         isAnnounced = true;
         announcedAt = now;
         isUnwritable = false;
@@ -170,6 +171,20 @@ public final class Servers implements AutoCloseable {
       }
     }
     isAnnounced &= now - announcedAt < TimeUnit.MILLISECONDS.toNanos(self.sessionMs());
+  }
+
+  /** Clients are for people alone, so a fault in telling them costs no sign of life. */
+  private byte[] sign() {
+    try {
+      return new SignOfLife(self, since, clients.get()).bytes();
+    } catch (RuntimeException e) {
+      if (!isSilentOfClients) {
+        isSilentOfClients = true;
+        Warnings.warn(Servers.class, "the signs of life in {} name no client, as the server cannot list its clients: {}", location,
+            e.toString());
+      }
+      return new SignOfLife(self, since, List.of()).bytes();
+    }
   }
 
   /** Both times are of the clock of the place, if this server can write to it. */

@@ -79,14 +79,13 @@ final class ServersFolder {
   }
 
   /** Says that a server is alive. In a folder whose root was deleted it says nothing. @return whether it is said */
-  boolean announce(long number, SignOfLife sign) throws IOException {
+  boolean announce(long number, byte[] sign) throws IOException {
     if (store.hasFolders() && !store.exists(Names.FOLDER)) {
       return false;
     }
     String name = new ServerSign(identity, number).file();
-    byte[] content = sign.bytes();
     try (FileAppender file = store.create(name)) {
-      file.write(content, 0, content.length);
+      file.write(sign, 0, sign.length);
       file.sync();
       return true;
     } catch (IOException e) {

@@ -31,6 +31,18 @@ final class TrafficTest {
     assertEquals(1200, traffic.clients().stream().mapToInt(SignOfLife.Client::connections).sum());
   }
 
+  @Test
+  void clientsWhoseTextsAreEqualOnlyWhenJoinedAreTwo() {
+    Traffic traffic = new Traffic(new Metrics());
+    for (List<String> each : List.of(List.of("a\0b", "c"), List.of("a", "b\0c"))) {
+      Traffic.Client client = traffic.begin("A", "10.0.0.1");
+      client.name(each.get(0));
+      client.software(each.get(1));
+    }
+    assertEquals(List.of(new SignOfLife.Client("A", "a", "b\0c", "10.0.0.1", 1), new SignOfLife.Client("A", "a\0b", "c", "10.0.0.1", 1)),
+        traffic.clients());
+  }
+
   private static List<String> lines(Metrics metrics, String with) {
     return metrics.text().lines().filter(line -> line.contains(with)).toList();
   }

@@ -27,6 +27,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -60,7 +61,11 @@ final class ServersTest {
   }
 
   private Servers open(String host) {
-    Servers servers = new Servers(store, Map.of(LISTENER, new Endpoint(new Address(host, 9092), "PLAINTEXT")), List::of, INTERVAL_MS,
+    return open(host, List::of);
+  }
+
+  private Servers open(String host, Supplier<List<SignOfLife.Client>> clients) {
+    Servers servers = new Servers(store, Map.of(LISTENER, new Endpoint(new Address(host, 9092), "PLAINTEXT")), clients, INTERVAL_MS,
         SESSION_MS, random);
     opened.add(servers);
     return servers;
@@ -115,6 +120,16 @@ final class ServersTest {
     until(() -> a.at(LISTENER).size() == 1);
     Servers b = open("b");
     assertFalse(b.at(LISTENER).containsKey(7));
+  }
+
+  @Test
+  void aServerThatCannotListItsClientsIsAlive() throws Exception {
+    Servers a = open("a");
+    Servers b = open("b", () -> {
+      throw new IllegalStateException("a fault");
+    });
+    until(() -> a.at(LISTENER).size() == 2);
+    assertTrue(b.coordinates(0) || b.coordinator(LISTENER, 0).node() == a.self().node());
   }
 
   /** Others may have taken its groups over, and it would not know. */
