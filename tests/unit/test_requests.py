@@ -160,7 +160,7 @@ def test_the_url_says_how_many_at_once(settings):
     store = open_store(f"s3a://bucket/events?{settings}")
     assert (store.max_requests, store.above().max_requests, pickle.loads(pickle.dumps(store)).max_requests) == (3, 3, 3)
     assert (store.root, store.above().root) == ("s3a://bucket/events", "s3a://bucket")
-    assert store._make_client.args == ("bucket", settings.replace("max_requests=3", "").strip("&"))
+    assert store._make_client.args == ("bucket/events", settings.replace("max_requests=3", "").strip("&"))
 
 
 def test_the_url_of_hdfs_says_how_many_at_once():
