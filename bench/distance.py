@@ -185,7 +185,7 @@ def _python(store: Store, roots: Path, delay_ms: int) -> None:
 
 
 def _floors(store: Store, topics: str, root: str) -> dict[str, Side]:
-    """The requests alone of each call. Their client is new, and has no connection yet."""
+    """The requests alone of each call, by a new client, which has no connection yet."""
     command = [sys.executable, "-m", "bench.distance_floor", topics.partition("//")[2]]
     bucket, _, here = topics.partition("//")[2].partition("/")
     there = root.partition("//")[2].removeprefix(f"{bucket}/")

@@ -257,9 +257,12 @@ def _is_in_callback() -> bool:
 def _renew_ids(producer: Any) -> None:
     """Lets a producer of kafka-python send on after a record has failed at its `delivery_timeout_ms`, and lets later records fail in time.
 
-    The record may be committed, so kafka-python gives up its producer id. Up to 3.0.12 it asks for another id only in its first state, in
-    which it is not, and sends nothing from then on. While it has no id, or waits for another epoch, it lets no record fail, and its thread
-    waits without a limit for a server that takes its request. If the server takes the request and is silent, kafka-python gives up.
+    The record may be committed, so kafka-python 3.0.12 gives up the producer id. The producer then has these faults, also at a broker:
+
+    * kafka-python asks for another id only in the state of a new producer, and so sends nothing any longer.
+    * Without an id, or while an epoch waits for its successor, no record fails.
+    * The thread that asks for an id waits without a limit for a server that takes the request.
+    * If a server takes the request and is silent, all later records fail.
     """
     from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, RequestTimedOutError
 

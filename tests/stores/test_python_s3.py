@@ -144,7 +144,7 @@ def test_requests(s3, reach, topic, fault_proxy):
     log = Log(copied(s3, topic.root), **reach(s3, proxy.endpoint))
     found, opening, _ = asked(proxy, lambda: log.topic(topic.name))
     expected = reach.reads(3, absent=1) + Counter(LIST=1, HEAD=1)
-    assert opening == expected, "the checkpoint, its version, the one after it, the one that is not there; and the first one again"
+    assert opening == expected, "the checkpoint, its version, the next version, an absent version, and the first version again"
     with proxy.counting() as polling:
         found.end_offsets()
     assert polling == reach.reads(0, absent=1) + Counter(HEAD=1)

@@ -171,7 +171,7 @@ final class PlannedReadsTest {
     PlannedReads closed = plan(spare, all);
     closed.close();
     closed.want(Long.MAX_VALUE);
-    assertEquals(63 * MIB, spare.get(), "nobody gives back what a closed plan takes");
+    assertEquals(63 * MIB, spare.get(), "a closed plan took spare bytes");
     assertTrue(underMost <= 12, underMost + " requests of 8 MiB were under way");
   }
 
