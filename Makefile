@@ -27,6 +27,8 @@ SLOW := $(STREAMS) $(KASKADE) $(if $(shell command -v go),$(GO_CLIENTS))
 ARCHIVE := .tools/spark.jsa
 VENV := .venv/.installed
 PY := .venv/bin/python
+# What builds a wheel, 30 MB: a user needs nothing else of .venv/.
+BUILD := .tools/build/.installed
 MVN ?= mvn -q -B
 # Maven 3.8 ends with the escape that resets colours, also where its output is a file.
 export MAVEN_OPTS := $(MAVEN_OPTS) -Djansi.noreset=true
@@ -215,10 +217,20 @@ toolchain:
 	@[ -n "$$(command -v '$(JAVA)c')" ] || { echo "Java has a runtime but not a compiler: install a JDK 17 or later (Debian: apt-get install openjdk-17-jdk-headless)."; exit 1; }
 	@[ -n "$$(command -v $(firstword $(MVN)))" ] || { echo "Maven is missing: install it (Debian: apt-get install maven)."; exit 1; }
 
-$(VENV): pyproject.toml jvm-shim/serve/pyproject.toml tests/constraints.txt
+# A virtual environment in the folder $(1).
+define environment
 	@[ -n "$(PYTHON)" ] || { echo "Python is missing or too old: install 3.10 or later, or name one: make PYTHON=…"; exit 1; }
-	@[ -x $(PY) ] || { echo "Setting up .venv with $$($(PYTHON) --version)"; \
-	  $(PYTHON) -m venv .venv || { rm -rf .venv; echo "$(PYTHON) cannot make a virtual environment (Debian: apt-get install python3-venv)."; exit 1; }; }
+	@[ -x $(1)/bin/python ] || { echo "Setting up $(1) with $$($(PYTHON) --version)"; \
+	  $(PYTHON) -m venv $(1) || { rm -rf $(1); echo "$(PYTHON) cannot make a virtual environment (Debian: apt-get install python3-venv)."; exit 1; }; }
+endef
+
+$(BUILD): tests/constraints.txt
+	$(call environment,$(@D))
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $< build hatchling
+	@touch $@
+
+$(VENV): pyproject.toml jvm-shim/serve/pyproject.toml tests/constraints.txt
+	$(call environment,$(@D))
 	@echo "Installing PySpark and what the tests need (about 500 MB the first time)"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --use-pep517 --constraint tests/constraints.txt --editable '.[dev]' --editable jvm-shim/serve
 	@touch $@
@@ -230,9 +242,9 @@ $(JAR): jvm-shim/pom.xml $(shell find jvm-shim/src/main sparklog/spec) | toolcha
 	@mkdir -p $(@D)
 	@cp jvm-shim/target/sparklog.jar $@
 
-$(WHEEL): pyproject.toml README.md LICENSE $(JAR) $(shell find sparklog -name '*.py' -o -name '*.json' -o -name py.typed -o -path '*/web/*') | $(VENV)
+$(WHEEL): pyproject.toml README.md LICENSE $(JAR) $(shell find sparklog -name '*.py' -o -name '*.json' -o -name py.typed -o -path '*/web/*') | $(BUILD)
 	@rm -f dist/sparklog-*
-	@$(PY) -m build --wheel --no-isolation --outdir dist . > /dev/null
+	@$(dir $(BUILD))bin/python -m build --wheel --no-isolation --outdir dist . > /dev/null
 	@echo "Built $@"
 
 $(SERVE_JARS): $(SERVE) $(JAR)
@@ -240,10 +252,10 @@ $(SERVE_JARS): $(SERVE) $(JAR)
 	@cp .tools/serve/*.jar jvm-shim/target/sparklog-serve.jar $(@D)
 	@touch $@
 
-$(SERVE_WHEEL): jvm-shim/serve/pyproject.toml jvm-shim/serve/sparklog_serve/__init__.py jvm-shim/serve/NOTICE LICENSE $(SERVE_JARS) | $(VENV)
+$(SERVE_WHEEL): jvm-shim/serve/pyproject.toml jvm-shim/serve/sparklog_serve/__init__.py jvm-shim/serve/NOTICE LICENSE $(SERVE_JARS) | $(BUILD)
 	@rm -f dist/sparklog_serve-*
 	@cp LICENSE jvm-shim/serve/LICENSE
-	@$(PY) -m build --wheel --no-isolation --outdir dist jvm-shim/serve > /dev/null
+	@$(dir $(BUILD))bin/python -m build --wheel --no-isolation --outdir dist jvm-shim/serve > /dev/null
 	@echo "Built $@"
 
 $(KAFKA): NAME := Kafka's tools

@@ -306,6 +306,14 @@ def test_the_constraints_have_each_package_that_the_project_asks_for(python):
 NOT_OF_USERS = {"demo", "dev", "site", "test"}
 
 
+def test_a_wheel_is_built_without_the_environment_of_the_tests():
+    """PySpark and what the tests need are 1.8 GB, of which a user who builds the wheel needs nothing."""
+    command = ["make", "--dry-run", "--always-make", "wheel"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "-m build" in said
+    assert ".venv" not in said and "[dev]" not in said
+
+
 def test_the_page_of_installing_has_each_extra():
     """With the packages that it installs: its own, and the extras that it contains."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
