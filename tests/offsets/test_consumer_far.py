@@ -141,4 +141,4 @@ def test_memory_of_a_consumer_does_not_grow(tmp_path: Path) -> None:
         tracemalloc.stop()
         consumer.close()
         print(f"{count * len(octets)} bytes in {count} segments: a consumer holds {held[-1]} bytes at most")
-    assert held[1] < held[0] + 4_000_000
+    assert max(held) < 14_000_000  # twice what it holds where its threads are ahead of it; a topic has 10 and 40 million bytes

@@ -156,8 +156,8 @@ def test_a_consumer_that_only_waits_says_that_it_is_there(member, table, monkeyp
     monkeypatch.setattr(owner, "_HEARTBEAT_S", 0.05)
     consumer = member()
     before = table.generations.group("g").last
-    consumer.poll(120)
-    assert table.generations.group("g").last > before
+    while not table.generations.group("g").last > before:
+        consumer.poll(120)  # on a busy machine, a poll may look once, before the heartbeat is due
     assert table.generations.group("g").event == "begin"
     consumer.close()
     assert table.generations.group("g").event == "end"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import itertools
 import os
 import re
@@ -17,7 +18,7 @@ from handmade import records
 from offsets.programs import WAIT_S, World, read, share_out, until
 
 import sparklog
-from sparklog import Consumer, TopicPartition
+from sparklog import Consumer, TopicPartition, membership
 from sparklog.offsets import rows
 from sparklog.offsets.members import Registered
 
@@ -150,7 +151,8 @@ def test_a_consumer_that_a_callback_closes_leaves_and_returns_nothing(world: Wor
         two = world.consumer("t")
         two.poll(0)
         end = time.monotonic() + WAIT_S
-        while not one._core.closed and time.monotonic() < end:
+        while not one._core.closed:
+            assert time.monotonic() < end
             assert one.poll(20) == {}
         until(lambda: len(two.assignment()) == 2, two)
     else:
@@ -176,7 +178,7 @@ def test_members_that_died_under_another_assignor_make_room(world: World) -> Non
     one = world.consumer("t", partition_assignment_strategy="range", session_timeout_ms=600)
     one.poll(0)
     one._membership._heartbeater.stop(5)  # type: ignore[union-attr] # as if it were killed
-    two = world.consumer("t", session_timeout_ms=600)
+    two = world.consumer("t")
     assert read(two).keys() == {"t-0", "t-1"}
     three = world.consumer("t", partition_assignment_strategy="range")
     with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_ASSIGNOR"):
@@ -209,11 +211,22 @@ def test_a_forked_process_is_refused(world: World) -> None:
 
 
 def test_a_loop_returns_nothing_of_what_was_lost(world: World) -> None:
-    one = world.consumer("t", session_timeout_ms=900, heartbeat_interval_ms=300, max_poll_interval_ms=500, consumer_timeout_ms=300)
-    first = list(itertools.islice(one, 3))
-    assert [each.offset for each in first] == [0, 1, 2]
-    two = world.consumer("t", enable_auto_commit=False)
-    until(lambda: len(two.assignment()) == 2, two)
+    now = 0.0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(membership, "Membership", functools.partial(membership.Membership, clock=lambda: now))
+        one = world.consumer("t", consumer_timeout_ms=300)
+        first = list(itertools.islice(one, 3))
+        assert [each.offset for each in first] == [0, 1, 2]
+        two = world.consumer("t", enable_auto_commit=False, session_timeout_ms=86_400_000)
+        two.poll(0)
+    one._membership._heartbeater.stop(5)  # type: ignore[union-attr] # as where it is between two polls for too long
+
+    def is_expired() -> bool:
+        nonlocal now
+        now += 10
+        return len(two.assignment()) == 2
+
+    until(is_expired, two)
     assert list(itertools.islice(one, 20)) == []
 
 
@@ -237,7 +250,8 @@ def test_a_group_in_a_long_batch_is_running(world: World, monkeypatch: pytest.Mo
     monkeypatch.setattr(rows, "now", lambda: now() + datetime.timedelta(seconds=200))
     one._membership._wrote -= 61  # type: ignore[union-attr] # a minute passes, and the program does not poll
     end = time.monotonic() + WAIT_S
-    while not world.table.summaries()[0].running and time.monotonic() < end:
+    while not world.table.summaries()[0].running:
+        assert time.monotonic() < end
         time.sleep(0.05)
     with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_RUNNING"):
         world.table.delete("g")
