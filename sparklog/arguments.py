@@ -114,6 +114,8 @@ def path(name: str, given: object) -> str:
     """The argument as a path or URL: a string, or what stands for one, as pathlib.Path does."""
     found = given.__fspath__() if isinstance(given, os.PathLike) else given
     if not isinstance(found, str):
+        if isinstance(getattr(given, name, None), str):  # a Log has a root, and an OffsetTable a path
+            raise TypeError(f"`{name}` is of type {type(given).__name__}; it must be a path or URL: give its `.{name}`")
         raise TypeError(f"`{name}` is {given!r}, of type {type(given).__name__}; it must be a path or URL: a string, or a pathlib.Path")
     return found
 

@@ -16,7 +16,7 @@ from sparklog import arguments
 from sparklog.consumer.beliefs import AssignedPartition, Settings
 from sparklog.consumer.core import Core
 from sparklog.consumer.groups import Alone, ConsumerGroup, Owned, Shared, member_settings
-from sparklog.consumer.named import compiled, explained, one_of, strategy
+from sparklog.consumer.named import compiled, explained, named_topics, one_of, strategy
 from sparklog.consumer.records import (
     ConsumerRecord,
     Deserializer,
@@ -25,6 +25,7 @@ from sparklog.consumer.records import (
     OffsetAndTimestamp,
     TopicPartition,
     partition_of,
+    partitions_of,
     records_of,
     together,
 )
@@ -170,7 +171,7 @@ class Consumer:
         arguments.choice("auto_offset_reset", auto_offset_reset, _RESETS)
         if names and topics:
             raise SparklogError("OPTION_CONFLICT", options="topics by position and topics=", reason="give one of them")
-        wanted = names or ((topics,) if isinstance(topics, str) else tuple(topics))
+        wanted = named_topics(names, topics)
         if dual_table is not None and table is None:
             raise SparklogError("GROUP_REQUIRED", call="Consumer(dual_table=…)", missing="table")
         if group_instance_id is not None and group is None:
@@ -268,7 +269,7 @@ class Consumer:
             >>> consumer.partitions_for_topic("orders")
             {0, 1}
         """
-        return set(range(self._shell.topic(topic).state.partitions))
+        return set(range(self._shell.topic(arguments.topic(topic)).state.partitions))
 
     def fetch(self, partition: TopicPartition, offset: int, max_bytes: int = 1 << 20) -> Fetched:
         """Reads any partition from an offset on, without a subscription. The positions of the consumer stay as they are.
@@ -387,6 +388,7 @@ class Consumer:
         self._require_open("subscribe")
         if isinstance(topics, str):
             raise TypeError(f"`topics` is {topics!r}, of type str; it must be a list of names")
+        topics = arguments.texts("topics", topics)
         if bool(topics) == (pattern is not None):
             raise SparklogError("OPTION_VALUE", option="topics", value=list(topics), reason="give either topics or a pattern")
         if self._core.by_hand:
@@ -419,7 +421,7 @@ class Consumer:
             )
         if self._core.subscribes:
             raise SparklogError("OPTION_CONFLICT", options="subscribe and assign", reason="call unsubscribe between them")
-        self._shell.run(self._core.assign(list(map(partition_of, partitions))))
+        self._shell.run(self._core.assign(partitions_of(partitions)))
 
     def unsubscribe(self) -> None:
         """Gives up all topics and partitions. `poll` is refused until the next `subscribe` or `assign`.
@@ -891,7 +893,7 @@ class Consumer:
 
     def _existing(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         self._require_open("a call about partitions")
-        found = list(map(partition_of, partitions))
+        found = partitions_of(partitions)
         for topic, number in found:
             arguments.partitions(self._shell.topic(topic).state, self._root, number)
         return found

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import ParamSpec
 
+from sparklog import arguments
 from sparklog.errors import SparklogError
 
 P = ParamSpec("P")
@@ -70,10 +71,23 @@ def strategy(given: str | Sequence[str] | None) -> str | None:
     raise SparklogError("OPTION_VALUE", option="partition_assignment_strategy", value=given, reason=reason)
 
 
+def named_topics(names: Sequence[object], topics: object) -> list[str]:
+    """The topics that a consumer is given, by position or as a collection. TypeError if a name is not a string."""
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"`names` has {name!r}, of type {type(name).__name__}; name each topic by itself, Consumer(root, 'a', 'b'), "
+                "or give topics=['a', 'b']"
+            )
+    return arguments.texts("topics", names or topics)
+
+
 def compiled(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
     """A pattern. CallError if it is not a regular expression, or is one for bytes."""
     try:
-        found = re.compile(pattern)
+        found = re.compile(pattern) if isinstance(pattern, str | bytes | re.Pattern) else None
+        if found is None:
+            raise TypeError(f"`pattern` is {pattern!r}, of type {type(pattern).__name__}; it must be a regular expression")
         if isinstance(found.pattern, str):
             return found
         reason = "it is a pattern for bytes; give one for text"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import pairwise, repeat
 from typing import Any, NamedTuple
@@ -109,6 +109,13 @@ def partition_of(given: object) -> TopicPartition:
     if not isinstance(given, tuple) or len(given) != 2 or not isinstance(given[0], str):
         raise TypeError(f"a partition is {given!r}, of type {type(given).__name__}; it must be a TopicPartition")
     return TopicPartition(given[0], arguments.integer("partition", given[1]))
+
+
+def partitions_of(given: object) -> list[TopicPartition]:
+    """Partitions as callers give them. TypeError if they are not a collection of pairs."""
+    if isinstance(given, str | TopicPartition) or not isinstance(given, Iterable):
+        raise TypeError(f"`partitions` is {given!r}, of type {type(given).__name__}; it must be a list of TopicPartition")
+    return [partition_of(each) for each in given]
 
 
 def together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

@@ -56,6 +56,7 @@ TYPES = [
     ("a text for columns", lambda w: w.topic.read(columns="key"), "`columns` is 'key'", "it must be a list of names"),
     ("a text for txn_options", lambda w: sparklog.txn_options("a", "b"), "`number` is 'b'", "it must be an integer"),
     ("kafka-python's servers", lambda w: Consumer("t", bootstrap_servers="b:9092"), "`bootstrap_servers`", "give the root"),
+    ("confluent-kafka's list of topics", lambda w: Consumer(w.root, ["t"]), "`names` has ['t'], of type list", "topics=['a', 'b']"),
     ("confluent-kafka's dict", lambda w: Consumer({"group.id": "g"}), "`group.id`", "give `group_id`, its name, and `table`"),
 ]
 

@@ -228,3 +228,36 @@ def test_other_types_are_refused_by_the_name_of_the_argument(call, says):
     with pytest.raises(TypeError) as raised:
         call()
     assert str(raised.value) == says
+
+
+LIST = "name each topic by itself, Consumer(root, 'a', 'b'), or give topics=['a', 'b']"
+PAIRS = "it must be a list of TopicPartition"
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda root: Consumer(root, ["t"]), f"`names` has ['t'], of type list; {LIST}"),
+        (lambda root: Consumer(root, "t", 7), f"`names` has 7, of type int; {LIST}"),
+        (lambda root: Consumer(root, topics=7), "`topics` is 7, of type int; it must be a name, or a list of names"),
+        (lambda root: Consumer(root, topics=[["t"]]), "`topics` is ['t'], of type list; it must be a string"),
+        (lambda root: Consumer(root).subscribe([["t"]]), "`topics` is ['t'], of type list; it must be a string"),
+        (lambda root: Consumer(root).subscribe(7), "`topics` is 7, of type int; it must be a name, or a list of names"),
+        (lambda root: Consumer(root).subscribe(pattern=7), "`pattern` is 7, of type int; it must be a regular expression"),
+        (lambda root: Consumer(root).partitions_for_topic(["t"]), "`name` is ['t'], of type list; it must be a string"),
+        (lambda root: Consumer(root).assign("t"), f"`partitions` is 't', of type str; {PAIRS}"),
+        (lambda root: Consumer(root).assign(7), f"`partitions` is 7, of type int; {PAIRS}"),
+        (
+            lambda root: Consumer(root).end_offsets(sparklog.TopicPartition("t", 0)),
+            f"`partitions` is TopicPartition(topic='t', partition=0), of type TopicPartition; {PAIRS}",
+        ),
+        (lambda root: Consumer(Log(root), "t"), "`root` is of type Log; it must be a path or URL: give its `.root`"),
+        (lambda root: sparklog.Topic(Log(root), "t"), "`root` is of type Log; it must be a path or URL: give its `.root`"),
+        (lambda root: OffsetTable("table", Log(root)), "`root` is of type Log; it must be a path or URL: give its `.root`"),
+        (lambda root: OffsetTable(OffsetTable("table")), "`path` is of type OffsetTable; it must be a path or URL: give its `.path`"),
+    ],
+)
+def test_a_first_argument_of_another_type_is_named(topic, call, says):
+    with pytest.raises(TypeError) as raised:
+        call(topic.root)
+    assert str(raised.value) == says
