@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,12 +26,12 @@ def attach(spark: SparkSession, name: str, root: str | os.PathLike[str]) -> None
 
     Args:
         spark: The session.
-        name: The name of the catalog: letters, digits and underscores.
+        name: The name of the catalog: letters, digits and underscores, without a digit at the beginning.
         root: A path, or a URI that Spark can read; it need not exist yet. A relative path is taken from the folder of this process.
 
     Raises:
-        CallError: SPARK_EXTRA if PySpark is not installed; CATALOG_TAKEN if the name is another catalog, or a catalog of another root:
-            Spark keeps a catalog as it was at its first use.
+        CallError: SPARK_EXTRA if PySpark is not installed; OPTION_VALUE if Spark cannot use the name; CATALOG_TAKEN if the name
+            is another catalog, or a catalog of another root: Spark keeps a catalog as it was at its first use.
 
     Example:
         >>> spark = sparklog.session()
@@ -42,16 +43,23 @@ def attach(spark: SparkSession, name: str, root: str | os.PathLike[str]) -> None
     path = arguments.path("root", root)
     if "://" not in path and not path.startswith("file:"):
         path = str(Path.cwd() / path)
-    arguments.text("name", name)
+    if not arguments.text("name", name).isidentifier():
+        reason = "a name of a catalog has letters, digits and _, and does not begin with a digit"
+        wrong = "; the root comes after the name: attach(spark, name, root)" if "/" in name or ":" in name else f", such as {_legal(name)}"
+        raise SparklogError("OPTION_VALUE", option="name", value=name, reason=reason + wrong)
     for setting, expected in ((f"spark.sql.catalog.{name}", CATALOG), (f"spark.sql.catalog.{name}.root", path)):
         found = spark.conf.get(setting, None)
         if found is None and setting.endswith(".root") and name == "partlog":
             found = "a catalog without a root"
         if found not in (None, expected):
             raise SparklogError("CATALOG_TAKEN", setting=setting, found=found, expected=expected)
-    if name == "spark_catalog" or not name.isidentifier():
-        raise SparklogError(
-            "CATALOG_TAKEN", setting=f"spark.sql.catalog.{name}", found="a name that Spark keeps or cannot use", expected=CATALOG
-        )
+    if name == "spark_catalog":
+        raise SparklogError("CATALOG_TAKEN", setting=f"spark.sql.catalog.{name}", found="Spark's own catalog", expected=CATALOG)
     spark.conf.set(f"spark.sql.catalog.{name}.root", path)
     spark.conf.set(f"spark.sql.catalog.{name}", CATALOG)
+
+
+def _legal(name: str) -> str:
+    """A name like this one that Spark can use."""
+    legal = re.sub(r"\W+", "_", name).strip("_")
+    return legal if legal.isidentifier() else f"log_{legal}".rstrip("_")
