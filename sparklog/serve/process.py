@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import time
+import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +22,8 @@ _READY = re.compile(r"^Serving .* at (\S+:[0-9]+)$", re.MULTILINE)
 
 class Server:
     """A server in front of a root, which this program started, and ends.
+
+    The server ends with this program too, however the program ends: its standard input is a pipe, which the program alone keeps open.
 
     Example:
         >>> with Server("my-log", Path("server.log")) as server:
@@ -42,8 +46,10 @@ class Server:
             CallError: SERVE_EXTRA; SERVE_START if the server does not start.
             UpgradeError: JAVA_NEEDED.
         """
+        line = command(root, (*arguments, "--end-with-input"), options)
         with log.open("wb") as out:
-            self._process = subprocess.Popen(command(root, arguments, options), stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+            self._process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=out, stderr=out)
+        _OPEN.add(self)
         try:
             self.address = listening(root, log, lambda: self._process.poll() is None)
         except BaseException:
@@ -63,12 +69,29 @@ class Server:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._release()
+
+    def _release(self) -> None:
+        if self._process.stdin:
+            self._process.stdin.close()
 
     def __enter__(self) -> Server:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+_OPEN: weakref.WeakSet[Server] = weakref.WeakSet()
+
+
+def _release_all() -> None:
+    """A forked process has the pipes of its parent too, and may live for longer."""
+    for server in _OPEN:
+        server._release()
+
+
+os.register_at_fork(after_in_child=_release_all)
 
 
 def listening(root: str, log: Path, runs: Callable[[], bool]) -> str:

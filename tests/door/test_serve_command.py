@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,17 @@ from kafka.admin import KafkaAdminClient
 
 from sparklog import SparklogError
 from sparklog.serve.process import Server
+from sparklog.serve.shared import _runs
+
+PROGRAM = """
+import os, sys, time
+from pathlib import Path
+from sparklog.serve.process import Server
+server = Server(sys.argv[1], Path(sys.argv[2]))
+if forked := os.fork():
+    print(server.pid, forked, flush=True)
+time.sleep(600)
+"""
 
 
 @pytest.fixture
@@ -47,6 +59,27 @@ def test_a_server_of_python_ends_with_its_block(root: Path, tmp_path: Path) -> N
         assert topics(server.address) == ["visits"]
     with pytest.raises(ProcessLookupError):
         os.kill(server.pid, 0)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+def test_a_server_of_python_ends_with_its_program(root: Path, tmp_path: Path, how: signal.Signals) -> None:
+    """As the server of `partlog_broker` does when pytest is killed. A process that the program has forked lives on."""
+    command = [sys.executable, "-c", PROGRAM, str(root), str(tmp_path / "log")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        server, forked = map(int, process.stdout.readline().split())
+        try:
+            process.send_signal(how)
+            process.wait(60)
+            until = time.monotonic() + 120
+            while _runs(server):
+                assert time.monotonic() < until, (tmp_path / "log").read_text()
+                time.sleep(0.05)
+            assert list((root / "_servers").glob("*-*.json")) == []
+        finally:
+            os.kill(forked, signal.SIGKILL)
+            if _runs(server):
+                os.kill(server, signal.SIGKILL)
 
 
 def test_a_server_that_cannot_start_tells_why(tmp_path: Path) -> None:

@@ -3,13 +3,14 @@ package io.sparklog.door;
 import io.sparklog.door.security.Credentials;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 
 /** Serves a root to Kafka's clients: the main program of the door. */
 public final class Serve {
   private Serve() {}
 
-  /** Ends by SIGTERM or as end.when.unused.ms says, or with status 1 after a message on stderr. {@code --verifiers
+  /** Ends by SIGTERM, at the end of its standard input if {@code --end-with-input} is given, or as end.when.unused.ms says, or with status 1 after a message on stderr. {@code --verifiers
    * USER} makes the lines of a user for the file of verifiers, from the password on stdin. */
   public static void main(String[] arguments) throws InterruptedException, IOException {
     try {
@@ -20,6 +21,9 @@ public final class Serve {
       ServeConfig config = ServeConfig.of(arguments);
       Door door = new Door(config);
       Runtime.getRuntime().addShutdownHook(new Thread(door::close, "door-end"));
+      if (config.endsWithInput()) {
+        endWithInput();
+      }
       System.out.println("Serving " + door.location() + " at " + door.address());
       System.out.println("Kafka's clients " + (config.readOnly() ? "read" : "read and write") + " its topics at " + door.listeners()
           + ". Ctrl+C ends it, after the requests that it has.");
@@ -34,5 +38,19 @@ public final class Serve {
       e.printStackTrace();
       System.exit(1);
     }
+  }
+
+  /** The program that started this one keeps the input open for as long as it lives, and the kernel ends the input. */
+  private static void endWithInput() {
+    Thread reader = new Thread(() -> {
+      try {
+        System.in.transferTo(OutputStream.nullOutputStream());
+      } catch (IOException e) {
+        // It has ended too.
+      }
+      System.exit(0);
+    }, "door-input");
+    reader.setDaemon(true);
+    reader.start();
   }
 }

@@ -40,8 +40,9 @@ import java.util.stream.Stream;
  * The arguments of {@link Serve}, and the file that they name. Where Kafka has a setting, its key is the same here.
  *
  * @param isUnprotected whether a listener may be open to other machines
+ * @param endsWithInput whether the server ends when its standard input does
  */
-record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedMap<String, String> entries) {
+record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean endsWithInput, SortedMap<String, String> entries) {
   private static final String LISTENERS = "listeners";
   private static final String ADVERTISED = "advertised.listeners";
   private static final String PROTOCOLS = "listener.security.protocol.map";
@@ -83,7 +84,7 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedM
   }
 
   /**
-   * Takes ROOT [--listen HOST:PORT] [--read-only] [--unprotected] [--config FILE] [KEY=VALUE …]. An argument wins over the file.
+   * Takes ROOT [--listen HOST:PORT] [--read-only] [--unprotected] [--end-with-input] [--config FILE] [KEY=VALUE …]. An argument wins over the file.
    *
    * @throws PartlogException ROOT_REQUIRED, OPTION_UNKNOWN, OPTION_VALUE
    */
@@ -91,6 +92,7 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedM
     String root = null;
     boolean readOnly = false;
     boolean isUnprotected = false;
+    boolean endsWithInput = false;
     TreeMap<String, String> given = new TreeMap<>();
     TreeMap<String, String> entries = new TreeMap<>(DEFAULTS);
     for (int i = 0; i < arguments.length; i++) {
@@ -104,6 +106,8 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedM
         readOnly = true;
       } else if (argument.equals("--unprotected")) {
         isUnprotected = true;
+      } else if (argument.equals("--end-with-input")) {
+        endsWithInput = true;
       } else if (equals > 0 && isKnown(argument.substring(0, equals))) {
         given.put(argument.substring(0, equals), argument.substring(equals + 1));
       } else if (root == null && !argument.startsWith("-")) {
@@ -116,7 +120,7 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, SortedM
       throw PartlogException.of("ROOT_REQUIRED");
     }
     entries.putAll(given);
-    return new ServeConfig(root, readOnly, isUnprotected, entries);
+    return new ServeConfig(root, readOnly, isUnprotected, endsWithInput, entries);
   }
 
   private static boolean isKnown(String key) {
