@@ -67,7 +67,7 @@ class Producer:
             >>> producer = sparklog.Producer("my-log", value_serializer=str.encode, compression_type="zstd")
         """
         require("kafka")
-        self._turn, self._closed = threading.Lock(), False
+        self._turn, self._closed, self._forked = threading.Lock(), False, False
         self._server: SharedServer | None = None
         self._settings: dict[str, Any] = {}
         if isinstance(place, str) and _ADDRESSES.fullmatch(place):
@@ -77,7 +77,8 @@ class Producer:
             # The thread that follows the server keeps no producer alive that the program has let go.
             follow = weakref.WeakMethod(self._follow)
             self._server = SharedServer(str(arguments.named_root(place)), lambda: (known := follow()) and known())
-            weakref.finalize(self, self._server.close)
+            self._at_end = weakref.finalize(self, self._server.close)
+        _MADE.add(self)
         with self._turn:
             try:
                 self._connect()
@@ -93,8 +94,10 @@ class Producer:
         self._producer, self._settings = KafkaProducer(**self._configs | settings), settings
         _renew_ids(self._producer)
 
-    def _connected(self) -> Any:
-        """The producer of kafka-python, which sends to the server that runs now."""
+    def _connected(self, call: str) -> Any:
+        """The producer of kafka-python, which sends to the server that runs now. CallError PRODUCER_FORKED."""
+        if self._forked:
+            raise SparklogError("PRODUCER_FORKED", call=call)
         if self._server and not _is_in_callback():  # a callback waits for no other thread, as other threads wait for callbacks
             with self._turn:
                 if not self._closed and self._server.serving() != self._settings:
@@ -107,7 +110,7 @@ class Producer:
         from kafka.errors import KafkaError
 
         with contextlib.suppress(KafkaError, SparklogError):  # the next call tries again, and has the error
-            self._connected()
+            self._connected("send")
 
     def send(
         self,
@@ -136,7 +139,7 @@ class Producer:
             `timestamp`, or raises a `KafkaError`.
 
         Raises:
-            CallError: SERVE_START if the server has died, and does not start again.
+            CallError: PRODUCER_FORKED; SERVE_START if the server has died, and does not start again.
             KafkaError: KafkaTimeoutError if the server does not answer; MessageSizeTooLargeError; IllegalStateError after `close`.
             TypeError: If the key or the value is not bytes, and has no serializer; if a number is not one.
 
@@ -150,11 +153,11 @@ class Producer:
         from kafka.errors import IllegalStateError
 
         while True:
-            producer = self._connected()
+            producer = self._connected("send")
             try:
                 return producer.send(topic, value, key, headers, partition, timestamp_ms)
             except IllegalStateError:
-                if producer is self._connected():  # otherwise another thread has connected to another server in between
+                if producer is self._connected("send"):  # otherwise another thread has connected to another server in between
                     raise
 
     def flush(self, timeout: float | None = None) -> None:
@@ -164,7 +167,7 @@ class Producer:
             timeout: The longest wait, in seconds; None for no limit.
 
         Raises:
-            CallError: PRODUCER_IN_CALLBACK; SERVE_START if the server has died, and does not start again.
+            CallError: PRODUCER_FORKED; PRODUCER_IN_CALLBACK; SERVE_START if the server has died, and does not start again.
             KafkaError: KafkaTimeoutError after `timeout`.
 
         Example:
@@ -173,7 +176,7 @@ class Producer:
         seconds = None if timeout is None else arguments.duration("timeout", timeout)
         if _is_in_callback():
             raise SparklogError("PRODUCER_IN_CALLBACK")
-        self._connected().flush(seconds)
+        self._connected("flush").flush(seconds)
 
     def partitions_for(self, topic: str) -> set[int]:
         """The partitions of a topic.
@@ -185,14 +188,14 @@ class Producer:
             The numbers of the partitions.
 
         Raises:
-            CallError: SERVE_START if the server has died, and does not start again.
+            CallError: PRODUCER_FORKED; SERVE_START if the server has died, and does not start again.
             KafkaError: KafkaTimeoutError if the server does not answer.
 
         Example:
             >>> producer.partitions_for("visits")
             {0}
         """
-        found: set[int] = self._connected().partitions_for(topic)
+        found: set[int] = self._connected("partitions_for").partitions_for(topic)
         return found
 
     def metrics(self) -> dict[str, Any]:
@@ -211,6 +214,8 @@ class Producer:
     def close(self, timeout: float | None = None) -> None:
         """Sends the records that wait, and ends. A second call does nothing. In a callback of a future, it returns at once.
 
+        In a process that was forked from the one of the producer, it does nothing.
+
         Args:
             timeout: The longest wait for the records, in seconds; None for no limit. Records that still wait have failed then, with
                 kafka-python's IllegalStateError.
@@ -222,6 +227,8 @@ class Producer:
             >>> producer.close()
         """
         seconds = None if timeout is None else arguments.duration("timeout", timeout)
+        if self._forked:
+            return
         if _is_in_callback():  # the thread of callbacks is the thread that sends the records
             threading.Thread(target=self.close, args=(seconds,)).start()
             return
@@ -237,6 +244,16 @@ class Producer:
         finally:
             self._leave()
 
+    def _leave_to_parent(self) -> None:
+        """In a forked process: nothing that runs at its end waits for the threads, or for a lock that one of them may have had."""
+        self._forked = True
+        if inner := getattr(self, "_producer", None):
+            inner._unregister_cleanup()
+            inner._closed = True
+        if self._server:
+            self._at_end.detach()
+            self._server.leave_to_parent()
+
     def _leave(self) -> None:
         if self._server:
             self._server.close()
@@ -246,6 +263,17 @@ class Producer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+_MADE: weakref.WeakSet[Producer] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for producer in _MADE:
+        producer._leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _is_in_callback() -> bool:

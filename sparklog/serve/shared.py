@@ -64,7 +64,6 @@ class SharedServer:
         `followed` is called when the server has died, and was started again without a call of the program. Its address may be another.
         """
         self._root, self._folder, self._followed = root, _folder(), followed
-        self._process = os.getpid()
         arguments = [*_ARGUMENTS, f"end.when.unused.ms={_UNUSED_MS}"]
         self._command = command(root, arguments)
         # An archive of classes that is made meanwhile makes no other server.
@@ -95,6 +94,12 @@ class SharedServer:
         """Ends the use of the server."""
         self._over.set()
         self._run(self._use.close())
+
+    def leave_to_parent(self) -> None:
+        """Ends the use in a process that was forked from the one of this use. That process goes on, and is the user of the server."""
+        if self._use.connection:
+            self._use.connection.close()
+        self._use = Use(self._root, closed=True)
 
     def __enter__(self) -> SharedServer:
         return self
@@ -147,8 +152,7 @@ class SharedServer:
                 _write(self._file("pid"), str(note.pid))
                 _write(self._file("address"), note.address)
             case Disconnect(connection):
-                if os.getpid() == self._process:  # a forked process shares the connection, and ends the use of its parent otherwise
-                    _shut(connection)
+                _shut(connection)
                 connection.close()
         return None
 

@@ -201,17 +201,28 @@ def test_a_server_that_says_nothing_is_kept(root: Path, cache: Path, monkeypatch
         assert pid_of_the_server(cache, producer) == pid
 
 
-def test_a_forked_process_that_closes_the_producer_ends_no_use_of_its_parent(root: Path, cache: Path) -> None:
-    with sparklog.Producer(root) as producer:
-        server = producer._server
+def test_a_forked_process_is_refused_at_once_and_does_not_disturb_its_parent(root: Path, cache: Path) -> None:
+    """A record of the parent is under way, so that a flush would wait."""
+    with sparklog.Producer(root, linger_ms=60_000) as producer:
+        server, waiting = producer._server, producer.send("visits", b"of the parent")
         assert server
         connection, child = server._use.connection, os.fork()
         if child == 0:
-            server.close()
+            try:
+                for call in (lambda: producer.send("visits", b"1"), producer.flush, lambda: producer.partitions_for("visits")):
+                    with pytest.raises(sparklog.CallError, match="PRODUCER_FORKED"):
+                        call()
+                producer.close()
+                assert connection.fileno() == -1  # otherwise the server would run for as long as this process
+                assert producer._producer._cleanup is None  # otherwise it would flush at its end
+            except BaseException:
+                os._exit(2)
             os._exit(0)
-        os.waitpid(child, 0)
+        assert os.waitpid(child, 0)[1] == 0
         time.sleep(0.2)
         assert server._use.connection is connection
+        producer.flush(60)
+        assert waiting.get(timeout=0).offset >= 0
 
 
 def test_records_that_wait_in_a_flush_fail_when_the_server_gets_another_address(
