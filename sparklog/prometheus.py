@@ -13,7 +13,7 @@ from sparklog.offsets.topic_groups import TOPIC, TopicGroups
 from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_of
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
-from sparklog.ondisk.version import Segment
+from sparklog.ondisk.version import Segment, retention
 from sparklog.store.store import Damaged
 
 try:
@@ -185,7 +185,7 @@ def _of_topic(log: TopicLog, state: State) -> Iterator[_Sample]:
 
 def _expired(state: State, segments: list[Segment], now_ms: float) -> int:
     """The bytes of the first segments of a partition that its retention lets go. FORMAT.md section 14."""
-    keeps_ms, keeps_bytes = (int(state.config.get(f"retention.{unit}", "-1")) for unit in ("ms", "bytes"))
+    keeps_ms, keeps_bytes = retention(state.config)
     left, expired = sum(each.bytes for each in segments), 0
     for each in segments:
         beyond = keeps_bytes >= 0 and each is not segments[-1] and left - each.bytes >= keeps_bytes

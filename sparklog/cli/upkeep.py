@@ -19,6 +19,7 @@ from sparklog.cli.show import answer, write, write_json
 from sparklog.errors import SparklogError
 from sparklog.show.display import Display, counted
 
+_POLICY = "cleanup.policy"
 _EXAMPLES = {
     "add_partitions": ["my-log orders --partitions 16 --dry-run", "my-log orders --partitions 16"],
     "close_partitions": ["my-log orders --partitions 1"],
@@ -255,9 +256,11 @@ def _called(procedure: str, root: str, topic: str | None, arguments: dict[str, A
     return spark.call(spark.start(), procedure, {"root": log.root, **arguments})
 
 
-def _print(as_json: bool, document: object, title: str, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
+def _print(
+    as_json: bool, document: object, title: str, columns: Sequence[str], rows: list[dict[str, Any]], after: str | None = None
+) -> None:
     cells = (["" if each[name] is None else each[name] for name in columns] for each in rows)
-    answer(as_json, lambda: document, lambda: Display(title, [], columns, list(cells)), columns[-1:0:-1])
+    answer(as_json, lambda: document, lambda: Display(title, [], columns, list(cells)), columns[-1:0:-1], after)
 
 
 def create(
@@ -347,6 +350,7 @@ def retention(
     """Show how long a topic keeps records, or change it.
 
     Only a change starts Spark. Writes delete what retention lets go with each checkpoint; `sparklog expire` does it at once.
+    Retention does not count in a topic whose cleanup.policy, which clients of Kafka set, has no delete.
 
     Examples:
       sparklog retention my-log orders
@@ -362,19 +366,22 @@ def _without_units(config: dict[str, str]) -> dict[str, str]:
 
 
 def _configure(root: str, topic: str, changes: dict[str, str], only: Sequence[str] | None, *, as_json: bool) -> None:
-    """Changes the configuration, or shows it: these keys only, or all."""
+    """Changes the configuration, or shows it: these keys and the policy of the retention only, or all."""
+    from sparklog.log.log import Log
+
     if changes:
         rows = _called("set_config", root, topic, {"config": _without_units(changes)})
         columns: Sequence[str] = declared()["set_config"].columns
-    else:
-        from sparklog.log.log import Log
-
-        values = Log(root).topic(topic).describe()["config"]
+    about = Log(root).topic(topic).describe()
+    if not changes:
+        values = about["config"]
         known = {each.key: each.shown_default() for each in options.declared().options if "topic" in each.scopes}
-        keys = only or sorted({*known, *values})
+        keys = [each for each in (*only, _POLICY) if each in {**known, **values}] if only else sorted({*known, *values})
         rows = [{"key": key, "value": values.get(key, known.get(key)), "default": known.get(key)} for key in keys]
         columns = ("key", "value", "default")
-    _print(as_json, rows, f"Topic {topic}: configuration", columns, rows)
+    off = only and not about["has_retention"]
+    after = f"Retention does not count: {_POLICY} is {about['config'][_POLICY]}, without delete" if off else None
+    _print(as_json, rows, f"Topic {topic}: configuration", columns, rows, after)
 
 
 COMMANDS = (create, config, retention, move_keys, suggest_moves, *(_command(declared()[name]) for name in _EXAMPLES))

@@ -11,6 +11,7 @@ from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
+from sparklog.ondisk.version import has_retention
 
 
 def describe(log: TopicLog) -> dict[str, Any]:
@@ -30,6 +31,7 @@ def describe(log: TopicLog) -> dict[str, Any]:
         "version": state.version,
         "committed_at": state.time,
         "config": dict(sorted(state.config.items())),
+        "has_retention": has_retention(state.config),
         "pending_weights": state.pending_weights,
         "routing": routing
         and {**routing_now(state, routing), "reroutes": [{"version": each.version, "cut": list(each.cut)} for each in routing.past]},

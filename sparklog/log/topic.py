@@ -608,6 +608,8 @@ class Topic(Displayed):
             * `records`, `batches`, `bytes`, `segments`, `min_timestamp`, `max_timestamp`: of all partitions, and of each in `partitions`.
               `bytes` counts the live segments.
             * `view_bytes`: the bytes of copies and indexes in the Kafka view.
+            * `has_retention`: whether `retention.ms` and `retention.bytes` count. They do not if clients of Kafka have given the topic a
+              `cleanup.policy` without `delete`.
             * `routing`: None before the first change of partitions with slots. Then it has the routing `epoch`, the number of `slots`, the
               `closed` partitions, and the `reroutes` with their versions and cuts. A cut has, by partition, the end offset at which the
               partition last gave or got slots. With `placement` = `on_first_write` it also has the number of `unbound` slots, their

@@ -20,6 +20,7 @@ from sparklog.offsets.plans import named
 from sparklog.offsets.rows import Group, now
 from sparklog.offsets.topics import Topics
 from sparklog.ondisk.state import State
+from sparklog.ondisk.version import has_retention
 from sparklog.show.display import Display, Displayed, counted, readable
 
 Severity = Literal["error", "warning", "note"]
@@ -350,7 +351,9 @@ class _Case:
             elif row.offset < state.starts[number]:
                 text = f"{position}, and the log start offset is {state.starts[number]}. Offsets that expired before the group read them: "
                 text += f"{state.starts[number] - row.offset:,}."
-                fix = "Members go on at the log start offset, or where auto_offset_reset says. Set a longer retention.ms for the topic."
+                fix = "Members go on at the log start offset, or where auto_offset_reset says."
+                if has_retention(state.config):
+                    fix += " Set a longer retention.ms for the topic."
                 yield GroupFinding("warning", "position-expired", where, text, fix)
         for (topic, why), count in gone.items():
             text = f"The topic {why}, and the group has {counted(count, 'position')} in it."

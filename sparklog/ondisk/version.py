@@ -70,6 +70,18 @@ _OPERATION = re.compile("[a-z-]{1,32}")
 _INPUT = re.compile("[0-9a-f]{16}")
 
 
+def has_retention(config: Mapping[str, str]) -> bool:
+    """Whether `retention.ms` and `retention.bytes` count in a topic with this configuration. FORMAT.md section 14.2."""
+    return "delete" in map(str.strip, config.get("cleanup.policy", "delete").split(","))
+
+
+def retention(config: Mapping[str, str]) -> tuple[int, int]:
+    """`retention.ms` and `retention.bytes` as they count; -1 for no limit."""
+    if not has_retention(config):
+        return -1, -1
+    return int(config.get("retention.ms", "-1")), int(config.get("retention.bytes", "-1"))
+
+
 DENSE = "dense"
 TILED = "tiled"
 STORED = "stored"

@@ -70,6 +70,11 @@ def test_the_configuration_is_shown_without_spark(run, topic):
         {"key": "retention.ms", "value": "86400000", "default": "-1"},
         {"key": "retention.bytes", "value": "-1", "default": "-1"},
     ]
+    assert "does not count" not in run("retention", topic.root, "set")
+    Topic(topic.root, "compacted", config={**set_.config, "cleanup.policy": "compact"}).append(records(1))
+    assert "Retention does not count: cleanup.policy is compact, without delete\n" in run("retention", topic.root, "compacted")
+    told = json.loads(run("retention", topic.root, "compacted", "--json"))
+    assert told[-1] == {"key": "cleanup.policy", "value": "compact", "default": None}
 
 
 def test_moves_are_suggested_without_spark(run, topic):

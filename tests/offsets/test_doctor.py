@@ -258,7 +258,10 @@ def test_positions_that_are_not_in_the_log(world: World) -> None:
     for each in found:
         if each.rule != "position-expired":
             assert main(each.fix.split()[1:]) == 0, "each remedy is a command that can be run as it is"
-    assert rules(world.table.doctor("g")).keys() == {"position-expired"}
+    found = world.table.doctor("g")
+    assert (rules(found).keys(), "longer retention.ms" in found[0].fix) == ({"position-expired"}, True)
+    topic.commit(config={"cleanup.policy": "compact"})
+    assert "retention.ms" not in world.table.doctor("g")[0].fix, "it does not count there"
     world.topics["t"].append(records(5), 0)
     assert rules(world.table.doctor("g"))["group-not-running"].text == "No program runs the group. Records that wait: 5."
 

@@ -42,8 +42,14 @@ public final class TopicConfig implements Serializable {
   public static final String KEY_TYPE = "key.type";
   public static final String VALUE_TYPE = "value.type";
 
+  /** A setting of Kafka's clients, of words with commas in between. No option of ours sets it. */
+  public static final String CLEANUP_POLICY = "cleanup.policy";
+
   /** The value of {@link #PLACEMENT_SHARES} and {@link #PENDING_WEIGHTS} that asks for nothing. */
   public static final String NOTHING = "none";
+
+  /** The word of {@link #CLEANUP_POLICY} with which retention counts. */
+  private static final String DELETE = "delete";
 
   /** The options that declare the known keys. */
   private static final Map<String, Option> KNOWN = Stream
@@ -61,6 +67,7 @@ public final class TopicConfig implements Serializable {
   private final int maxMessageBytes;
   private final TimestampType timestampType;
   private final int indexIntervalBytes;
+  private final boolean hasRetention;
   private final long retentionMs;
   private final long retentionBytes;
   private final long fileDeleteDelayMs;
@@ -87,8 +94,10 @@ public final class TopicConfig implements Serializable {
     this.maxMessageBytes = Integer.parseInt(entries.get(MAX_MESSAGE_BYTES));
     this.timestampType = TimestampType.named(entries.get(TIMESTAMP_TYPE));
     this.indexIntervalBytes = Integer.parseInt(entries.get(INDEX_INTERVAL_BYTES));
-    this.retentionMs = Long.parseLong(get(RETENTION_MS));
-    this.retentionBytes = Long.parseLong(get(RETENTION_BYTES));
+    boolean hasRetention = Stream.of(entries.getOrDefault(CLEANUP_POLICY, DELETE).split(",")).map(String::trim).anyMatch(DELETE::equals);
+    this.retentionMs = hasRetention ? Long.parseLong(get(RETENTION_MS)) : -1;
+    this.retentionBytes = hasRetention ? Long.parseLong(get(RETENTION_BYTES)) : -1;
+    this.hasRetention = hasRetention;
     this.fileDeleteDelayMs = Long.parseLong(get(FILE_DELETE_DELAY_MS));
   }
 
@@ -189,6 +198,11 @@ public final class TopicConfig implements Serializable {
 
   public int indexIntervalBytes() {
     return indexIntervalBytes;
+  }
+
+  /** Whether retention may delete records. A topic that is compacted, and no more, keeps the newest record of each key at a broker. */
+  public boolean hasRetention() {
+    return hasRetention;
   }
 
   /** How long after their time records are kept; −1: for ever. */

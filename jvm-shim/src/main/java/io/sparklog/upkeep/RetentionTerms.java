@@ -24,7 +24,7 @@ public final class RetentionTerms {
   /**
    * Terms for the topic of {@code state}.
    *
-   * @param retentionMs null: as the topic is configured; so {@code retentionBytes}
+   * @param retentionMs null: as the topic is configured; so {@code retentionBytes}. Neither counts in a topic without retention
    * @param keep the lowest offset that is still needed, by partition: the log start offset does not rise above it
    * @throws PartlogException PARTITION_NOT_FOUND; OPTION_VALUE if an offset is negative, or above the end offset. An offset below the log
    *     start offset is right: the records that it needs are gone already
@@ -41,11 +41,11 @@ public final class RetentionTerms {
   }
 
   long retentionMs(State state) {
-    return retentionMs == null ? state.config().retentionMs() : retentionMs;
+    return retentionMs == null || !state.config().hasRetention() ? state.config().retentionMs() : retentionMs;
   }
 
   long retentionBytes(State state) {
-    return retentionBytes == null ? state.config().retentionBytes() : retentionBytes;
+    return retentionBytes == null || !state.config().hasRetention() ? state.config().retentionBytes() : retentionBytes;
   }
 
   /** The greatest log start offset that the partition may get. */

@@ -137,6 +137,33 @@ final class ExpiryTest extends Drivers {
     assertEquals("PARTITION_NOT_FOUND", assertThrows(PartlogException.class, () -> terms(null, null, Map.of(4, 0L))).id());
   }
 
+  /** Clients of Kafka set the policy: the newest record of a key stays at a broker, whatever the topic's retention is. */
+  @Test
+  void retentionDoesNotCountWithoutThePolicyDelete() throws IOException {
+    pace = new Pace(1000, 8, ms -> {});
+    Driver driver = new Driver();
+    nowMs = 1_700_000_000_000L;
+    driver.commit(Map.of("retention.ms", "640000", "retention.bytes", "0"), 0);
+    driver.commit();
+    Administration topic = new Administration(new TopicWork(driver.log(), clock(), random));
+    nowMs += 640_000_000;
+    for (String policy : List.of("compact", "", "compact ,undelete")) {
+      topic.configure(Map.of("cleanup.policy", policy));
+      long version = state().version();
+      assertEquals(List.of(), expired(state(), terms(null, null, Map.of())), policy);
+      assertEquals(List.of(), Retention.expire(committers(driver), state(), terms(0L, 0L, Map.of())), policy);
+      driver.commit();
+      assertEquals(version + 1, state().version(), policy);
+      assertEquals(0, state().start(used()), policy);
+    }
+    for (String policy : List.of("compact,delete", "delete, compact", "delete")) {
+      topic.configure(Map.of("cleanup.policy", policy));
+      assertFalse(expired(state(), terms(null, null, Map.of())).isEmpty(), policy);
+    }
+    driver.commit();
+    assertEquals(0, state().liveSegments());
+  }
+
   /** Retention does not wait for a checkpoint, nor does each commit put a version of it. */
   @Test
   void whatHasExpiredForLongGoesWithTheNextCommit() throws IOException {
