@@ -24,7 +24,7 @@ def test_that_interrupts():
 def test_a_test_that_hangs_fails_and_processes_can_be_interrupted(tmp_path):
     file = tmp_path / "test_waits.py"
     file.write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-p", "limits", "-p", "no:cacheprovider", "--timeout", "4", "-rA", str(file)]
+    command = [sys.executable, "-m", "pytest", "-p", "limits", "-p", "no:cacheprovider", "--timeout", "8", "-rA", str(file)]
     done = subprocess.run(
         command,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},

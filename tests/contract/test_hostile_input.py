@@ -172,11 +172,11 @@ def hand_made(root: Path, partitions: int, versions: int) -> tuple[Path, Path]:
     return topic.version_file(versions), checkpoint
 
 
-def test_a_bit_of_every_byte(tool: LogTool) -> None:
+def test_a_bit_of_each_third_byte(tool: LogTool) -> None:
     """A version file that is damaged is an error; a checkpoint only saves time."""
     version, checkpoint = hand_made(tool.root, 1, 1)
     for file, outcome in ((version, "VERSION_CORRUPT"), (checkpoint, "same")):
-        assert flipped_bits(tool, file, 5) == {outcome: len(range(0, 8 * file.stat().st_size, 5))}
+        assert flipped_bits(tool, file, 23) == {outcome: len(range(0, 8 * file.stat().st_size, 23))}
 
 
 @pytest.mark.soak

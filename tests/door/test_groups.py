@@ -4,10 +4,14 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from aiokafka import AIOKafkaConsumer
@@ -64,18 +68,37 @@ def test_members_of_kafka_python_share_the_partitions(door: Door, group: str) ->
     one = KafkaConsumer("t", bootstrap_servers=door.address, group_id=group, heartbeat_interval_ms=200)
     two = KafkaConsumer("t", bootstrap_servers=door.address, group_id=group, heartbeat_interval_ms=200)
     try:
-
-        def are_shared() -> bool:
-            one.poll(50), two.poll(50)
-            return sorted(map(len, (one.assignment(), two.assignment()))) == [2, 2]
-
-        until(are_shared, "two members do not share four partitions")
-        found = TopicGroups(door.root).group(group)
-        assert sorted(len(each.assignment["t"]) for each in found.members()) == [2, 2]
+        with polling(one) as its, polling(two) as others:
+            until(lambda: (its.count, others.count) == (2, 2), "two members do not share four partitions")
+            found = TopicGroups(door.root).group(group)
+            assert sorted(len(each.assignment["t"]) for each in found.members()) == [2, 2]
         two.close()
-        until(lambda: one.poll(50) is not None and len(one.assignment()) == 4, "the last member does not have all partitions")
+        with polling(one) as its:
+            until(lambda: its.count == 4, "the last member does not have all partitions")
     finally:
         one.close(), two.close()
+
+
+@contextmanager
+def polling(consumer: KafkaConsumer) -> Iterator[SimpleNamespace]:
+    """A thread of its own polls, as in a program: each member answers while the other one waits, however busy the machine is.
+
+    `count` is the number of its partitions.
+    """
+    over, found = threading.Event(), SimpleNamespace(count=0)
+
+    def poll() -> None:
+        while not over.is_set():
+            consumer.poll(500)
+            found.count = len(consumer.assignment())
+
+    with ThreadPoolExecutor(1) as thread:
+        polled = thread.submit(poll)
+        try:
+            yield found
+        finally:
+            over.set()
+            polled.result()
 
 
 @pytest.fixture(params=["classic", "consumer"])

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +11,7 @@ import pytest
 from door.serving import Door
 from kafka import KafkaProducer
 from logtool import HALTED, LogTool
+from ports import free_address
 
 import sparklog
 
@@ -30,12 +30,6 @@ def root(serve_classpath: str, tmp_path: Path) -> Path:
     return tmp_path / "root"
 
 
-def free_address() -> str:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{taken.getsockname()[1]}"
-
-
 class Writer:
     """A producer that numbers its records, and sends two a millisecond to two partitions. `failed` has the errors of its records."""
 
@@ -43,7 +37,7 @@ class Writer:
         self.failed: list[BaseException] = []
         self.acknowledged = 0
         self._producer = KafkaProducer(
-            bootstrap_servers=list(addresses), enable_idempotence=True, request_timeout_ms=10_000, delivery_timeout_ms=110_000
+            bootstrap_servers=list(addresses), enable_idempotence=True, request_timeout_ms=10_000, delivery_timeout_ms=600_000
         )
         self._thread = threading.Thread(target=self._run)
         self._thread.start()

@@ -4,7 +4,7 @@ import re
 import socket
 import subprocess
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import httpx
@@ -16,6 +16,7 @@ from kafka.structs import OffsetAndMetadata
 from logtool import LogTool, small_jvm
 from prometheus_client.parser import text_string_to_metric_families
 
+WAIT_S = 120
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "monitoring.md"
 
 
@@ -30,13 +31,22 @@ def metered(serve_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> G
 
 def page(door: Door) -> dict[str, float]:
     """The samples of a door by their names and the values of their labels, such as `partlog_partition_end_offset t 0`."""
-    answer = httpx.get(f"http://{door.metrics}/metrics")
+    answer = httpx.get(f"http://{door.metrics}/metrics", timeout=WAIT_S)
     assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     found = {}
     for family in text_string_to_metric_families(answer.text):
         assert family.documentation.endswith("."), family
         for sample in family.samples:
             found[" ".join([sample.name, *sample.labels.values()])] = sample.value
+    return found
+
+
+def until(door: Door, condition: Callable[[dict[str, float]], bool]) -> dict[str, float]:
+    """The first page of a door that fulfils a condition."""
+    end = time.monotonic() + WAIT_S
+    while not condition(found := page(door)):
+        assert time.monotonic() < end, found
+        time.sleep(0.05)
     return found
 
 
@@ -54,8 +64,8 @@ def test_numbers_are_those_of_the_clients(metered: Door) -> None:
     consumer.assign([partition])
     end = consumer.end_offsets([partition])[partition]
     consumer.commit({partition: OffsetAndMetadata(end - 5, "", -1)})
-    while (found := page(metered)).get("partlog_group_partition_offset mail topic t 0") != end - 5:
-        time.sleep(0.1)  # one look at the groups serves the pages of a second
+    # One look at the groups serves the pages of a second.
+    found = until(metered, lambda found: found.get("partlog_group_partition_offset mail topic t 0") == end - 5)
     assert found["partlog_group_partition_lag mail topic t 0"] == 5
     assert found["partlog_group_partition_lag mail topic t 3"] == found["partlog_partition_end_offset t 3"]
     assert found["partlog_topic_version t"] >= before["partlog_topic_version t"] + 3  # a merge makes a version too
@@ -69,12 +79,8 @@ def test_numbers_are_those_of_the_clients(metered: Door) -> None:
     assert found["partlog_server_connections"] == sum(v for n, v in found.items() if n.startswith("partlog_server_clients "))
     consumer.close()
     producer.close()
-    for _ in range(600):
-        closed = page(metered)
-        if closed["partlog_server_connections"] == 0:
-            break
-        time.sleep(0.1)  # the server sees the end of a connection a moment later
-    assert closed["partlog_server_connections"] == 0
+    # The server sees the end of a connection a moment later.
+    closed = until(metered, lambda found: found["partlog_server_connections"] == 0)
     assert not [name for name in closed if name.startswith("partlog_server_clients")]
     assert closed["partlog_server_connections_total PLAINTEXT"] >= found["partlog_server_connections"]
 
@@ -92,11 +98,7 @@ def test_memory_is_that_of_requests_that_are_read(metered: Door) -> None:
     host, _, port = metered.address.rpartition(":")
     with socket.create_connection((host, int(port))) as client:
         client.sendall((10_000_000).to_bytes(4, "big") + b"\0" * 100)
-        for _ in range(1_000):
-            if page(metered)["partlog_server_request_memory_bytes"] == 10_000_000:
-                break
-        else:
-            pytest.fail("the memory of the request is not shown")
+        until(metered, lambda found: found["partlog_server_request_memory_bytes"] == 10_000_000)
     assert limit > 100_000_000
 
 
@@ -107,7 +109,7 @@ def test_memory_is_that_of_requests_that_are_read(metered: Door) -> None:
     ("GET", "/", "127.0.0.1", 404),
 ])  # fmt: skip
 def test_the_page_answers_for_addresses_and_reads_only(metered: Door, method: str, path: str, host: str, status: int) -> None:
-    assert httpx.request(method, f"http://{metered.metrics}{path}", headers={"Host": host}).status_code == status
+    assert httpx.request(method, f"http://{metered.metrics}{path}", headers={"Host": host}, timeout=WAIT_S).status_code == status
 
 
 @pytest.mark.parametrize(
@@ -122,5 +124,7 @@ def test_a_page_that_cannot_be_served_ends_the_start(serve_classpath: str, tmp_p
 
 
 def test_the_guide_has_each_metric(metered: Door) -> None:
-    told = set(re.findall(r"^# TYPE (partlog_server_\w+)", httpx.get(f"http://{metered.metrics}/metrics").text, re.MULTILINE))
+    told = set(
+        re.findall(r"^# TYPE (partlog_server_\w+)", httpx.get(f"http://{metered.metrics}/metrics", timeout=WAIT_S).text, re.MULTILINE)
+    )
     assert set(re.findall(r"^\| `(partlog_server_\w+)", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)) == told

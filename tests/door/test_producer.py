@@ -51,6 +51,27 @@ def root(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+def states(pid: int) -> set[str]:
+    """The states of the threads of a process, as Linux names them by a letter; none if the process is gone."""
+    found = set()
+    for thread in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found.add(thread.read_text().rpartition(") ")[2][0])
+    return found
+
+
+def stop(pid: int) -> None:
+    """Stops a process. On a busy machine, its threads run on for a moment after the signal."""
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: states(pid) == {"T"})
+
+
+def kill(pid: int) -> None:
+    """Kills a process. On a busy machine, its address is taken for a moment after the signal."""
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: states(pid) <= {"Z", "X"})
+
+
 def program(root: Path, records: int) -> tuple[list[int], str]:
     command = [sys.executable, "-c", PROGRAM, str(root), str(records)]
     offsets, _, address = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().rpartition(" ")
@@ -82,8 +103,7 @@ def test_a_server_that_was_killed_is_started_again(root: Path, cache: Path) -> N
     with SharedServer(str(root)) as server:
         before = server.address
     [note] = cache.glob("sparklog/servers/*.pid")
-    os.kill(int(note.read_text()), signal.SIGKILL)
-    time.sleep(0.2)
+    kill(int(note.read_text()))
     offsets, address = program(root, 1)
     assert address == before
     assert len(offsets) == 1
@@ -112,8 +132,7 @@ def test_a_server_at_the_port_of_a_dead_one_gets_no_record(
     with SharedServer(str(root)) as server:
         address = server.address
     [note] = tmp_path.glob("sparklog/servers/*.pid")
-    os.kill(int(note.read_text()), signal.SIGKILL)
-    time.sleep(0.2)
+    kill(int(note.read_text()))
     with Server(str(tmp_path / "strange"), tmp_path / "log", ("--listen", address)):
         if number_is_used_again:
             note.write_text(str(os.getpid()))
@@ -236,7 +255,7 @@ def test_records_that_wait_in_a_flush_fail_when_the_server_gets_another_address(
         assert producer._server
         pid = pid_of_the_server(tmp_path, producer)
         monkeypatch.setattr(shared, "_is_free", lambda address: False)
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
         waiting = producer.send("visits", b"2")
         os.kill(pid, signal.SIGKILL)
         producer.flush(60)
@@ -254,11 +273,10 @@ def test_a_producer_leaves_an_address_that_another_program_has_taken(root: Path,
     with sparklog.Producer(root) as producer:
         producer.send("taken", b"1").get(timeout=60)
         address, pid = producer._server.address, pid_of_the_server(tmp_path, producer)
-        os.kill(pid, signal.SIGSTOP)
-        with contextlib.suppress(KafkaTimeoutError):
-            while True:  # on a busy machine the server answers for a moment still
-                waiting = producer.send("taken", b"2")
-                waiting.get(timeout=0.5)
+        stop(pid)
+        waiting = producer.send("taken", b"2")
+        with pytest.raises(KafkaTimeoutError):
+            waiting.get(timeout=0.5)
         os.kill(pid, signal.SIGKILL)
         while producer._server._use.connection is not None:
             time.sleep(0.01)
@@ -269,7 +287,8 @@ def test_a_producer_leaves_an_address_that_another_program_has_taken(root: Path,
         with pytest.raises(IllegalStateError):
             waiting.get(timeout=0)
         assert producer._server.address != address
-    assert values(root, "taken") == ["first", "1", *["2"] * (last - 2), "3"]
+    assert values(root, "taken") == ["first", "1", "3"]
+    assert last == 2
     os.kill(pid_of_the_server(tmp_path, producer), signal.SIGTERM)
 
 
@@ -296,9 +315,8 @@ def test_a_producer_goes_on_after_its_server_was_silent_for_longer_than_records_
 
         until(outcome)  # On a busy machine the first may have waited for too long.
         pid = pid_of_the_server(cache, producer)
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
         try:
-            until(lambda: outcome() is None)  # On a busy machine the server answers for a moment still.
             assert [outcome() for _ in range(3)] == [None] * 3
             flushed = [producer.send("silent", b"flushed") for _ in range(3)]
             producer.flush(120)
@@ -323,7 +341,7 @@ def test_records_that_wait_for_a_producer_id_are_committed_once_when_the_server_
         until(lambda: producer.partitions_for("later"))
         inner, numbers = producer._producer, itertools.count()
         pid = pid_of_the_server(cache, producer)
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
         try:
             while inner._transaction_manager.has_producer_id():  # until a record has failed after its request
                 producer.send("later", f"early {next(numbers)}".encode())
@@ -344,7 +362,7 @@ def test_a_producer_goes_on_after_its_server_was_silent_when_it_was_asked_for_a_
     with sparklog.Producer(root, request_timeout_ms=500, delivery_timeout_ms=1_500) as producer:
         until(lambda: producer.partitions_for("visits") and producer._producer._transaction_manager.has_producer_id())
         pid = pid_of_the_server(cache, producer)
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
         try:
             producer._producer._transaction_manager.reset_producer_id()
             failed = producer.send("visits", b"1")
@@ -379,7 +397,7 @@ def test_callbacks_may_raise_and_send_and_close(root: Path) -> None:
     sent = producer.send("called", b"1")
     for each in (raises, flushes, closes):
         sent.add_callback(each)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while values(root, "called") != ["first", "1", "2"]:
         assert time.monotonic() < until, values(root, "called")
         time.sleep(0.1)
@@ -392,15 +410,16 @@ def test_callbacks_may_raise_and_send_and_close(root: Path) -> None:
 def test_records_that_wait_when_the_time_of_close_is_over_have_failed(root: Path, cache: Path) -> None:
     producer = sparklog.Producer(root)
     producer.send("visits", b"1").get(timeout=60)
-    os.kill(pid_of_the_server(cache, producer), signal.SIGSTOP)
+    pid = pid_of_the_server(cache, producer)
+    stop(pid)
     try:
         waiting = producer.send("visits", b"2")
         with pytest.raises(KafkaTimeoutError):
             producer.close(0.2)
         with pytest.raises(IllegalStateError):
-            waiting.get(timeout=10)
+            waiting.get(timeout=0)
     finally:
-        os.kill(pid_of_the_server(cache, producer), signal.SIGCONT)
+        os.kill(pid, signal.SIGCONT)
 
 
 def test_files_of_servers_that_are_gone_are_deleted(tmp_path: Path) -> None:

@@ -16,15 +16,15 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, ConsumerGroupDes
 from door.clients import committed
 from door.serving import Door
 from door.test_kills import RECORDS, Writer, require_exact
-from door.workload import free_address
 from kafka import KafkaConsumer
 from logtool import LogTool
+from ports import free_address
 from starlette.testclient import TestClient
 
 from sparklog.ui import application
 
 QUICK = ("broker.heartbeat.interval.ms=300", "broker.session.timeout.ms=2500")
-WAIT_S = 60
+WAIT_S = 120
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def leader(address: str, topic: str) -> str:
 
 
 def metadata(address: str) -> ClusterMetadata:
-    return AdminClient({"bootstrap.servers": address}).list_topics(timeout=10)
+    return AdminClient({"bootstrap.servers": address}).list_topics(timeout=30)
 
 
 def member(address: str, group: str, session_ms: int = 6000) -> confluent_kafka.Consumer:
@@ -92,8 +92,8 @@ def consumed(address: str) -> list[bytes]:
 
 def test_each_server_names_all_and_the_same_leader(servers: tuple[Door, Door]) -> None:
     one, other = servers
-    assert told(other.address) == {one.address, other.address}
-    assert leader(one.address, "t") == leader(other.address, "t")
+    until(lambda: told(other.address) == told(one.address) == {one.address, other.address})
+    until(lambda: leader(one.address, "t") == leader(other.address, "t"))  # on a busy machine, a session may end meanwhile
 
 
 def test_a_server_that_ends_is_not_named(servers: tuple[Door, Door], root: Path) -> None:
@@ -127,7 +127,7 @@ def test_the_web_page_shows_servers_and_their_clients(servers: tuple[Door, Door]
     till = clients["till"]
     assert (till["listener"], till["host"]) == ("PLAINTEXT", "127.0.0.1") and till["connections"] >= 1
     assert re.fullmatch(r"kafka-python 3\.[0-9.]+", till["software"])
-    assert told(other.address) == {one.address, other.address}  # They can read each other's signs.
+    until(lambda: told(other.address) == {one.address, other.address})  # They can read each other's signs.
     for consumer in consumers:
         consumer.close()
     until(lambda: shown() == both and not clients)
@@ -279,6 +279,7 @@ def is_joining(address: str, group: str) -> bool:
     return _address(found) == address and found.state is ConsumerGroupState.PREPARING_REBALANCING
 
 
+@pytest.mark.slow  # seconds decide, and a busy machine may take too many
 def test_a_server_ends_soon_while_members_and_consumers_wait(serve_classpath: str, root: Path) -> None:
     with Door(serve_classpath, root, ("group.initial.rebalance.delay.ms=60000",)) as door:
         joins = member(door.address, "waits")

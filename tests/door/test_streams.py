@@ -1,7 +1,6 @@
 """Kafka Streams and a worker of Kafka Connect keep their own topics at a server, and go on from these topics after they began again."""
 
 import json
-import socket
 import subprocess
 import time
 import urllib.error
@@ -18,6 +17,7 @@ from door.serving import Door
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 from logtool import SHORT_LIVED
+from ports import free_address
 
 import sparklog
 
@@ -86,9 +86,7 @@ class Worker:
     """A distributed worker of Kafka Connect, by its own HTTP interface."""
 
     def __init__(self, java: list[str], address: str, folder: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._at = f"http://127.0.0.1:{probe.getsockname()[1]}"
+        self._at = f"http://{free_address()}"
         text = "org.apache.kafka.connect.storage.StringConverter"
         settings = {"bootstrap.servers": address, "group.id": "connect", "listeners": self._at, "plugin.discovery": "only_scan"}
         settings |= {"key.converter": text, "value.converter": text, "offset.flush.interval.ms": "200"}

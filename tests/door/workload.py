@@ -4,7 +4,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from pathlib import Path
 import confluent_kafka
 from door.histories import Assign, Commit, History, Kept, Place, Poll, Seen, Send
 from door.serving import Door
+from ports import free_address
 
 from sparklog import Log
 
@@ -31,12 +31,6 @@ def until(asked: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(0.2)
     return True
-
-
-def free_address() -> str:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{taken.getsockname()[1]}"
 
 
 class Fleet:

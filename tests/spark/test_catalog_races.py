@@ -1,6 +1,5 @@
 """Tables of a catalog while other statements and processes create and drop them: an error or the rows of one topic, never a mixture."""
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,11 +8,9 @@ import pytest
 from logtool import LogTool
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from spark.held import Held
 
 import sparklog
-
-SLOW = "SELECT '{value}' AS value, reflect('java.lang.Thread', 'sleep', 1500L) AS slept FROM range(1)"
-"""A query of one row whose task takes its time."""
 
 
 class Table:
@@ -125,33 +122,39 @@ def test_a_stream_from_a_table_ends_where_another_topic_begins(table: Table, tmp
     assert (prefixes(values), len(values)) == ({"old"}, 400)
 
 
-def test_a_write_that_was_planned_writes_to_its_own_topic_or_fails(table: Table, fails: Callable[..., str]) -> None:
+def test_a_write_that_was_planned_writes_to_its_own_topic_or_fails(table: Table, fails: Callable[..., str], tmp_path: Path) -> None:
     table.create("old")
+    task = Held(table.spark, tmp_path / "held")
     with ThreadPoolExecutor(1) as pool:
-        slow = pool.submit(
-            table.spark.sql, f"INSERT INTO {table.name} (value) SELECT value FROM ({SLOW.format(value='late')}) WHERE slept = 'null'"
-        )
-        threading.Event().wait(0.7)
-        table.again("new")
+        slow = pool.submit(table.spark.sql, f"INSERT INTO {table.name} (value) SELECT held('late') AS value FROM range(1)")
+        try:
+            task.wait_for("late")
+            table.again("new")
+        finally:
+            task.go_on()
         fails("TOPIC_RECREATED", slow.result)
     assert prefixes([row.value for row in table.spark.table(table.name).collect()]) == {"new"}
 
 
 @pytest.mark.parametrize("other", ["another CTAS", "CREATE TABLE", "a first write", "the same, with other settings"])
-def test_one_of_two_that_create_a_table_at_once_does(table: Table, other: str) -> None:
+def test_one_of_two_that_create_a_table_at_once_does(table: Table, other: str, tmp_path: Path) -> None:
     """Nothing is there when both begin. The one that commits last finds the other's topic, and leaves nothing of its own."""
-    select = f"SELECT value FROM ({SLOW}) WHERE slept = 'null'"
-    ctas = f"CREATE TABLE {table.name} TBLPROPERTIES ('partitions' = '3') AS {select}"
+    ctas = f"CREATE TABLE {table.name} TBLPROPERTIES ('partitions' = '3') AS SELECT held('{{value}}') AS value FROM range(1)"
+    task = Held(table.spark, tmp_path / "held")
     with ThreadPoolExecutor(2) as pool:
         both = [pool.submit(table.spark.sql, ctas.format(value="one"))]
-        if other == "another CTAS":
-            both.append(pool.submit(table.spark.sql, ctas.format(value="two")))
-        else:
-            threading.Event().wait(0.7)
-            if other == "CREATE TABLE":
-                table.spark.sql(f"CREATE TABLE {table.name}")
+        try:
+            if other == "another CTAS":
+                both.append(pool.submit(table.spark.sql, ctas.format(value="two")))
+                task.wait_for("one", "two")
             else:
-                table.tool.run("append", tag="two", partitions=3 if other == "a first write" else 5)
+                task.wait_for("one")
+                if other == "CREATE TABLE":
+                    table.spark.sql(f"CREATE TABLE {table.name}")
+                else:
+                    table.tool.run("append", tag="two", partitions=3 if other == "a first write" else 5)
+        finally:
+            task.go_on()
         errors = [each.exception() for each in both]
     conditions = [error.getCondition() for error in errors if isinstance(error, PySparkException)]
     assert len(conditions) == sum(error is not None for error in errors) == 1, errors

@@ -7,7 +7,6 @@ into what it starts; each line of `text` must have been printed. Only addresses 
 import contextlib
 import os
 import pty
-import random
 import re
 import signal
 import socket
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from ports import free_port
 
 import sparklog
 
@@ -40,13 +40,6 @@ SHOWN_ELSEWHERE = {"Plain Python", "Plain Python with your own builder", "spark-
 by spark-sql with the settings of the guide to SQL."""
 
 pytestmark = pytest.mark.slow
-
-
-def free_port() -> int:
-    """One that no other process gets without asking for it: below those that the system gives away."""
-    while True:
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", random.randrange(16_000, 32_000))) as free:
-            return int(free.getsockname()[1])
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import json
 import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from spark.collecting import Stream, numbers, wait_until
 from spark.epochs import Sink
+from spark.held import Held
 
 from sparklog import Log
 
@@ -196,15 +196,17 @@ def reads(trigger: StreamingQueryProgress | None, id: str) -> bool:
     return source is not None and "events" in json.loads(source.endOffset or "{}") and id in source.metrics["topicIds"]
 
 
-def test_a_stream_into_a_topic_whose_partitions_are_added(spark: SparkSession, sink: Sink, call: Call) -> None:
+def test_a_stream_into_a_topic_whose_partitions_are_added(spark: SparkSession, sink: Sink, call: Call, tmp_path: Path) -> None:
     sink.run(sink.numbers(1), partitions=2)
-    slow = sink.numbers(1).selectExpr("value || replace(reflect('java.lang.Thread', 'sleep', 1500L), 'null', '') AS value")
+    task = Held(spark, tmp_path / "held")
+    slow = sink.numbers(1).select(task.held("value").alias("value"))
     given = {"topic": "t", "path": sink.root, "checkpointLocation": sink.checkpoint}
     query = slow.writeStream.format("partlog").options(**given).trigger(availableNow=True).start()
-    while not spark.sparkContext.statusTracker().getActiveJobsIds():
-        assert query.isActive
-        time.sleep(0.02)
-    call("add_partitions", topic="'t'", partitions=4)
+    try:
+        task.wait_for("1")
+        call("add_partitions", topic="'t'", partitions=4)
+    finally:
+        task.go_on()
     with pytest.raises(StreamingQueryException, match="PARTLOG_ROUTING_CHANGED"):
         query.awaitTermination()
     assert sink.values() == [0]

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from stores.processes import HOST, Daemon, Servers, children, free_port, json_at
+from ports import HOST, free_port
+from stores.processes import Daemon, Servers, children, json_at
 
 # On one host, Spark never starts a second attempt of a task that is slow.
 HOSTS = {"worker1": HOST, "worker2": "127.0.0.2"}

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from stores.processes import HOST
+from ports import HOST
 
 CONTROL = "/.faults"
 BEGINS_BYTES = 256

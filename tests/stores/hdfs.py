@@ -13,7 +13,8 @@ from pathlib import Path
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
-from stores.processes import HOST, Daemon, Servers, free_port, is_listening, json_at
+from ports import HOST, free_port
+from stores.processes import Daemon, Servers, is_listening, json_at
 
 NAMESERVICE = "ns"
 JVM = ("-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -17,7 +16,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-HOST = "127.0.0.1"
 START_S = 120.0
 """How long a server may take until it answers. They take seconds; a machine that does other work at the same time takes longer."""
 
@@ -213,27 +211,6 @@ def children(pid: int) -> list[int]:
         with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
             found += map(int, (thread / "children").read_text().split())
     return [each for each in found if is_alive(each)]
-
-
-def free_port(*hosts: str) -> int:
-    """A port that can be listened on at each of these hosts (127.0.0.1 if there is none).
-
-    It lies below those that Linux gives to clients, so that no client takes it before the server does, or while the server is down.
-    """
-    while True:
-        port = random.SystemRandom().randrange(15000, 32000)
-        if all(_is_free(host, port) for host in hosts or (HOST,)):
-            return port
-
-
-def _is_free(host: str, port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return False
-    return True
 
 
 def json_at(url: str) -> Any:

@@ -10,8 +10,9 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
+from ports import HOST, free_port
 from pyarrow.fs import S3FileSystem
-from stores.processes import HOST, Daemon, Servers, free_port, is_listening
+from stores.processes import Daemon, Servers, is_listening
 
 ACCESS_KEY, SECRET_KEY, REGION = "sparklog", "sparklog-secret", "us-east-1"
 

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ports import HOST, free_port
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from stores.cluster import HOSTS, SparkCluster
 from stores.guide import PRINTED, guide_job, quiet_s3a, redacted, submit
 from stores.hdfs import Hdfs
-from stores.processes import HOST, children, free_port
+from stores.processes import children
 from stores.programs import CALLS, SHOWN
 from stores.s3 import S3
 from stores.sessions import session

@@ -11,9 +11,9 @@ from urllib.parse import SplitResult
 
 import pytest
 from handmade import Record, Topic, batch
+from ports import free_port
 from store_contract import Place, StoreContract
 from stores.hdfs import Hdfs
-from stores.processes import free_port
 from stores.webhdfs import WebHdfs
 
 from sparklog import Consumer, Log, SparklogError

@@ -13,9 +13,10 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
+from ports import HOST
 from stores.cluster import SparkCluster
 from stores.hdfs import Hdfs, write_settings
-from stores.processes import HOST, Daemon, is_alive, is_listening
+from stores.processes import Daemon, is_alive, is_listening
 from stores.s3 import S3
 from stores.webhdfs import WebHdfs
 
@@ -158,7 +159,7 @@ import signal, sys, threading, time
 from pathlib import Path
 for number in signal.SIGHUP, signal.SIGTERM:
     signal.signal(number, signal.SIG_DFL)  # under nohup, a process inherits that it ignores one
-from stores.processes import HOST, Daemon, is_alive, is_listening
+from stores.processes import Daemon, is_alive, is_listening
 daemon = Daemon("sleep", ["sleep", "600"], Path(sys.argv[1]))
 thread = threading.Thread(target=daemon.start)
 thread.start()

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import pytest
-from stores.processes import free_port
+from ports import free_port
 
 from sparklog import Log, SparklogError
 from sparklog.ondisk.root import Root

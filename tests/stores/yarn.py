@@ -5,8 +5,9 @@ import shutil
 from pathlib import Path
 
 import pyspark
+from ports import HOST, free_port
 from stores.hdfs import Hdfs, write_settings
-from stores.processes import HOST, Daemon, Servers, free_port, json_at
+from stores.processes import Daemon, Servers, json_at
 
 # Hadoop's dependency injection looks into classes of Java.
 JVM = ("-Xmx300m", "-XX:+UseSerialGC", "-Djava.net.preferIPv4Stack=true", "--add-opens=java.base/java.lang=ALL-UNNAMED")

@@ -303,7 +303,7 @@ abstract class LogStoreContract extends StoreUnderTest {
     createFile(TOPIC + "/data/0.log", "01234");
     assertEquals(5, store.bytes(TOPIC + "/data/0.log"));
     long first = store.modifiedMs(TOPIC + "/data/0.log");
-    assertTrue(Math.abs(first - System.currentTimeMillis()) < 60_000, "a time in ms: " + first);
+    assertTrue(Math.abs(first - System.currentTimeMillis()) < 600_000, "a time in ms: " + first);
     Thread.sleep(clockStepMs());
     createFile(TOPIC + "/data/1.log", "");
     assertEquals(0, store.bytes(TOPIC + "/data/1.log"));

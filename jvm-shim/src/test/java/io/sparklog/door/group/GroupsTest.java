@@ -162,7 +162,7 @@ final class GroupsTest {
     assertEquals(Errors.NONE, member.commit(topics.get(0), 0, 1));
     holds.set(true);
     var late = commitOnce(Member.await(first.of("g")), member, 5);
-    assertTrue(reached.await(60, TimeUnit.SECONDS));
+    assertTrue(reached.await(120, TimeUnit.SECONDS));
     assertEquals(Errors.NONE, new Member(open(), "g").commit(topics.get(0), 0, 9));
     CompletableFuture<GroupCoordinator> current = first.of("g");
     Member.await(first.partition("g"));

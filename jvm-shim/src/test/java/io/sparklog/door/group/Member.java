@@ -32,7 +32,7 @@ import org.apache.kafka.coordinator.group.GroupCoordinator;
 
 /** The requests of a client of groups, which it repeats as clients do. */
 final class Member {
-  private static final long PATIENCE_S = 60;
+  private static final long PATIENCE_S = 120;
 
   /** No session ends in a test. */
   private static final int SESSION_MS = 600_000;
