@@ -19,7 +19,7 @@ PATIENCE_S = 120
 """On a busy machine a run may be too short for its fault."""
 CATCH_UP_S = 20
 COMPILED_S = 120
-SELDOM = "io.sparklog.kit.Seldom.isNow()"
+SELDOM = "io.sparklog.kit.OneInTwenty.isNow()"
 
 
 class Edit(NamedTuple):
