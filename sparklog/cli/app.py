@@ -12,7 +12,7 @@ import typer
 import typer.core
 
 from sparklog import shown
-from sparklog.cli import about, dump, groups, metrics, overview, producer, records, serve, topics, ui, upkeep, verify
+from sparklog.cli import about, dump, flags, groups, metrics, overview, producer, records, serve, topics, ui, upkeep, verify
 from sparklog.cli.show import complain
 from sparklog.errors import SparklogError
 
@@ -128,7 +128,17 @@ class _Command(typer.core.TyperCommand):
         for option in given:
             if option.param_type_name == "option" and not option.multiple and not option.is_flag and given.count(option) > 1:
                 raise typer.BadParameter(f"It is given {given.count(option)} times, and takes one value.", ctx, option)
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            flags.plainly(error)
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SparklogError as error:
+            raise flags.in_flags(error, self, ctx.params) from error
 
 
 _ABOUT = (

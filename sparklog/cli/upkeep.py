@@ -56,8 +56,15 @@ def _number(text: str, unit: str | None, least: int | None = None, most: int | N
         raise typer.BadParameter(f"{text!r} is not a whole number{known}.")
     value = int(found[1]) * units[found[2]]
     if (least is not None and value < least) or (most is not None and value > most):
-        raise typer.BadParameter(f"{text!r}: it must be at least {least}" + (f", and at most {most}." if most is not None else "."))
+        bounds = [f"at {word} {_in_unit(each, found[2], units)}" for word, each in (("least", least), ("most", most)) if each is not None]
+        raise typer.BadParameter(f"{text!r}: it must be {', and '.join(bounds)}.")
     return value
+
+
+def _in_unit(number: int, unit: str, units: dict[str, int]) -> str:
+    """A number in a unit; in the largest unit that gives a whole number if this one does not."""
+    whole = [name for name in (unit, *sorted(units, key=units.__getitem__, reverse=True)) if number % units[name] == 0]
+    return f"{number // units[whole[0]]}{whole[0]}"
 
 
 def _unit(name: str) -> str | None:

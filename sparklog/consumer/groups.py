@@ -202,7 +202,7 @@ def member_settings(
     names = ("session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms")
     session, heartbeat, max_poll = (arguments.positive(name, value) for name, value in zip(names, times, strict=True))
     if 3 * heartbeat > session:
-        reason = f"it must be at least three times heartbeat_interval_ms, which is {heartbeat}"
+        reason = f"it must be at least three times `heartbeat_interval_ms`, which is {heartbeat}"
         raise SparklogError("OPTION_VALUE", option="session_timeout_ms", value=session, reason=reason)
     instance = None if instance is None else arguments.text("group_instance_id", instance)
     return MemberSettings(

@@ -60,6 +60,44 @@ def test_words_that_mean_something_else(run, monkeypatch, words, said):
     assert said in told
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["head", "ROOT", "t", "-n", "ten"], "'ten' is not a whole number."),
+        (["head", "ROOT", "t", "-n", "-3"], "'-3': it must be at least 0."),
+        (["lag", "ROOT", "g", "--fail-above", "10k"], "'10k' is not a whole number."),
+        (["ui", "ROOT", "--port", "70000"], "'70000': it must be at most 65535."),
+        (["groups", "doctor", "ROOT", "g", "-t", "x", "--watch", "long"], "'long' is not a number."),
+        (["ui", "ROOT", "--host", "0.0.0.0"], "without a password; if that is meant, give `--public` too"),
+        (["metrics", "ROOT", "--listen", "99999"], "Option `--listen` has the value 99999"),
+        (["metrics", "ROOT", "--listen", "0.0.0.0:9"], "Option `--listen` has the value 0.0.0.0"),
+        (["groups", "plan", "ROOT", "g", "--members", "2", "--topic", "t", "--without", "b"], "Option `--without` has the value b"),
+        (["groups", "plan", "ROOT", "g", "--members", "2", "--topic", "t", "--assignor", "b"], "Option `--assignor` has the value b"),
+        (["reset", "ROOT", "g", "-t", "TABLE", "--to-earliest", "--topic", "t:9"], "`--topic` names partition 9 of topic t"),
+        (["reset", "ROOT", "g", "-t", "TABLE", "--topic", "t", "--to-offset", "99"], "asks for offset 99"),
+        (["cat", "ROOT", "t", "-p", "9"], "`--partition` names partition 9"),
+        (["cat", "ROOT", "t", "-p", "0", "-o", "5000"], "`--offset` asks for offset 5000"),
+        (["groups", "ROOT", "-t", "a%41"], "Option `--table` has the value"),
+        (["topics", "~/log"], "Option `ROOT` has the value ~/log"),
+        (
+            ["groups", "consume", "ROOT", "g", "t", "-t", "TABLE", "--session-timeout-ms", "5"],
+            "Option `--session-timeout-ms` has the value 5: it must be at least three times `--heartbeat-interval-ms`",
+        ),
+        (["vacuum", "ROOT", "--older-than", "1m"], "'1m': it must be at least 60m."),
+        (["vacuum", "ROOT", "--older-than", "0d"], "'0d': it must be at least 1h."),
+        (["vacuum", "ROOT", "--older-than", "5"], "'5': it must be at least 3600000."),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+)
+def test_errors_have_the_words_of_the_shell(run, monkeypatch, topic, tmp_path, words, said):
+    """Not the arguments of Python's calls, and not the words of the library that reads numbers."""
+    monkeypatch.setenv("COLUMNS", "200")
+    OffsetTable(tmp_path / "offsets", topic.root).begin("g", {"t": {0: 20, 1: 10}})
+    given = [{"ROOT": topic.root, "TABLE": tmp_path / "offsets"}.get(word, word) for word in words]
+    told = " ".join(run(*given, status=2).replace("│", " ").split())
+    assert said in told
+
+
 def test_times_the_wrong_way_round_are_not_an_empty_answer(run, topic):
     said = run("cat", topic.root, "t", "--from", TIME + 5, "--to", TIME, status=2)
     assert "--to" in said and "before `--from`" in said
