@@ -6,8 +6,11 @@ import importlib.util
 import os
 import sys
 
-from sparklog.cli.about import TEXTS
+from sparklog.cli.about import FLAGS, TEXTS
 from sparklog.errors import SparklogError
+
+_ENOUGH = {"ui": "ui", "serve": "serve", "produce": "serve"}
+"""The extras of commands that the extra `cli` is not enough for."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -20,18 +23,22 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(given: list[str]) -> int:
     if any(importlib.util.find_spec(name) is None for name in ("typer", "rich")):
-        if len(given) == 1 and given[0] in TEXTS:
-            return _print(given[0])
-        print(f"This needs the libraries of the command line: pip install 'sparklog[cli]'. Without: {', '.join(TEXTS)}.", file=sys.stderr)
+        command, flags = "".join(given[:1]), given[1:]
+        if command in TEXTS and set(flags) <= set(FLAGS.get(command, ())):
+            return _print(command, {each.removeprefix("--"): True for each in flags})
+        extra = _ENOUGH.get(command, "cli")
+        print(
+            f"This needs the libraries of the command line: pip install 'sparklog[{extra}]'. Without: {', '.join(TEXTS)}.", file=sys.stderr
+        )
         return 2
     from sparklog.cli.app import run
 
     return run(given)
 
 
-def _print(command: str) -> int:
+def _print(command: str, flags: dict[str, bool]) -> int:
     try:
-        print(TEXTS[command](), flush=True)
+        print(TEXTS[command](**flags), flush=True)
     except SparklogError as error:
         print(error, file=sys.stderr)
         return 2

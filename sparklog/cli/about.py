@@ -65,8 +65,10 @@ def class_archive(delete: bool = False, serve: bool = False) -> str:
     return f"{made} ({made.stat().st_size:,} bytes)"
 
 
-TEXTS: dict[str, Callable[[], str]] = {"jar": jar, "conf": conf, "options": list_options, "class-archive": class_archive}
+TEXTS: dict[str, Callable[..., str]] = {"jar": jar, "conf": conf, "options": list_options, "class-archive": class_archive}
 """The output of each of these commands."""
+FLAGS = {"class-archive": ("--delete", "--serve")}
+"""The options of these commands."""
 
 
 def add(app: typer.Typer, panel: str) -> None:
@@ -83,7 +85,7 @@ def add(app: typer.Typer, panel: str) -> None:
         app.command(name, help=flowing(text.__doc__ or ""), rich_help_panel=panel)(command if text is class_archive else _printing(text))
 
 
-def _printing(text: Callable[[], str]) -> Callable[[], None]:
+def _printing(text: Callable[..., str]) -> Callable[[], None]:
     def command() -> None:
         print(text())
 

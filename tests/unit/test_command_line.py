@@ -42,6 +42,19 @@ def test_without_the_libraries_some_commands_work(jar, without_libraries, capsys
     assert "pip install 'sparklog[cli]'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("words", "extra"), [("ui log", "ui"), ("serve log", "serve"), ("produce log t", "serve"), ("groups log", "cli")])
+def test_without_the_libraries_an_error_names_the_extra_that_is_enough(without_libraries, capsys, words, extra):
+    assert main(words.split()) == 2
+    assert f"pip install 'sparklog[{extra}]'" in capsys.readouterr().err
+
+
+def test_without_the_libraries_an_archive_of_a_server_asks_for_the_server(jar, without_libraries, capsys):
+    assert main(["class-archive", "--serve"]) == 2
+    assert "[PARTLOG_SERVE_EXTRA]" in capsys.readouterr().err
+    assert main(["class-archive", "--server"]) == 2
+    assert "pip install 'sparklog[cli]'" in capsys.readouterr().err
+
+
 def test_without_the_libraries_a_pipe_that_ends_early_is_no_error():
     script = (
         "import importlib.util, sys; found = importlib.util.find_spec\n"
