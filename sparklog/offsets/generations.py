@@ -87,7 +87,10 @@ class Generations:
         group = self.group(name)
         if not group.exists:
             self._require_table()
-            names = list(self.all())
+            found = self.all()
+            if name in found:  # it began between the two looks
+                return found[name]
+            names = list(found)
             listed = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
             raise SparklogError("GROUP_NOT_FOUND", group=name, table=self._path, groups=listed or "none")
         return group

@@ -354,3 +354,17 @@ def test_what_is_remembered_of_a_group_is_what_the_table_says(table, topic, seed
         assert (known.generation, known.at, known.event) == (said.generation, said.at, said.event), call
         assert table.generations.remembered("g", generation) == said.at
         assert table.generations.remembered("g", generation + 1) == {}
+
+
+def test_a_group_that_begins_between_two_looks_is_found(table, topic, monkeypatch):
+    """GROUP_NOT_FOUND said that it does not exist, and listed it."""
+    look = table.generations.group
+
+    def looked(name):
+        found = look(name)
+        if not found.exists:
+            Owner(OffsetTable(table.path, topic.root), name)
+        return found
+
+    monkeypatch.setattr(table.generations, "group", looked)
+    assert table.positions("g") == []
