@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 
 from sparklog.consumer.records import OffsetAndMetadata
 from sparklog.consumer.requests import Ats, Committed, Refused
@@ -35,24 +35,32 @@ class AsyncCommits:
         for error in refused[0].values():
             raise error
 
-    def tell(self) -> None:
-        """Calls the callbacks of commits that have ended."""
+    def tell(self) -> list[BaseException]:
+        """Calls the callbacks of commits that have ended, and returns the errors that these raised."""
+        raised: list[BaseException] = []
         while self._asked and self._asked[0][0].done():
             found, ats, refused, callback = self._asked.popleft()
-            error = found.exception()
+            error = CancelledError() if found.cancelled() else found.exception()  # the program has the future, and may cancel it
             self._ended(ats, refused[0] if refused else error or {})
             if callback is not None:
-                callback({partition: OffsetAndMetadata(at.offset, at.metadata) for partition, at in ats.items()}, error)
+                try:
+                    callback({partition: OffsetAndMetadata(at.offset, at.metadata) for partition, at in ats.items()}, error)
+                except BaseException as its:
+                    raised.append(its)
+        return raised
 
-    def settle(self) -> None:
-        """Waits until all have ended, so that a later commit comes after them."""
+    def settle(self) -> list[BaseException]:
+        """Waits until all have ended, so that a later commit comes after them. Returns the errors of their callbacks."""
+        raised: list[BaseException] = []
         while self._asked:
-            self._asked[0][0].exception()
-            self.tell()
+            wait([self._asked[0][0]])
+            raised += self.tell()
+        return raised
 
-    def end(self) -> None:
-        """Waits until all have ended, and ends the thread."""
-        self.settle()
+    def end(self) -> list[BaseException]:
+        """As `settle`, and ends the thread."""
+        raised = self.settle()
         if self._executor is not None:
             self._executor.shutdown()
             self._executor = None
+        return raised

@@ -141,6 +141,14 @@ class Beliefs:
         self._told: set[tuple[TopicPartition, tuple[tuple[int, int], ...]]] = set()
         self._gone: dict[str, list[int]] = {}
         """By topic that was deleted or created again, the partitions that were read; the program learns of one topic in each turn."""
+        self._is_fenced = False
+        """Whether others ended its membership for good."""
+        self._is_joined = True
+        """Whether the group knows the subscription."""
+        self._generation = 0
+        """The generation of the group at the last look at it."""
+        self.last: list[tuple[AssignedPartition, int | None]] = []
+        """The shares whose positions the last call moved over the records that it returns, each with its position before."""
         self._raised: list[BaseException] = []
         """The errors of callbacks. The first of them reaches the caller when the turn is done."""
         self._within = ""
@@ -226,6 +234,14 @@ class Beliefs:
         share.position, share.failed = offset, None
         self._moved(back=True)
 
+    def take_back(self) -> None:
+        """The last call was interrupted before the program had its records."""
+        if self.last:
+            for share, position in self.last:
+                share.position = position
+            self.last = []
+            self._moved(back=True)
+
     def saw(self, topic: str, found: State | SparklogError) -> None:
         """A question of the program showed this state of a topic, or that it does not exist."""
         if topic not in self.states or found is self.states[topic]:
@@ -255,12 +271,12 @@ class Beliefs:
         return [each for each in self.by_hand if each.topic == topic]
 
     def _keep(self, shares: dict[TopicPartition, AssignedPartition]) -> None:
-        for partition, share in self.shares.items():
+        order = shares if shares.keys() != self.shares.keys() else (each.partition for each in self._turns)
+        turns, before = deque(shares[partition] for partition in order), self.shares
+        self._turns, self.shares = turns, shares
+        for partition, share in before.items():
             if shares.get(partition) is not share:
                 share.alive = False
-        order = shares if shares.keys() != self.shares.keys() else (each.partition for each in self._turns)
-        self._turns = deque(shares[partition] for partition in order)
-        self.shares = shares
 
     def _align(self, topic: str, *, late: bool) -> None:
         """The shares of a topic are the partitions of its state.

@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -188,7 +188,7 @@ class Consumer:
         )
         for name, called in (("on_assign", on_assign), ("on_revoke", on_revoke), ("on_lost", on_lost)):
             arguments.function(name, called)
-        self._iterator: Iterator[ConsumerRecord] | None = None
+        self._iterator: Generator[ConsumerRecord, None, None] | None = None
         interval = arguments.positive("poll_interval_ms", poll_interval_ms) / 1000
         idle = None if idle_look_ms is None else arguments.count("idle_look_ms", idle_look_ms) / 1000
         pace = Pace.of(logs.root.store, interval, idle)
@@ -489,9 +489,14 @@ class Consumer:
         self._require_to_read("poll", timeout_ms)
         if not timeout_ms and self._shell.finds_nothing():
             return {}
-        found = self._shell.run(self._core.poll(timeout_ms / 1000, limit, self._fetch_bytes, self._decoded))
-        self._measure()
-        return found
+        self._core.last = []
+        try:
+            found = self._shell.run(self._core.poll(timeout_ms / 1000, limit, self._fetch_bytes, self._decoded))
+            self._measure()
+            return found
+        except BaseException:
+            self._core.take_back()
+            raise
 
     def poll_batches(
         self, timeout_ms: float = 0, max_records: int | None = None, max_bytes: int | None = None
@@ -522,9 +527,14 @@ class Consumer:
         self._require_to_read("poll_batches", timeout_ms)
         if not timeout_ms and self._shell.finds_nothing():
             return {}
-        found = self._shell.run(self._core.poll_batches(timeout_ms / 1000, limit, bytes_max))
-        self._measure()
-        return found
+        self._core.last = []
+        try:
+            found = self._shell.run(self._core.poll_batches(timeout_ms / 1000, limit, bytes_max))
+            self._measure()
+            return found
+        except BaseException:
+            self._core.take_back()
+            raise
 
     def __iter__(self) -> Consumer:
         return self
@@ -532,9 +542,14 @@ class Consumer:
     def __next__(self) -> ConsumerRecord:
         """The next record. It waits for one, and ends after `consumer_timeout_ms`, or when `wakeup` or `close` is called."""
         iterator, self._iterator = self._iterator or self._records(), None  # an error, the end, and a callback within it find no iterator
-        record = next(iterator)
-        self._iterator = iterator
-        return record
+        try:
+            record = next(iterator)
+            self._iterator = iterator
+            return record
+        except BaseException as error:
+            self._iterator = None
+            iterator.throw(error)  # raised at once if the generator has ended; otherwise it takes its last record back
+            raise
 
     def wakeup(self) -> None:
         """Ends a wait within a poll interval: `poll` returns, empty, and iteration ends. If no call waits, the next call does not wait.
@@ -855,7 +870,7 @@ class Consumer:
         if self._core.is_empty:
             raise SparklogError("NOT_SUBSCRIBED", call=call)
 
-    def _records(self) -> Iterator[ConsumerRecord]:
+    def _records(self) -> Generator[ConsumerRecord, None, None]:
         """One record after another. The position is always that after the one returned last, so that `commit` in a loop is exact."""
         is_live = (lambda: True) if self._membership is None else self._membership.liveness()
         while not self._core.closed:

@@ -16,11 +16,13 @@ from sparklog.consumer import requests as ask
 from sparklog.consumer.beliefs import AssignedPartition, Steps
 from sparklog.consumer.reading import Reading
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
-from sparklog.consumer.requests import Ats, Committed, Refused, View
+from sparklog.consumer.requests import Ats, Committed, Refused, Request, View
 from sparklog.errors import GenerationFenced, SparklogError
 from sparklog.ondisk.state import State
 
 _log = logging.getLogger(__name__)
+_ENDS = ("GENERATION_FENCED", "INSTANCE_FENCED", "OFFSETS_TABLE_REPLACED")
+"""The errors after which a member cannot go on: its group is another's, or is gone."""
 _FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
 
 
@@ -45,7 +47,9 @@ class Core(Reading):
         yield from self._hand_in(going)
         ats = self._not_committed(going) if self.commits_by_itself else {}
         if self._settings.shares:
-            yield ask.Join(sorted(names), None if pattern is None else text_of(pattern), going, ats)
+            self._is_joined = False
+            yield from self._ask(ask.Join(sorted(names), None if pattern is None else text_of(pattern), going, ats))
+            self._is_joined = True
         self.names, self.pattern, self.by_hand = None if pattern else frozenset(names), pattern, []
         self._become(states)
         yield from self._raise()
@@ -68,7 +72,7 @@ class Core(Reading):
         if self._settings.shares:
             if self.commits_by_itself:
                 yield from self._auto_commit((yield ask.Now()), at_once=True)
-            yield ask.Leave(for_good=False)
+            yield from self._ask(ask.Leave(for_good=False))
         self.names, self.pattern, self.by_hand = None, None, []
         self._become({})
         yield ask.Expect([])
@@ -83,22 +87,49 @@ class Core(Reading):
         if not self.has_group:
             return
         if self._beside:
-            yield ask.TellCommits()
-        if self._settings.shares and not self.closed and self.subscribes:
-            yield from self._follow()
-        if not self.closed:
-            yield from self._auto_commit(now)
+            raised = yield ask.TellCommits()
+            self._raised += raised
+        try:
+            if self._settings.shares and not self.closed and self.subscribes:
+                yield from self._follow()
+            if not self.closed:
+                yield from self._auto_commit(now)
+        except SparklogError as error:
+            self._fenced_by(error)
+            yield from self._lose()
+            raise
+        yield from self._raise()
+
+    def _ask(self, request: Request) -> Steps[Any]:
+        """Asks the group outside of a turn. The program learns of the end of its membership in the next turn, or as it closes."""
+        try:
+            return (yield request)
+        except SparklogError as error:
+            self._fenced_by(error)
+            raise
+
+    def _fenced_by(self, error: BaseException) -> None:
+        if self._settings.shares and isinstance(error, SparklogError) and error.id in _ENDS:
+            self._is_fenced = True
+
+    def _lose(self) -> Steps[None]:
+        """If others ended its membership, it no longer holds shares, and the program learns that its shares are lost."""
+        if self._is_fenced and self.shares:
+            yield from self._adopt(View({}, [], {each.topic: share.topic_id for each, share in self.shares.items()}, {}))
 
     def _follow(self) -> Steps[None]:
         """Learns the changes of the group, gives up shares that others wait for, and takes free shares."""
+        if not self._is_joined:  # an interrupt came between the group and the answer
+            yield ask.Join(sorted(self.names or ()), None if self.pattern is None else text_of(self.pattern), [], {})
+            self._is_joined = True
         view: View | None = yield ask.LookAtGroup()
         if view is not None:
             yield from self._adopt(view)
-            going = [each for each in view.asked_for if each in self.shares]
-            if going and not self.closed:
-                yield from self._hand_in(going)
+            if view.asked_for and not self.closed:
+                yield from self._hand_in([each for each in view.asked_for if each in self.shares])
                 if not self.closed:
-                    going = [each for each in going if each in self.shares]
+                    # Also shares that it never read, since the program changed its subscription before it learned of them.
+                    going = list(view.asked_for)
                     yield from self._adopt((yield ask.Release(going, self._not_committed(going) if self.commits_by_itself else {})))
             if not self.closed:
                 yield from self._adopt((yield ask.Take()))
@@ -112,6 +143,9 @@ class Core(Reading):
     def _adopt(self, view: View) -> Steps[None]:
         """Holds the shares that a look at the group showed, and informs the program: first of lost shares, then of new shares."""
         held = view.held
+        if view.generation != self._generation:  # an operator, or a commit of another member, may have moved positions back
+            self._generation, self._asked = view.generation, float("-inf")
+            self._moved(back=True)
         # The program was told that a share goes. If the hand-over fails and the plan changes, the share stays, and comes to the program
         # again.
         stays = {each for each, share in self.shares.items() if share.asked} - set(view.asked_for)
@@ -163,7 +197,7 @@ class Core(Reading):
             return
         if self.commits_by_itself and any(not self.shares[each].asked for each in going):
             try:
-                yield ask.Settle()
+                yield from self._settle()
                 yield from self._commit(self._not_committed(going))
             except GenerationFenced:
                 raise
@@ -171,7 +205,7 @@ class Core(Reading):
                 self._warn(error)
         if self._settings.shares:
             yield from self._tell_of(going)
-            yield ask.Settle()
+            yield from self._settle()
 
     def _tell_of(self, going: list[TopicPartition]) -> Steps[None]:
         """Tells the program of each share once: a share of a topic that is gone is lost, another one is revoked."""
@@ -217,10 +251,11 @@ class Core(Reading):
     def commit(self, ats: Ats | None = None) -> Steps[None]:
         """Commits these positions, or all. Each partition is taken by itself: the error names a partition that could not be committed."""
         ats = yield from self.to_commit(ats)
-        yield ask.Settle()
+        yield from self._settle()
         refused = yield from self._commit(ats)
         for error in refused.values():
             raise error
+        yield from self._raise()
 
     def to_commit(self, ats: Ats | None) -> Steps[Ats]:
         """These positions, or all."""
@@ -231,21 +266,21 @@ class Core(Reading):
 
     def committed(self) -> Steps[dict[tuple[TopicPartition, str], OffsetAndMetadata]]:
         """The offsets that the group has committed, by partition and topic id."""
-        yield ask.Settle()
+        yield from self._settle()
         found: dict[tuple[TopicPartition, str], OffsetAndMetadata] = yield ask.LookAtPositions()
+        yield from self._raise()
         return found
 
     def commit_beside(self, ats: Ats | None, callback: Committed | None) -> Steps[Any]:
         """Begins to commit these positions, or all, and does not wait for it."""
         ats = yield from self.to_commit(ats)
-        future = yield ask.CommitAsync(ats, callback)
         self._beside += 1
-        return future
+        return (yield ask.CommitAsync(ats, callback))
 
     def _commit(self, ats: Ats) -> Steps[Refused]:
         refused: Refused = {}
         if ats:
-            refused = yield ask.CommitSync(ats)
+            refused = yield from self._ask(ask.CommitSync(ats))
             self._remember(ats, refused)
         return refused
 
@@ -265,7 +300,7 @@ class Core(Reading):
         self._tried = now if self._tried is None else self._tried
         try:
             if self._settings.commit_s is not None and (at_once or now - self._tried >= self._settings.commit_s):
-                yield ask.Settle()
+                yield from self._settle()
                 self._tried = now
                 refused = yield from self._commit(self._not_committed(self.shares))
                 for error in [each for each in refused.values() if each.id == "MEMBER_FENCED"][:1]:
@@ -283,7 +318,9 @@ class Core(Reading):
     def ended(self, ats: Ats, refused: Refused | BaseException) -> None:
         """A commit that was begun has ended."""
         self._beside -= 1
-        if not isinstance(refused, BaseException):
+        if isinstance(refused, BaseException):
+            self._fenced_by(refused)
+        else:
             self._remember(ats, refused)
 
     # ---- the end
@@ -292,31 +329,46 @@ class Core(Reading):
         """Ends it: commits, tells the program that all partitions go, and leaves the group. A callback may call it too."""
         if self.closed:
             return
+        failed: list[BaseException] = []
         committing = autocommit and self.commits_by_itself
-        failed: BaseException | None = None
-        try:
-            if self._settings.shares:
-                if committing:
-                    yield from self._hand_in(list(self.shares))
-                else:
-                    yield from self._tell_of(list(self.shares))
-            if committing and not self.closed:
-                yield from self._auto_commit((yield ask.Now()), at_once=True)
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            failed = error
+        yield from self._try(self._part(committing=committing), failed)
+        if failed and not self.closed:  # by an interrupt, or its membership has ended: the second time does the rest
+            yield from self._try(self._part(committing=committing), failed)
         if not self.closed:
             self.closed = True
             for share in self.shares.values():
                 share.alive = False
-            yield ask.Expect([])
+            yield from self._try(_once(ask.Expect([])), failed)
             if self.has_group:
-                yield ask.Settle(end=True)
-                yield ask.Leave(for_good=True)
-        if failed is not None:
-            raise failed
+                yield from self._try(self._settle(end=True), failed)
+                yield from self._try(_once(ask.Leave(for_good=True)), failed)
+        if failed:
+            raise failed[0]
         yield from self._raise()
+
+    def _try(self, steps: Steps[None], failed: list[BaseException]) -> Steps[None]:
+        """A step of the end. The next one follows also if it fails or is interrupted."""
+        try:
+            yield from steps
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            failed.append(error)
+
+    def _part(self, *, committing: bool) -> Steps[None]:
+        """Commits, if it does so by itself, and tells the program that all partitions go."""
+        yield from self._lose()
+        if self._settings.shares:
+            if committing:
+                yield from self._hand_in(list(self.shares))
+            else:
+                yield from self._tell_of(list(self.shares))
+        if committing and not self.closed:
+            yield from self._auto_commit((yield ask.Now()), at_once=True)
+
+
+def _once(request: Request) -> Steps[None]:
+    yield request
 
 
 def text_of(pattern: re.Pattern[str]) -> str:

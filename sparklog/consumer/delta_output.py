@@ -92,6 +92,13 @@ class DeltaOutput:
             >>> sorted((each.partition, batch.num_rows) for each, batch in batches.items())
             [(0, 2), (1, 5)]
         """
+        try:
+            return self._next(timeout_ms, max_records)
+        except BaseException:
+            self._consumer._core.take_back()
+            raise
+
+    def _next(self, timeout_ms: float, max_records: int | None) -> dict[TopicPartition, pa.RecordBatch]:
         core = self._consumer._core
         while True:
             found = self._consumer.poll_batches(timeout_ms, max_records)  # a callback may write the records of the last poll in it

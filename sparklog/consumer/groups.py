@@ -153,7 +153,7 @@ class Shared:
             for place, each in ((TopicPartition(each.topic, each.partition), each) for each in its.known())
             if place in held
         }
-        return View(held, sorted(TopicPartition(*each) for each in its.to_release()), its.topics(), positions)
+        return View(held, sorted(TopicPartition(*each) for each in its.to_release()), its.topics(), positions, its.generation)
 
 
 def _by_itself(ats: Ats, made: Callable[[Ats], Refused]) -> Refused:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
@@ -30,6 +31,12 @@ class Reading(Beliefs, ABC):
     @abstractmethod
     def _turn(self, now: float) -> Steps[None]:
         """Runs before records are returned, and while no records are there: `Core` follows the group in it."""
+
+    def _settle(self, *, end: bool = False) -> Steps[None]:
+        """Waits for the commits on their way. The errors of their callbacks are kept until the turn is done."""
+        raised = yield ask.Settle(end)
+        self._raised += raised
+        self._beside = 0
 
     def _look(self, now: float) -> Steps[None]:
         """Takes the newest states of the topics that it reads, and with a pattern of all matching topics."""
@@ -127,8 +134,11 @@ class Reading(Beliefs, ABC):
         self._fail()
         given: dict[TopicPartition, list[ConsumerRecord]] = {}
         failed: Failed | None = None
-        for share, batch, after, _ in (yield from self.take(timeout_s, records_max, bytes_max)):
-            records, error = decode(share.partition, batch)
+        taken = yield from self.take(timeout_s, records_max, bytes_max)
+        decoded = [decode(each.share.partition, each.batch) for each in taken]
+        # No position moves before all records are there: an interrupt in a deserializer skips no record.
+        self.last = [(each.share, each.share.position) for each in taken]
+        for (share, batch, after, _), (records, error) in zip(taken, decoded, strict=True):
             if error is None:
                 share.position = after
             else:
@@ -138,13 +148,14 @@ class Reading(Beliefs, ABC):
             if records:
                 given[share.partition] = records
         if failed and not given:
-            failed.to_tell = False
+            failed.to_tell, self.last = False, []
             raise failed.error
         return given
 
     def poll_batches(self, timeout_s: float, records_max: int, bytes_max: int) -> Steps[dict[TopicPartition, pa.RecordBatch]]:
         """The next records."""
         taken = yield from self.take(timeout_s, records_max, bytes_max)
+        self.last = [(each.share, each.share.position) for each in taken]
         for each in taken:
             each.share.position = each.after
         return {each.share.partition: each.batch for each in taken}
@@ -163,8 +174,14 @@ class Reading(Beliefs, ABC):
             for record in records:
                 if share.position != position or share.paused or not share.alive or not is_live():
                     break
-                share.position = position = record.offset + 1
-                yield record
+                try:
+                    share.position = position = record.offset + 1
+                    yield record
+                except GeneratorExit:
+                    raise
+                except BaseException:  # an interrupt came before the program had the record
+                    share.position = record.offset
+                    raise
             else:
                 if share.position != position or share.paused or not share.alive:
                     continue
@@ -216,8 +233,7 @@ class Reading(Beliefs, ABC):
     def _let_others(self, share: AssignedPartition) -> None:
         """A share that cannot go on has its next turn after all others."""
         if share in self._turns:
-            self._turns.remove(share)
-            self._turns.append(share)
+            self._turns = deque([*(each for each in self._turns if each is not share), share])
 
     def _fail(self) -> None:
         """Raises the error of a record at which a share stopped, if the program does not know of it."""
@@ -317,9 +333,8 @@ class Reading(Beliefs, ABC):
             share.position = share.batch_from = end
             return None
         if batch.num_rows > rows:
-            share.batch = batch.slice(rows)
-            batch = batch.slice(0, rows)
-            share.batch_from = last_offset(batch) + 1
+            rest, batch = batch.slice(rows), batch.slice(0, rows)
+            share.batch, share.batch_from = rest, last_offset(batch) + 1  # both or neither, also at an interrupt
         else:
             share.batch, share.batch_from = None, share.batch_to
         return Taken(share, batch, share.batch_from, batch.nbytes)
@@ -333,7 +348,7 @@ class Reading(Beliefs, ABC):
             now = yield ask.Now()
             if now - self._asked >= self._settings.interval_s:
                 self._asked = now
-                yield ask.Settle()
+                yield from self._settle()
                 self._others = yield ask.LookAtPositions()
                 for barrier in self._barriers.values():
                     barrier.forget()

@@ -50,6 +50,8 @@ class View(NamedTuple):
     """The topics that the group reads, each with its id."""
     positions: Mapping[TopicPartition, At]
     """The positions that are committed in these shares."""
+    generation: int = 0
+    """The generation of the group: positions go back only with another one."""
 
 
 class FetchReply(NamedTuple):
@@ -188,14 +190,17 @@ class CommitAsync:
 
 @dataclass(slots=True)
 class Settle:
-    """Waits until all commits that were begun have ended, so that a later one comes after them. `end`: there will be no more."""
+    """Waits until all commits that were begun have ended, so that a later one comes after them. `end`: there will be no more.
+
+    The errors of their callbacks come back.
+    """
 
     end: bool = False
 
 
 @dataclass(slots=True)
 class TellCommits:
-    """The callbacks of commits that have ended are called."""
+    """The callbacks of commits that have ended are called. The errors that these raised come back."""
 
 
 @dataclass(slots=True)

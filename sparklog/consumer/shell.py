@@ -77,11 +77,11 @@ class Shell:
             request = next(steps)
             while True:
                 try:
-                    reply = self._does[type(request)](request)
+                    request = steps.send(self._does[type(request)](request))
                 except BaseException as error:
-                    request = steps.throw(error)
-                else:
-                    request = steps.send(reply)
+                    if steps.gi_frame is None:  # type: ignore[attr-defined]  # the call ended, with its answer or an error
+                        raise
+                    request = steps.throw(error)  # of the request, or an interrupt of the program: the call ends in order
         except StopIteration as done:
             answer: T = done.value
             return answer
@@ -154,8 +154,8 @@ class Shell:
         return topic.spans(fetch.partition.partition, fetch.offset, fetch.bytes_max)
 
     def _tell(self, request: ask.Tell) -> BaseException | None:
-        self.metrics.rebalances.add(len(request.partitions))
         try:
+            self.metrics.rebalances.add(len(request.partitions))
             self._tells(request.event, request.partitions)
         except BaseException as error:
             return error

@@ -154,6 +154,11 @@ class Membership(Standing):
         return {name: topic.id for name, topic in self._state.topics.items()}
 
     @property
+    def generation(self) -> int:
+        """The generation of the group in the newest state that is known."""
+        return self._generation
+
+    @property
     def is_live(self) -> bool:
         """Whether no other member may have taken the shares of this one."""
         return self._heartbeater.is_live
@@ -195,6 +200,8 @@ class Membership(Standing):
             GenerationFenced: If one owner took the group alone.
         """
         with self._lock:
+            if self._ended is not None:
+                raise self._ended
             while True:
                 mine, refused = self._of_mine(offsets, ids, held or {})
                 if not mine:
@@ -242,9 +249,11 @@ class Membership(Standing):
         Raises:
             RetryError: OFFSETS_TABLE if the table cannot be written.
         """
-        self._heartbeater.stop(self._settings.heartbeat_s)
-        if self._settings.instance is None:
-            self.leave()
+        try:
+            self._heartbeater.stop(self._settings.heartbeat_s)
+        finally:  # also after an interrupt
+            if self._settings.instance is None:
+                self.leave()
 
     def leave(self) -> None:
         """Leaves the group; the next `look` joins it again, under another id.

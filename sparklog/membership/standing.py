@@ -322,6 +322,7 @@ class Standing(ABC):
 
     def _end_by(self, error: SparklogError) -> SparklogError:
         self.id, self._ended, self._turned = None, error, None
+        self._drop(self._mine)
         self._heartbeater.stop()
         return error
 

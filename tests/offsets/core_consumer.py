@@ -24,7 +24,20 @@ from sparklog.offsets import MemberSettings
 if TYPE_CHECKING:
     from offsets.core_world import World
 
-from offsets.core_parts import HEARTBEAT, INTERVAL, NAMES, SESSION, ByProgram, Fault, Heartbeater, Killed, Lock, Topics, batch_of
+from offsets.core_parts import (
+    HEARTBEAT,
+    INTERVAL,
+    NAMES,
+    SESSION,
+    ByProgram,
+    Fault,
+    Heartbeater,
+    Interrupted,
+    Killed,
+    Lock,
+    Topics,
+    batch_of,
+)
 
 
 class Consumer:
@@ -35,6 +48,11 @@ class Consumer:
         self.busy, self.dead, self.frozen = False, False, False
         self.raises = world.random.random() < 0.2
         self.commits = world.random.random() < 0.8
+        self.is_interrupted = world.random.random() < 0.25
+        self.was_interrupted = False
+        """Whether a signal came in the present call: there is one at most."""
+        self.fell_silent = False
+        """Whether a signal came as it was to leave: others expire it after its session."""
         self.waits = int(name[1:]) % 3 > 0
         """Whether some polls of its program wait for records."""
         settings = Settings(
@@ -61,7 +79,7 @@ class Consumer:
         """The shares that the program was told to have."""
         self.next: dict[TopicPartition, tuple[Any, int]] = {}
         """By partition the share from which records were given last, and the offset that must come next."""
-        self.subscribed = False
+        self.subscribed, self.names = False, tuple[str, ...]()
         self.fetched_to: dict[Any, int] = {}
         """The shares of which records were fetched, each with the offset after those; without those of which some were dropped rightly."""
         self.asked: list[ask.Ats] = []
@@ -84,6 +102,7 @@ class Consumer:
     def call(self, steps: Any) -> Any:
         """Runs a call to its end, or to the death of the process."""
         outer, self.busy = self.busy, True
+        self.was_interrupted = self.was_interrupted and outer
         self.world.calls.append(steps)  # a process that was killed does not even end its generators
         try:
             request = next(steps)
@@ -92,8 +111,8 @@ class Consumer:
                 if self.dead:
                     raise Killed
                 try:
-                    reply = self.does(request)
-                except Exception as error:
+                    reply = self.interrupted(request)
+                except (Exception, Interrupted) as error:
                     request = steps.throw(error)
                 else:
                     request = steps.send(reply)
@@ -101,6 +120,21 @@ class Consumer:
             return done.value
         finally:
             self.busy = outer
+
+    def interrupted(self, request: Any) -> Any:
+        """The reply to a request. A signal may interrupt the program before it has it; a callback that it interrupts has raised."""
+        comes = self.is_interrupted and not self.was_interrupted and self.world.chance(0.3 if isinstance(request, ask.Join) else 0.03)
+        self.was_interrupted |= comes
+        if comes and self.world.random.random() < 0.5 and not isinstance(request, ask.Tell):
+            self.fell_silent |= isinstance(request, ask.Leave)
+            self.expected = set() if self.core.closed else self.expected
+            raise Interrupted
+        reply = self.does(request)
+        if comes and isinstance(request, ask.Tell):
+            return Interrupted()
+        if comes:
+            raise Interrupted
+        return reply
 
     def does(self, request: Any) -> Any:
         world = self.world
@@ -150,9 +184,9 @@ class Consumer:
                 self.asked.append(request.ats)
             case ask.Settle():
                 self.commit_beside()
-                self.tell_commits()
+                return self.tell_commits()
             case ask.TellCommits():
-                self.tell_commits()
+                return self.tell_commits()
         return None
 
     def commit_beside(self) -> None:
@@ -164,9 +198,14 @@ class Consumer:
             except SparklogError as error:
                 self.ended.append((ats, error))
 
-    def tell_commits(self) -> None:
+    def tell_commits(self) -> list[BaseException]:
+        """Calls the callbacks of commits that have ended."""
+        raised: list[BaseException] = []
         while self.ended:
             self.core.ended(*self.ended.pop(0))
+            if self.raises and self.world.chance(0.6):
+                raised.append(ByProgram("commit"))
+        return raised
 
     def view(self, request: Any) -> Any:
         match request:
@@ -245,7 +284,7 @@ class Consumer:
         except ByProgram:
             pass
         except SparklogError as error:
-            if error.id == "GENERATION_FENCED" or (name == "poll") != (error.id == "CONSUMER_IN_CALLBACK"):
+            if (not self.world.owners and error.id == "GENERATION_FENCED") or (name == "poll") != (error.id == "CONSUMER_IN_CALLBACK"):
                 raise
         else:
             if name == "poll":
@@ -260,10 +299,17 @@ class Consumer:
             self.call(self.core.subscribe([] if pattern else names, pattern))
         self.require_left_if_closed()
         self.world.subscribed(names)
-        self.subscribed = True
+        if not self.core.closed and (self.core.names, self.core.pattern) != (None if pattern else frozenset(names), pattern):
+            raise Fault(f"{self.name} subscribed to {names}, and is subscribed to {self.core.names}, {self.core.pattern}")
+        self.subscribed, self.names = True, NAMES if pattern else tuple(names)
 
     def resubscribe(self) -> None:
-        self.subscribe(self.world.random.choice((NAMES[:1], NAMES[1:], NAMES)))
+        """Subscribes, and sometimes changes its mind before it polls, beside partitions that were just added."""
+        for _ in range(self.world.random.choice((1, 2))):
+            if not self.core.closed:
+                self.subscribe(self.world.random.choice((NAMES[:1], NAMES[1:], NAMES)))
+                if self.world.chance(0.5):
+                    self.world.reroute()
 
     def require_left_if_closed(self) -> None:
         """A consumer that a callback closed is no member, unless its process was killed as it closed."""
@@ -271,7 +317,7 @@ class Consumer:
             self.dead = True
             if self.expected:
                 raise Fault(f"{self.name} is closed, and holds {self.expected}")
-            if (self.is_member or self.told) and not self.world.lossy:
+            if ((self.is_member and not self.fell_silent) or self.told) and not self.world.lossy:
                 raise Fault(f"{self.name} is closed, {'' if self.is_member else 'not '}a member, and was told to have {sorted(self.told)}")
 
     def poll(self) -> None:
@@ -288,8 +334,12 @@ class Consumer:
         timeout_s, records_max = self.world.random.choice((0, 0, 0.3 * self.waits)), self.world.random.choice((2, 50))
         if not timeout_s and self.core.finds_nothing(self.world.now, self.world.state_of):
             return
+        self.core.last = []
         try:
             found = self.call(self.core.poll(timeout_s, records_max, 1 << 30, self.decode))
+            if self.is_interrupted and self.world.chance(0.05):
+                self.core.take_back()
+                raise Interrupted
         except ByProgram:
             self.require_handed_over()
             return
@@ -302,6 +352,15 @@ class Consumer:
             return
         for partition, records in found.items():
             self.world.given(self, self.core.shares[partition], [record.offset for record in records])
+
+    def end(self, *, in_turn: bool) -> None:
+        """Its group is another's. The program has learned in a turn that its partitions are lost, or learns it as it ends the consumer."""
+        if in_turn and (self.told or self.core.assigned()):
+            raise Fault(f"{self.name} is fenced, was told to have {sorted(self.told)}, and has {self.core.assigned()}")
+        self.revoked = {}
+        self.close()
+        if self.revoked:
+            raise Fault(f"{self.name} was fenced, and told that {self.revoked} go")
 
     def require_handed_over(self) -> None:
         """A callback that raises keeps no partition."""
@@ -318,7 +377,10 @@ class Consumer:
         try:
             taken = self.call(self.core.take(0, 50, 1 << 30))
             self.fetched_to = {}  # the loop may end within these, or call `poll`
-            for record in itertools.islice(self.core.give(taken, self.decode, self.group.is_live), self.world.random.randrange(1, 9)):
+            given = self.core.give(taken, self.decode, self.group.is_live)
+            for record in itertools.islice(given, self.world.random.randrange(1, 9)):
+                if self.is_interrupted and self.world.chance(0.05):
+                    given.throw(Interrupted())  # type: ignore[attr-defined]
                 share = self.core.shares.get(TopicPartition(record.topic, record.partition))
                 if share is None:
                     raise Fault(f"{self.name} was given {record}, and does not hold it")
@@ -339,7 +401,8 @@ class Consumer:
 
     def commit(self) -> None:
         if self.subscribed:
-            self.call(self.core.commit_beside(None, None) if len(self.world.acts) % 3 == 0 else self.core.commit())
+            with contextlib.suppress(ByProgram):
+                self.call(self.core.commit_beside(None, None) if len(self.world.acts) % 3 == 0 else self.core.commit())
 
     def go_back(self) -> None:
         """The program commits an offset below the committed one. An operator may move the partition first, and others give it back."""
@@ -354,12 +417,13 @@ class Consumer:
         if self.subscribed and lower:
             if self.world.depth < 2 and self.world.chance(0.7):
                 self.world.soon = lambda: self.world.move_and_give_back(lower, self)
-            self.call(self.core.commit(lower))
+            with contextlib.suppress(ByProgram):
+                self.call(self.core.commit(lower))
 
     def close(self) -> None:
         try:
             self.call(self.core.close(autocommit=True))
-        except ByProgram:
+        except (ByProgram, Interrupted):
             pass
         except SparklogError:
             self.dead = True
@@ -373,6 +437,8 @@ class Consumer:
 
     def decode(self, partition: TopicPartition, batch: pa.RecordBatch) -> tuple[list[Any], Exception | None]:
         life, records = batch.column("partition")[0].as_py(), []
+        if self.is_interrupted and self.world.chance(0.05):
+            raise Interrupted
         for offset in batch.column("offset").to_pylist():
             if (partition.topic, life, partition.partition, offset) in self.world.poison:
                 self.fetched_to = {}

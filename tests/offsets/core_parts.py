@@ -53,6 +53,10 @@ class ByProgram(Exception):
     """A callback of the program raised."""
 
 
+class Interrupted(BaseException):
+    """A signal came while the program was in a call, which it may repeat."""
+
+
 class Topic:
     """One life of a topic, with keys that move among its partitions."""
 
@@ -170,6 +174,12 @@ class Topics:
     def find_state(self, name: str) -> Any:
         topic = self.world.topics.get(name)
         return topic.state if topic else None
+
+    def state(self, name: str) -> Any:
+        found = self.world.state_of(name)
+        if isinstance(found, SparklogError):
+            raise found
+        return found
 
     def shared(self, members: Any) -> dict[str, SharedTopic]:
         readers = list(members)

@@ -17,7 +17,7 @@ from typing import Any
 
 from offsets.core_consumer import Consumer
 from offsets.core_model import Model
-from offsets.core_parts import NAMES, Beats, Done, Fault, Killed, Table, Topic
+from offsets.core_parts import NAMES, Beats, Done, Fault, Interrupted, Killed, Table, Topic
 
 from sparklog import SparklogError
 from sparklog.errors import GenerationFenced, RetryError
@@ -47,6 +47,8 @@ class World(Model):
         self.soon: Callable[[], None] | None = None
         """The act that comes next, without a draw."""
         self.beats = Beats()
+        self.owners = 0
+        """How often the group was taken from its members."""
         self.lives: Counter[str] = Counter()
         self.poison: set[tuple[str, int, int, int]] = set()
         self.topics: dict[str, Topic | None] = {}
@@ -209,6 +211,12 @@ class World(Model):
         if not one.dead and not one.core.closed:
             one.dead = True
 
+    def own(self) -> None:
+        """A consumer without an assignor takes the group, and ends its members. It reads nothing, and members begin the group again."""
+        if self.table.newest.state is not None and not self.lossy:
+            self.owners += 1
+            self.table.claim("g", rows.RUNNING, lambda _: [])
+
     def call(self, name: str, one: Consumer | None = None) -> None:
         """A program makes this call: that of this consumer, or of any that is free."""
         free = [each for each in self.consumers if each.is_free and one in (None, each)]
@@ -219,9 +227,15 @@ class World(Model):
             getattr(one, name)()
         except Killed:
             pass
+        except Interrupted:
+            one.fetched_to = {}
+            one.subscribed = one.core.subscribes
         except GenerationFenced as error:
             if error.id == "GENERATION_FENCED":
-                raise
+                if not self.owners:
+                    raise
+                with contextlib.suppress(Killed):
+                    one.end(in_turn=name in ("poll", "iterate") and one.subscribed)
         except SparklogError as error:
             gone = error.parameters.get("topic")
             if error.id == "MEMBER_TOPIC_GONE" and self.topics[gone] and self.lives[gone] == 1:
@@ -246,6 +260,7 @@ class World(Model):
             (0.4, "freeze", self.freeze),
             (0.15, "long batch", self.long_batch),
             (0.3, "kill", self.kill),
+            (0.1, "own", self.own),
             (0.6, "start", self.start),
             (0.3, "poison", self.add_poison),
         ]
@@ -301,11 +316,18 @@ class World(Model):
             self.assignor = "range"  # all died, and begin again with another one
             for each in self.consumers:
                 each.dead = True
+        self.now += 3.0
+        for each in self.consumers if self.owners else ():
+            each.beat()
+            self.call("poll", each)  # members of a group that was taken end
         while sum(not each.dead for each in self.consumers) < 2:
             self.start()
+        living = [each for each in self.consumers if not each.dead]
+        every = self.random.random() < 0.5 or not all(any(name in each.names for each in living) for name in NAMES)
         for each in self.consumers:
             each.raises = False
-            self.call("subscribe", each)
+            if every:
+                self.call("subscribe", each)
         self.read_all()
         for _ in range(2):
             self.reroute()

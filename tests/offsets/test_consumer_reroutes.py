@@ -141,3 +141,41 @@ def test_members_of_a_group_keep_the_order_among_them(tmp_path: Path) -> None:
     finally:
         for member in members:
             member.close()
+
+
+def test_a_partition_waits_again_where_an_operator_moves_another_one_back(tmp_path: Path) -> None:
+    """As where the consumer itself seeks back; a member of the other partition went on, and newer records of a key came first."""
+    written = Written(tmp_path / "root", 1)
+    written.write(200)
+    written.change([1, 1, 1])
+    written.write(200)
+    one, other, new = (TopicPartition("t", number) for number in range(3))
+    table = OffsetTable(tmp_path / "offsets", tmp_path / "root")
+    options = {"group_id": "g", "partition_assignment_strategy": "range", "auto_offset_reset": "earliest", "enable_auto_commit": False}
+    members = [Consumer(tmp_path / "root", "t", table=table, heartbeat_interval_ms=100, poll_interval_ms=1, **options) for _ in range(2)]
+    until = time.monotonic() + 120
+    while {one, other} not in (has := [member.assignment() for member in members]) or {new} not in has:
+        assert time.monotonic() < until
+        for member in members:
+            member.poll(0, 1)
+    first, last = sorted(members, key=lambda member: len(member.assignment()), reverse=True)
+    last.pause(new)
+    while first.poll(100):
+        first.commit()
+    last.resume(new)
+    while not last.poll(0, 1):
+        assert time.monotonic() < until
+    last.commit()
+    last.pause(new)
+    table.reset("g", {"t": {0: 1}}, dry_run=False, force=True)
+    while last.waiting() != {new: {one: written.past[0]["cut"][0]}}:
+        assert time.monotonic() < until
+        last.poll(0)
+    last.resume(new)
+    assert last.poll(100) == {}
+    while first.poll(100):
+        first.commit()
+    while not last.poll(0):
+        assert time.monotonic() < until
+    for member in members:
+        member.close()
