@@ -352,12 +352,20 @@ class Standing(ABC):
             for number, offset in by_partition.items():
                 now = self._mine.get((topic, number))
                 if now is None or now.topic_id != ids.get(topic, now.topic_id) or now != held.get((topic, number), now):
-                    refused[topic, number] = SparklogError(
-                        "MEMBER_FENCED", group=self.group, table=self.table, root=self.root, topic=topic, partition=number
-                    )
+                    refused[topic, number] = self._lost(topic, number, ids.get(topic))
                 else:
                     mine.setdefault(topic, {})[number] = offset
         return mine, refused
+
+    def _lost(self, topic: str, number: int, id: str | None) -> SparklogError:
+        """The error of a commit in a share that it does not hold: its topic of this id is gone, or the share is another member's."""
+        try:
+            found = self._topics.state(topic).topic_id
+        except SparklogError as error:
+            return error
+        if id not in (None, found):
+            return SparklogError("TOPIC_RECREATED", topic=topic, root=self.root, expected=id, found=found)
+        return SparklogError("MEMBER_FENCED", group=self.group, table=self.table, root=self.root, topic=topic, partition=number)
 
     def _placed(self, offsets: Offsets, ids: Ids, held: Mapping[Partition, Held]) -> list[Position]:
         """The rows of offsets that a change commits with it, of topics that are still there.

@@ -84,9 +84,23 @@ def test_a_commit_names_what_is_lost_and_commits_the_rest(world: World) -> None:
     one = world.consumer("t", enable_auto_commit=False)
     read(one)
     world.table.reset("g", {"t": {0: 5}}, dry_run=False, force=True)
-    with pytest.raises(sparklog.GenerationFenced, match=r"PARTLOG_MEMBER_FENCED.*partition 0 "):
+    with pytest.raises(sparklog.GenerationFenced, match=r"PARTLOG_MEMBER_FENCED.*partition 0 ") as raised:
         one.commit()
     assert world.positions() == {0: 5, 1: 20}
+    assert "The position in this partition was not committed" in str(raised.value)  # not: nothing was
+    assert "or by this consumer after a reset" in str(raised.value)  # not: another member reads it
+
+
+def test_a_commit_in_a_topic_that_is_gone_for_the_whole_group_names_the_topic(world: World) -> None:
+    """It said that another member reads the partition."""
+    world.create("u")
+    one = world.consumer("t", "u", enable_auto_commit=False, heartbeat_interval_ms=30_000)
+    read(one)
+    two = world.consumer("t", heartbeat_interval_ms=30_000)
+    world.topics["u"].delete()
+    two.poll(0)  # the group learns it
+    with pytest.raises(sparklog.CallError, match="PARTLOG_TOPIC_NOT_FOUND"):
+        one.commit()
 
 
 def test_a_change_of_subscription_revokes_with_positions_and_without_an_error(world: World) -> None:
