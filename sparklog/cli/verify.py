@@ -27,7 +27,8 @@ def verify(
     """Check every file of a root against the format.
 
     A finding says what is wrong, where, what it costs, and how to fix it.
-    It only reads, and may run beside writers. The exit status is 1 if something is wrong.
+    It only reads, and may run beside writers. The exit status is 1 if
+    something is wrong, and 6 if something could not be read.
 
     Examples:
       sparklog verify my-log
@@ -54,7 +55,7 @@ def verify(
         _in_colours(report)
     else:
         write(str(report))
-    return 0 if report.ok else 1
+    return report.status
 
 
 def _in_colours(report: Report) -> None:
@@ -71,6 +72,9 @@ def _in_colours(report: Report) -> None:
         console.print(Text.assemble((finding.severity, _COLOURS[finding.severity]), f" {finding.condition} ", (finding.where(), "bold")))
         for line in finding.lines():
             console.print(Padding(Text(line), (0, 0, 0, 2)))
+    for each in report.unread:
+        console.print()
+        console.print(Text(str(each)))
 
 
 COMMANDS = (verify,)

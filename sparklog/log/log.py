@@ -110,9 +110,11 @@ class Log(Displayed):
 
         Returns:
             A report with the faults: the kind of each, the place, its cost and its remedy. Damage is in `Report.findings`, and is no error.
+            `Report.unread` has the files that could not be read.
 
         Raises:
             CallError: TOPIC_NOT_FOUND if a name has no folder.
+            RetryError: IO if it cannot be seen whether there is a root.
 
         Example:
             >>> report = log.verify(["orders"], quick=True)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 WITHOUT_ORDER = ("--x-s3", "--xa-s3")
 """The names of directory buckets of S3 (Express One Zone), and of access points to them, end so. Their listings are in no order."""
+OF_BUCKETS = ("s3", "gcs", "abfs")
+"""The FileSystems, by `type_name`, whose paths begin with a bucket or a container."""
 _FSSPEC = "py::fsspec+"
 
 
@@ -29,6 +31,7 @@ class ArrowClient(PathClient):
         _allow_at_once(max_requests)
         self.filesystem = filesystem
         self.lists_in_order = filesystem.type_name == "s3" and not bucket.endswith(WITHOUT_ORDER)
+        self.has_empty_folders = filesystem.type_name not in OF_BUCKETS
 
     def fresh(self) -> fs.FileSystem:
         """The FileSystem, without the listings that a file system of fsspec keeps: names that came since are not in them."""

@@ -42,6 +42,7 @@ class ObjectClient(PathClient):
     """
 
     tells_folders = True
+    has_empty_folders = False
 
     def __init__(
         self,

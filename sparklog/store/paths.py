@@ -26,6 +26,8 @@ class PathClient(ABC):
 
     lists_in_order: bool
     """As `Store.lists_in_order`."""
+    has_empty_folders = True
+    """As `Store.has_empty_folders`."""
     tells_folders = False
     """Whether a folder that is read is Absent, and a file that is listed has nothing in it. Otherwise both may be an OSError."""
 
@@ -116,6 +118,11 @@ class PathStore(RemoteStore):
     def lists_in_order(self) -> bool:  # type: ignore[override]
         """That of the client."""
         return self.client.lists_in_order
+
+    @property
+    def has_empty_folders(self) -> bool:  # type: ignore[override]
+        """That of the client."""
+        return self.client.has_empty_folders
 
     def storage_options(self, table: str) -> dict[str, str]:
         """Those of the client."""

@@ -107,6 +107,8 @@ class Store(ABC):
     """Whether a listing looks at names in their order. Then it may miss a name that comes or goes meanwhile, but it has all greater names
     that exist from then on.
     """
+    has_empty_folders: bool = True
+    """Whether a folder can be there with nothing in it. In a bucket, a folder is there only as far as objects are in it."""
 
     def location(self, name: str) -> str:
         """The full name of a file or folder, for messages."""

@@ -21,8 +21,6 @@ _AUTHORITY = re.compile("[a-zA-Z0-9._-]+(:[0-9]{1,5})?")
 _CONTAINER = re.compile("[a-zA-Z0-9._$-]+(@[a-zA-Z0-9._-]+(:[0-9]{1,5})?)?")
 _WITHOUT_AUTHORITY = ("hdfs", "viewfs", "webhdfs")
 """The file systems of these schemes have paths that begin at the top of one server."""
-_OF_BUCKETS = ("s3", "gcs", "abfs")
-"""The FileSystems, by `type_name`, whose paths begin with a bucket or a container."""
 _URI = re.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", re.DOTALL)
 
 
@@ -49,6 +47,8 @@ def _given(root: str, filesystem: FileSystem) -> Store:
     """The store of a root in a FileSystem of pyarrow. A file system on a disk is read as a disk, where no link is followed."""
     from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
+    from sparklog.store.arrow import OF_BUCKETS
+
     if not isinstance(filesystem, FileSystem):
         # Not its text: it may be a dict of settings.
         raise TypeError(f"`filesystem` is of type {type(filesystem).__name__}; it must be a pyarrow.fs.FileSystem")
@@ -68,7 +68,7 @@ def _given(root: str, filesystem: FileSystem) -> Store:
             raise _invalid_path(root, f"{_AT_ONCE} is the only setting of a root that is read through `filesystem`")
         base = "/" if scheme in _WITHOUT_AUTHORITY else authority.partition("@")[0]
         return _through(filesystem, f"{scheme}://{authority or '/'}", base, _normal(root, path), at_once)
-    if filesystem.type_name in _OF_BUCKETS:
+    if filesystem.type_name in OF_BUCKETS:
         reason = f"it reads buckets, and the root {root} names none; the root must be a URL, such as s3a://bucket/prefix"
         raise SparklogError("OPTION_VALUE", option="filesystem", value=type(filesystem).__name__, reason=reason)
     if authority not in ("", "localhost"):

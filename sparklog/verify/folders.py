@@ -12,6 +12,7 @@ from sparklog.ondisk.names import (
     COMMITS,
     INT64_MAX,
     PROBE,
+    SERVERS,
     checkpoint_version_of,
     deleted_version_of,
     is_data_file,
@@ -25,6 +26,7 @@ from sparklog.ondisk.names import (
 )
 from sparklog.ondisk.root import Root
 from sparklog.store.store import Absent, Damaged, Entry
+from sparklog.verify.asking import asking
 from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Finding, Waiting, tallied
 from sparklog.verify.versions import Chain
 
@@ -39,22 +41,24 @@ _KINDS = {"file": "a file", "folder": "a folder", "link": "a symbolic link", "ot
 
 
 def topics_in(root: Root) -> tuple[list[str], list[Finding], list[Waiting]]:
-    """The topics of a root, also deleted topics; and the faults above them."""
+    """The topics of a root, which is there, also deleted topics; and the faults above them."""
     findings: list[Finding] = []
     topics: list[str] = []
     strange: list[tuple[str, int]] = []
     above: list[Entry] = []
     try:
         above = root.store.entries("")
-    except (OSError, Damaged) as error:
-        findings.append(_unreadable(None, ".", error))
+    except OSError:
+        pass
+    except Damaged as damage:
+        findings.append(unlistable(None, ".", damage))
     for entry in above:
         if entry.name == COMMITS and not entry.is_folder:
             return topics, [_wrong_kind(COMMITS, entry, DAMAGE, "no topic can be read", "put the folder back")], []
-        if entry.name not in (COMMITS, PROBE) and not (_VIEW_FOLDER.fullmatch(entry.name)):
+        if entry.name not in (COMMITS, PROBE, SERVERS) and not (_VIEW_FOLDER.fullmatch(entry.name)):
             strange.append((entry.name, 0))
     try:
-        for entry in root.store.entries(COMMITS):
+        for entry in filled(root, COMMITS):
             file = f"{COMMITS}/{entry.name}"
             if entry.is_folder and is_topic(entry.name):
                 topics.append(entry.name)
@@ -64,8 +68,10 @@ def topics_in(root: Root) -> tuple[list[str], list[Finding], list[Waiting]]:
                 )
             else:
                 findings.append(_unknown(None, file))
-    except (OSError, Damaged) as error:
-        findings.append(_unreadable(None, COMMITS, error))
+    except OSError:
+        pass
+    except Damaged as damage:
+        findings.append(unlistable(None, COMMITS, damage))
     return topics, findings, tallied(None, "other", strange)
 
 
@@ -112,8 +118,10 @@ class Folders:
     def _inside(self, folder: str) -> list[Entry]:
         try:
             return self._root.store.entries(folder)
-        except (OSError, Damaged) as error:
-            self.findings.append(_unreadable(self._topic, folder, error))
+        except OSError:
+            return []
+        except Damaged as damage:
+            self.findings.append(unlistable(self._topic, folder, damage))
             return []
 
     def _is_folder(self, name: str) -> bool:
@@ -140,8 +148,12 @@ class Folders:
         base = topic_file(self._topic, "data")
         live = {segment.file for segment in self._chain.segments}
         removed, unnamed = [], []
+        store = asking(self._root)
         try:
-            tree = self._root.store.tree(base)
+            # A file that a version names and a listing lacks may have been deleted; or the listing is wrong.
+            tree = store.until(
+                lambda: store.tree(base), lambda found: live <= {_data_file(folder, e) for folder in found for e in found[folder]}
+            )
         except (OSError, Damaged):
             tree = {}  # each folder is listed again, so that the faults name it
         for folder in tree[""] if tree else self._inside(base):
@@ -197,7 +209,10 @@ class Folders:
                 viewed.setdefault(segment.partition, set()).add(segment.base)
         for partition in range(state.partitions):
             folder = view_folder(self._topic, partition)
-            entry = self._root.store.look(folder)
+            try:
+                entry = self._root.store.look(folder)
+            except OSError:
+                continue
             if entry is None:
                 continue
             self.has_view = True
@@ -290,10 +305,26 @@ def _wrong_kind(file: str, entry: Entry, severity: str, impact: str, fix: str, t
     return Finding(severity, "WRONG_KIND", f"{_KINDS[entry.kind]} is in the place of a folder", impact, fix, topic, file=file)
 
 
-def _unreadable(topic: str | None, file: str, error: Exception) -> Finding:
-    return Finding(DAMAGE, "IO", f"it cannot be listed: {error}", "what is in it was not checked", "make it readable", topic, file=file)
+def _data_file(folder: str, entry: Entry) -> str:
+    return f"data/{folder}/{entry.name}"
+
+
+def unlistable(topic: str | None, file: str, damage: Damaged) -> Finding:
+    """The fault that something else is in the place of a folder."""
+    problem, impact = f"it cannot be listed: {damage}", "what is in it was not checked"
+    return Finding(DAMAGE, "WRONG_KIND", problem, impact, "put the folder back", topic, file=file)
 
 
 def listing(root: Root, topic: str) -> list[Entry]:
-    """The entries of the folder of a topic. OSError if it cannot be listed."""
-    return root.store.entries(topic_folder(topic))
+    """The entries of the folder of a topic. OSError if it cannot be listed; Damaged if a link is in its place."""
+    return filled(root, topic_folder(topic))
+
+
+def filled(root: Root, folder: str) -> list[Entry]:
+    """The entries of a folder that is there. OSError also if the store lists nothing where a folder has something in it."""
+    store = asking(root)
+    found = store.until(lambda: store.entries(folder), lambda entries: bool(entries) or store.has_empty_folders)
+    if not found and not store.has_empty_folders:
+        store.unread[folder] = "the folder is there, and the store lists nothing in it"
+        raise OSError(store.unread[folder])
+    return found

@@ -60,6 +60,28 @@ class Finding:
         return [readable(text, None) for text in (self.problem, f"impact: {self.impact}", f"fix: {self.fix}")]
 
 
+class NotRead(NamedTuple):
+    """A file or folder that could not be read whole, so that it was not checked.
+
+    what: `folder`, `version`, `checkpoint`, `segment`, or `view`, a file of the Kafka view. Only a segment has a partition
+    and an offset. The file is relative to the root, with slashes.
+    """
+
+    topic: str | None
+    what: str
+    file: str
+    problem: str
+    partition: int | None = None
+    offset: int | None = None
+
+    def __str__(self) -> str:
+        place = [
+            f"{name} {at}" for name, at in zip(("topic", "partition", "offset"), (self.topic, *self[4:]), strict=True) if at is not None
+        ]
+        where = ": ".join(part for part in (", ".join(place), readable(self.file, None)) if part)
+        return f"unread {self.what} {where}\n  {readable(self.problem, None)}"
+
+
 class Waiting(NamedTuple):
     """Files that nothing reads now, and that the format allows to be there. They are not faults.
 
@@ -95,8 +117,8 @@ class Counts(NamedTuple):
 class Report(Displayed):
     """The result of `Log.verify`: its checks and findings. It shows itself as a table; `str(report)` has every finding in full.
 
-    `findings` begin with the worst. `ok` is true without findings. `quick` is true if no batch was read. `seconds` is the time that it
-    took.
+    `findings` begin with the worst. `unread` has the files that could not be read, and so were not checked. `ok` is true without both.
+    `quick` is true if no batch was read. `seconds` is the time that it took.
     """
 
     root: str
@@ -105,21 +127,29 @@ class Report(Displayed):
     waiting: list[Waiting]
     checked: Counts
     seconds: float
+    unread: list[NotRead]
 
     @property
     def ok(self) -> bool:
-        """Whether there are no findings."""
-        return not self.findings
+        """Whether everything was read, and nothing is wrong."""
+        return not self.findings and not self.unread
+
+    @property
+    def status(self) -> int:
+        """The exit status of `sparklog verify`: 1 with findings, 6 if nothing is wrong in what could be read, otherwise 0."""
+        return 1 if self.findings else 6 if self.unread else 0
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON types."""
         return {
             "root": self.root,
             "ok": self.ok,
+            "status": self.status,
             "quick": self.quick,
             "seconds": round(self.seconds, 3),
             "checked": self.checked._asdict(),
             "findings": [asdict(finding) for finding in self.findings],
+            "unread": [each._asdict() for each in self.unread],
             "waiting": [each._asdict() for each in self.waiting],
         }
 
@@ -128,14 +158,18 @@ class Report(Displayed):
         return json.dumps(self.as_dict())
 
     def summary(self) -> str:
-        """One line: the number of findings of each severity."""
+        """One line: the number of findings of each severity, and how much could not be read."""
         if self.ok:
             return "nothing is wrong"
         counts = Counter(finding.severity for finding in self.findings)
-        return ", ".join(f"{counts[severity]:,} {severity}" for severity in SEVERITIES if counts[severity])
+        found = ", ".join(f"{counts[severity]:,} {severity}" for severity in SEVERITIES if counts[severity])
+        kinds = Counter(each.what for each in self.unread)
+        unread = ", ".join(f"{kinds[what]:,} {what if kinds[what] == 1 else _MANY[what]}" for what in _MANY if kinds[what])
+        return "; ".join(part for part in (found, unread and f"could not be checked: {unread}") if part)
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.root}: {self.summary()}", *self.about(), *(f"\n{finding}" for finding in self.findings)])
+        told = [*self.findings, *self.unread]
+        return "\n".join([f"{self.root}: {self.summary()}", *self.about(), *(f"\n{each}" for each in told)])
 
     def about(self) -> list[str]:
         """Lines with the checks that were made, and with other files that exist."""
@@ -144,7 +178,7 @@ class Report(Displayed):
         metadata = f"{checked.topics:,} topics, {checked.versions:,} versions, {checked.checkpoints:,} checkpoints"
         data = f"{checked.segments:,} segments of {checked.bytes:,} bytes ({read})"
         about = [f"checked: {metadata}, {data} in {self.seconds:.1f} s"]
-        return about + [_said(each) for each in self.waiting[:SHOWN]]
+        return about + [_said(each) for each in self.waiting if each.what in _SAYS][:SHOWN]
 
     def _display(self) -> Display:
         rows = [
@@ -159,23 +193,23 @@ class Report(Displayed):
             for each in self.findings[:SHOWN]
         ]
         columns = ["severity", "condition", "where", "problem", "impact", "fix"]
-        return Display(f"{self.root}: {self.summary()}", self.about(), columns, rows, more=len(self.findings) - len(rows))
+        unread = [str(each).replace("\n ", ":") for each in self.unread[:SHOWN]]
+        return Display(f"{self.root}: {self.summary()}", [*self.about(), *unread], columns, rows, more=len(self.findings) - len(rows))
 
 
+_MANY = {each: f"{each}s" for each in ("folder", "version", "checkpoint", "segment")} | {"view": "files of the Kafka view"}
 _SAYS = {
     "removed": "replaced or expired data files wait for their deletion",
     "unnamed": "data files that no version names: of writers at work, or of failed ones (CALL partlog.vacuum deletes those)",
     "temporary": "files in tmp/ are being written, or were left (they may be deleted when they are a day old)",
     "version": "version files below the boundary wait for their deletion",
-    "view": "no Kafka view was made so far; the next commit or CALL partlog.publish makes it",
     "other": "files and folders belong to somebody else, and were not looked at",
 }
+"""A topic without a Kafka view is right, and needs no word here."""
 
 
 def _said(each: Waiting) -> str:
     of = "root" if each.topic is None else f"topic {each.topic}"
-    if each.what == "view":
-        return f"{of}: {_SAYS[each.what]}"
     size = f" of {each.bytes:,} bytes" if each.bytes else ""
     return f"{of}: {each.files:,}{size}: {_SAYS[each.what]}, as {readable(each.example, _TEXT)}"
 

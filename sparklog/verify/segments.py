@@ -19,9 +19,10 @@ from sparklog.ondisk.names import topic_file
 from sparklog.ondisk.root import Root, is_seen
 from sparklog.ondisk.segment import is_stamped
 from sparklog.store.store import Absent, Damaged, File
+from sparklog.verify.asking import asking
 from sparklog.verify.contents import Contents
 from sparklog.verify.expected import Expected
-from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Counts, Finding
+from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Counts, Finding, NotRead
 from sparklog.verify.view import Indexes, ViewOfSegment, shared
 
 _BLOCK_BYTES = 1 << 21
@@ -39,16 +40,28 @@ class Walked(NamedTuple):
     data: memoryview
 
 
-def check(root: Root, segments: list[Expected], quick: bool) -> tuple[list[Finding], Counts]:
+class Checked(NamedTuple):
+    """The findings in a segment. `unread` has the files that could not be read; the counts are 0 unless the segment was read whole."""
+
+    findings: list[Finding]
+    unread: list[NotRead]
+    counts: Counts
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it was read whole, and nothing is wrong."""
+        return not self.findings and not self.unread
+
+
+def check(root: Root, segments: list[Expected], quick: bool) -> list[Checked]:
     """Checks some segments. Only metadata and lengths with `quick`."""
-    findings: list[Finding] = []
-    counts = Counts()
+    found = []
     for expected, file in zip(segments, root.store.at_once(lambda each: _opened(root, each, quick), segments), strict=True):
         one = SegmentCheck(root, expected)
         one.run(file, quick)
-        findings += one.findings
-        counts = counts.plus(Counts(segments=1, batches=one.batches, records=one.records, bytes=expected.segment.bytes))
-    return findings, counts
+        counts = Counts(segments=1, batches=one.batches, records=one.records, bytes=expected.segment.bytes)
+        found.append(Checked(one.findings, one.unread, Counts() if one.unread else counts))
+    return found
 
 
 _Opened: TypeAlias = File | int | Absent | Damaged | OSError
@@ -59,14 +72,19 @@ def _opened(root: Root, expected: Expected, quick: bool) -> _Opened:
     if quick and expected.listed_bytes is not None and not expected.has_view:
         return expected.listed_bytes
     name = topic_file(expected.topic, expected.segment.file)
-    try:
-        return root.store.open(name) if quick else root.store.open_at(name, expected.segment.position)
-    except (Absent, Damaged, OSError) as error:
-        return error
+
+    def ask() -> _Opened:
+        try:
+            return root.store.open(name) if quick else root.store.open_at(name, expected.segment.position)
+        except (Absent, Damaged, OSError) as error:
+            return error
+
+    # A file that was listed, and is absent then, was deleted since; or an answer of the store is wrong.
+    return asking(root).until(ask, lambda file: expected.listed_bytes is None or not isinstance(file, Absent))
 
 
 class SegmentCheck:
-    """Checks one segment. `findings`, `batches` and `records` are there after `run`."""
+    """Checks one segment. `findings`, `unread`, `batches` and `records` are there after `run`."""
 
     def __init__(self, root: Root, expected: Expected) -> None:
         self._root = root
@@ -83,6 +101,7 @@ class SegmentCheck:
         self._reached = expected.segment.base
         self._index = Indexes(expected.segment.base, INTERVAL_BYTES)
         self.findings: list[Finding] = []
+        self.unread: list[NotRead] = []
         self.batches = self.records = 0
 
     def run(self, file: _Opened, quick: bool) -> None:
@@ -92,7 +111,7 @@ class SegmentCheck:
         elif isinstance(file, Damaged):
             self._segment_fault("SEGMENT_CORRUPT", str(file), None, _RESTORE)
         elif isinstance(file, OSError):
-            self._segment_fault("IO", f"the data file cannot be opened: {file}", None, "make the file readable")
+            self._not_read(file)
         elif isinstance(file, int):
             self._require_lengths(file)
         else:
@@ -108,14 +127,22 @@ class SegmentCheck:
                     self._walk(file, min(segment.position + segment.bytes, file.size), view)
                 if self._expected.has_view:
                     self.findings += view.end(quick, self._unstamped)
+                    self.unread += view.unread
             except Absent:
                 self._missing()
             except OSError as error:
-                self._segment_fault("IO", f"reading failed: {error}", None, "check the disk")
+                self._not_read(error)
             finally:
                 view.close()
 
+    def _not_read(self, reason: object) -> None:
+        segment = self._segment
+        self.unread.append(NotRead(self._expected.topic, "segment", self._name, str(reason), segment.partition, segment.base))
+
     def _missing(self) -> None:
+        if self._expected.listed_bytes is not None:
+            self._not_read("it is listed, and the store says that it is absent")
+            return
         self._segment_fault("SEGMENT_MISSING", "the data file does not exist", None, self._way_back(missing=True))
 
     def _require_lengths(self, size: int) -> None:
@@ -152,6 +179,8 @@ class SegmentCheck:
             self._decode(batch)
         self._decode_chunk()
         walked = self._position == segment.position + segment.bytes
+        if self.unread:
+            return
         self.findings += self._contents.findings(self._name, self._expected.topic, walked and not self.findings)
         self.records = self._contents.records
         if not walked:
@@ -208,6 +237,9 @@ class SegmentCheck:
             at = position - block_at
             if at + HEADER_BYTES > len(block):
                 block, block_at, at = file.read(position, min(_BLOCK_BYTES, end - position)), position, 0
+                if len(block) < min(HEADER_BYTES, end - position):
+                    self._not_read(f"the file has {file.size} bytes, and only {len(block)} could be read from byte {position} on")
+                    return
             try:
                 header = Header.read(block[at : at + HEADER_BYTES], 0, end - position)
                 size = header.total_bytes
@@ -221,7 +253,8 @@ class SegmentCheck:
             if at + size > len(block):
                 block, block_at, at = file.read(position, min(max(_BLOCK_BYTES, size), end - position)), position, 0
                 if len(block) < size:
-                    return  # It was cut while it was read; the next round tells.
+                    self._not_read(f"the file has {file.size} bytes, and only {len(block)} could be read from byte {position} on")
+                    return
             yield Walked(position, base, header, memoryview(block)[at : at + size])
             self._reached = base + header.last_offset_delta + 1
             self._position = position + size

@@ -17,6 +17,7 @@ from sparklog.ondisk.state import State
 from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version
 from sparklog.store.store import Absent, Damaged
 from sparklog.verify import checkpoints, ongoing
+from sparklog.verify.asking import asking
 from sparklog.verify.checkpoints import Queries, Sound, Unsound, live_segments
 from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Finding
 from sparklog.verify.writer_rules import Writers
@@ -34,7 +35,7 @@ class Link(NamedTuple):
 
 @dataclass
 class Chain:
-    """A topic as its version files and checkpoints tell it. `read` fills it.
+    """A topic as its version files and checkpoints tell it. `replay` fills it.
 
     * state: the newest state; if it cannot be made, the last state that can be made, and `broken` is the version that stopped it.
     * segments: the segments whose bytes readers need.
@@ -43,6 +44,8 @@ class Chain:
     * removed: the data files that a version removed.
     * fresh: the places in the Kafka view, as (partition, base offset), where a version of a `recent` time (ms since 1970) adds or removes
       a segment. Its writer may still be publishing.
+    * needed, read: the versions from the boundary on whose files were listed or are known to be there; and the versions that were read.
+    * denied: the files that were listed, and are absent by a later answer of the store. Versions below the boundary are left out.
     * sweeping: whether a version of a `recent` time raised the horizon. The process that put it may still be deleting the files below.
     """
 
@@ -55,6 +58,7 @@ class Chain:
     newest: int = -1
     versions: int = 0
     checkpoints: int = 0
+    listed_checkpoints: int = 0
     deletions: set[int] = field(default_factory=set)
     intervals: set[int] = field(default_factory=set)
     extents: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
@@ -66,6 +70,9 @@ class Chain:
     below_boundary: list[str] = field(default_factory=list)
     fresh: set[tuple[int, int]] = field(default_factory=set)
     sweeping: bool = False
+    needed: set[int] = field(default_factory=set)
+    read: set[int] = field(default_factory=set)
+    denied: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._link: Link | None = None
@@ -79,20 +86,21 @@ class Chain:
         self._writers = Writers()
         self._unknown: tuple[str, ...] = ()
 
-    def read(self) -> Chain:
+    def replay(self) -> Chain:
         """Reads and replays everything."""
         listed = sorted(number for name in self.names if (number := version_of(name)) is not None)
         kept = sorted((number, name) for name in self.names if (number := checkpoint_version_of(name)) is not None)
-        self.checkpoints = len(kept)
         self.newest = max([*listed, *(number for number, _ in kept)], default=-1)
-        present = set()
+        self.listed_checkpoints = len(kept)
+        present = set(listed)
         waiting = list(kept)
-        for number, data in zip(listed, self.root.store.at_once(self._bytes, listed), strict=True):
+        for number, data in zip(listed, self.root.store.at_once(self._listed_bytes, listed), strict=True):
             self._checkpoints_before(number, waiting)
-            present |= {number} if self._version(number, data) else set()
+            self._version(number, data)
             self._checkpoints_at(number, waiting)
-        while self._version(self.newest + 1, self._bytes(self.newest + 1)):
+        while not isinstance(data := self._bytes(self.newest + 1), (Absent, OSError)):
             self.newest += 1
+            self._version(self.newest, data)
             present.add(self.newest)
         for number, name in waiting:
             self._checkpoint(number, name)
@@ -109,20 +117,23 @@ class Chain:
         except (Absent, Damaged, OSError) as error:
             return error
 
-    def _version(self, number: int, data: bytes | Absent | Damaged | OSError) -> bool:
-        """Replays the next version file if the state before it is known. Whether the file is there."""
-        if isinstance(data, Absent):
-            return False
+    def _listed_bytes(self, number: int) -> bytes | Absent | Damaged | OSError:
+        """A version file that was listed. If it is absent then, it was deleted since; or an answer of the store is wrong."""
+        return asking(self.root).until(lambda: self._bytes(number), lambda data: not isinstance(data, Absent))
+
+    def _version(self, number: int, data: bytes | Absent | Damaged | OSError) -> None:
+        """Replays the next version file if the state before it is known."""
+        if isinstance(data, (Absent, OSError)):
+            self._link = None
+            self._state_ends(number)
+            return
+        self.read.add(number)
         if isinstance(data, Damaged):
             self._fault(number, "VERSION_CORRUPT", str(data), 0)
-            self._link = None
-        elif isinstance(data, OSError):
-            self._fault(number, "IO", f"it cannot be read: {data}", None, "make the file readable")
             self._link = None
         else:
             self._parsed(number, data)
         self.versions += 1
-        return True
 
     def _parsed(self, number: int, data: bytes) -> None:
         before, self._link = self._link, Link(number, hashlib.sha256(data).hexdigest(), False)
@@ -256,20 +267,27 @@ class Chain:
 
     def _checkpoint(self, number: int, name: str) -> None:
         file = self._file(name)
-        try:
-            sound = checkpoints.read(self.root, self.topic, name, number)
-        except Unsound as damage:
+        store = asking(self.root)
+        found = store.until(lambda: self._sought(name, number), lambda each: isinstance(each, Sound | TooNew))
+        if isinstance(found, Unsound) and file in store.unread:
+            return
+        if found is None:
+            # On a disk, a look into the folder is right, and the file was deleted since: a writer has put a newer one.
+            if store.is_far:
+                self.denied.append(file)
+            else:
+                self.listed_checkpoints -= 1
+            return
+        self.checkpoints += 1
+        if isinstance(found, Unsound):
             fix = "delete the file: readers skip it, and a later commit puts another one"
             impact = "no record; readers begin at an older checkpoint or at the first version, which takes longer"
-            self.findings.append(
-                Finding(REPAIRABLE, "CHECKPOINT_DAMAGED", str(damage), impact, fix, self.topic, file=file, byte=damage.byte)
-            )
+            self.findings.append(Finding(REPAIRABLE, "CHECKPOINT_DAMAGED", str(found), impact, fix, self.topic, file=file, byte=found.byte))
             return
-        except TooNew as reason:
-            self.findings.append(self._damage("FORMAT_TOO_NEW", str(reason), file, 0))
+        if isinstance(found, TooNew):
+            self.findings.append(self._damage("FORMAT_TOO_NEW", str(found), file, 0))
             return
-        if sound is None:
-            return
+        sound = found
         self._sound.append(number)
         self._kept_from = max(self._kept_from, sound.head.boundary)
         if not self._link or self._link.version != number:
@@ -286,6 +304,12 @@ class Chain:
                 self._wrong(file, differs)
         else:
             self._resume(sound, number, file)
+
+    def _sought(self, name: str, number: int) -> Sound | Unsound | TooNew | None:
+        try:
+            return checkpoints.read(self.root, self.topic, name, number)
+        except (Unsound, TooNew) as fault:
+            return fault
 
     def _wrong(self, file: str, problem: str) -> None:
         impact = "readers that begin at it fail, or see other records than were committed"
@@ -324,6 +348,11 @@ class Chain:
         # Without a checkpoint that can be read, every version is needed.
         kept_from = max([self._kept_from, *(version.boundary for version in self._later)]) if self._sound else 0
         boundary = state.boundary if state else kept_from
+        self.needed = {number for number in present if number >= boundary}
+        store = asking(self.root)
+        self.denied += [
+            file for file in (self._file(version_file(number)) for number in sorted(self.needed - self.read)) if file not in store.unread
+        ]
         for first, last in _absent(present, min(boundary, self.newest + 1), self.newest):
             problem = f"version {first} is missing" if first == last else f"versions {first} to {last} are missing"
             self._numbered.append((last, self._damage("VERSION_MISSING", problem, self._file(version_file(first)), None)))
@@ -335,8 +364,8 @@ class Chain:
         self.findings += ongoing.shared_bytes(self.topic, self.segments)
         if state and self.broken is None:
             self.findings += ongoing.boundary(state, self._sound)
-            self.findings += ongoing.markers(state, self.names, present, self.deletions)
-        self.below_boundary = [self._file(version_file(number)) for number in present if number < boundary]
+            self.findings += ongoing.markers(state, self.names, self.read, self.deletions)
+        self.below_boundary = [self._file(version_file(number)) for number in self.read if number < boundary]
 
     def _weighed(self, number: int, finding: Finding, boundary: int) -> Finding:
         begin = max((version for version in self._sound if self.state and version <= self.state.version), default=-1)

@@ -11,7 +11,7 @@ from sparklog.ondisk.names import topic_file, view_folder
 from sparklog.ondisk.root import Root
 from sparklog.store.store import Absent, Damaged, File
 from sparklog.verify.expected import Expected
-from sparklog.verify.report import REPAIRABLE, Finding
+from sparklog.verify.report import REPAIRABLE, Finding, NotRead
 
 _PUBLISH = "CALL partlog.publish makes it again; so may the next commit"
 _NO_RECORD = "no record: readers of sparklog do not depend on the Kafka view, but Kafka's tools do"
@@ -49,7 +49,10 @@ class Indexes:
 
 
 class ViewOfSegment:
-    """The files of a segment in the view. `batch` gets every batch of the segment, and `end` returns the faults."""
+    """The files of a segment in the view. `batch` gets every batch of the segment, and `end` returns the faults.
+
+    `unread` has the files that could not be read.
+    """
 
     def __init__(self, root: Root, expected: Expected, data: File) -> None:
         segment = expected.segment
@@ -59,6 +62,7 @@ class ViewOfSegment:
         self._prefix = f"{view_folder(expected.topic, segment.partition)}/{segment.base:020d}"
         self._indexes = [Indexes(segment.base, interval) for interval in expected.intervals]
         self._findings: list[Finding] = []
+        self.unread: list[NotRead] = []
         self._walked = 0
         self._differs: int | None = None
         self._copy: File | None = None
@@ -81,8 +85,11 @@ class ViewOfSegment:
         except Absent:
             self._add("VIEW_MISSING", "the segment's `.log` is missing", name, None)
             return
-        except (Damaged, OSError) as damage:
+        except Damaged as damage:
             self._add("VIEW_WRONG", str(damage), name, None)
+            return
+        except OSError as error:
+            self._not_read(name, error)
             return
         self._linked = linked
         # A data file with bytes behind its segment is not the segment's own, and is copied.
@@ -135,14 +142,21 @@ class ViewOfSegment:
         except Absent:
             self._add("VIEW_MISSING", f"the segment's `{suffix}` is missing", name, None)
             return
-        except (Damaged, OSError) as damage:
+        except Damaged as damage:
             self._add("VIEW_WRONG", str(damage), name, None)
+            return
+        except OSError as error:
+            self._not_read(name, error)
             return
         if right is not None and found not in right:
             byte = max(shared(found, each) for each in right)
             self._add("INDEX_WRONG", "it is not the index of the segment's batches", name, byte)
         elif right is None and size % entry_bytes:
             self._add("INDEX_WRONG", f"it has {size} bytes, which is not a number of entries", name, size - size % entry_bytes)
+
+    def _not_read(self, file: str, error: OSError) -> None:
+        segment = self._expected.segment
+        self.unread.append(NotRead(self._expected.topic, "view", file, str(error), segment.partition, segment.base))
 
     def _add(self, condition: str, problem: str, file: str, byte: int | None) -> None:
         segment = self._expected.segment

@@ -8,7 +8,7 @@ from handmade import Topic, records
 from typer.testing import CliRunner
 from unit.far_store import FarStore
 
-from sparklog import Log, SparklogError
+from sparklog import Log, RetryError
 from sparklog.cli.app import app
 from sparklog.log.summary import Summary
 from sparklog.offsets import OffsetTable
@@ -126,10 +126,12 @@ def test_the_failure_of_one_request_names_its_file(tmp_path, monkeypatch, ask):
 
     monkeypatch.setattr(FarStore, "opened", fails)
     try:
-        found = [(each.condition, each.file) for each in ask(Log(Root(store))).findings]
-    except SparklogError as error:
-        found = [(error.id, error.parameters["file"].removeprefix(f"{store.root}/"))]
-    assert found == [("IO", "_partlog/t/00000000000000000017.json")]
+        report = ask(Log(Root(store)))
+        assert report.findings == []
+        found = [(each.problem, each.file) for each in report.unread]
+    except RetryError as error:
+        found = [(str(error.parameters["cause"]), error.parameters["file"].removeprefix(f"{store.root}/"))]
+    assert found == [("access is denied", "_partlog/t/00000000000000000017.json")]
 
 
 def test_versions_that_follow_a_known_one_are_read_at_once(tmp_path):
@@ -288,5 +290,6 @@ def test_verify_names_the_folder_that_cannot_be_listed(segments, quick, monkeypa
 
     monkeypatch.setattr(FarStore, "entries", fails)
     monkeypatch.setattr(FarStore, "tree", RemoteStore.tree)
-    found = verify(Root(segments), quick=quick, settles_s=()).findings
-    assert [(each.condition, each.file) for each in found] == [("IO", f"_partlog/t/data/{bad}")]
+    report = verify(Root(segments), quick=quick, settles_s=())
+    assert report.findings == []
+    assert [(each.what, each.file) for each in report.unread] == [("folder", f"_partlog/t/data/{bad}")]

@@ -9,6 +9,7 @@ from handmade import batches, records
 from planting import Unrouted
 
 from sparklog.__main__ import main
+from sparklog.store.local import LocalFile, LocalStore
 
 
 @pytest.fixture
@@ -52,6 +53,36 @@ def test_what_is_right(run: Callable[..., tuple[int, str]], root: Path) -> None:
         status, said = run(*words)
         assert status == 0, said
         assert ("nothing is wrong" in said) != ("-J" in words)
+
+
+def test_what_cannot_be_read(run: Callable[..., tuple[int, str]], root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, file = LocalStore.open, f"_partlog/a/{0:020d}.json"
+
+    def refused(store: LocalStore, name: str) -> LocalFile:
+        if name == file:
+            raise PermissionError("access is denied")
+        return opened(store, name)
+
+    monkeypatch.setattr(LocalStore, "open", refused)
+    status, said = run(root, "a")
+    assert status == 6
+    assert said.startswith(f"{root}: could not be checked: 1 version\nchecked: 1 topics, 0 versions")
+    assert f"unread version topic a: {file}\n  access is denied" in said
+    status, said = run(root, "--json")
+    document = json.loads(said)
+    assert (status, document["status"], document["ok"]) == (1, 1, False), "the fault of the other topic counts more"
+    assert [(each["topic"], each["file"]) for each in document["unread"]] == [("a", file)]
+
+
+def test_folders_of_the_format_belong_to_nobody_else(run: Callable[..., tuple[int, str]], root: Path) -> None:
+    """The signs of servers, and the trials of a store. That a topic has no Kafka view is right, and needs no word."""
+    for name in ("_servers", "_probe"):
+        (root / name).mkdir()
+        (root / name / "file.json").touch()
+    status, said = run(root, "a")
+    assert (status, len(said.splitlines())) == (0, 2), said
+    (root / "notes").touch()
+    assert "1: files and folders belong to somebody else, and were not looked at, as notes" in run(root, "a")[1]
 
 
 def test_wrong_calls(run: Callable[..., tuple[int, str]], root: Path) -> None:

@@ -244,13 +244,16 @@ def test_what_may_not_be_read(tmp_path: Path) -> None:
             tmp_path.chmod(mode)
             if before == 0:
                 os.seteuid(65534)
-            seen.append(checked(tmp_path).findings)
+            seen.append(checked(tmp_path))
             os.seteuid(before)
     finally:
         os.seteuid(before)
         tmp_path.chmod(0o755)
         (tmp_path / "_partlog/c").chmod(0o755)
-    findings, unlisted = seen
-    assert [(each.topic, each.severity, each.condition) for each in findings] == [(name, "damage", "IO") for name in ("a", "b", "c")]
-    assert [(each.condition, each.file) for each in unlisted if each.topic is None] == [("IO", ".")]
-    assert [each for each in unlisted if each.topic] == findings, "what has a name that is known is checked nevertheless"
+    (readable, unlisted) = seen
+    assert readable.findings == unlisted.findings == [], "nothing is known of what was not read"
+    assert [(each.topic, each.what) for each in readable.unread] == [("a", "version"), ("b", "segment"), ("c", "folder")]
+    assert unlisted.unread == [unlisted.unread[0], *readable.unread], "what has a name that is known is checked nevertheless"
+    assert (unlisted.unread[0].topic, unlisted.unread[0].file) == (None, ".")
+    assert (readable.ok, readable.status) == (False, 6)
+    assert readable.summary() == "could not be checked: 1 folder, 1 version, 1 segment"
