@@ -123,7 +123,7 @@ def test_no_program_without_the_password_uses_the_server(root: Path, cache: Path
     assert {each.stat().st_mode & 0o077 for each in cache.glob("sparklog/servers/*.password")} == {0}
 
 
-@pytest.mark.parametrize("number_is_used_again", [False, True])
+@pytest.mark.parametrize("number_is_used_again", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_server_at_the_port_of_a_dead_one_gets_no_record(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, number_is_used_again: bool
 ) -> None:

@@ -298,6 +298,7 @@ def test_a_server_ends_soon_while_members_and_consumers_wait(serve_classpath: st
         joins.close(), reads.close()
 
 
+@pytest.mark.slow
 def test_a_member_that_waits_goes_to_the_server_that_takes_its_group_over(serve_classpath: str, root: Path) -> None:
     arguments = (*QUICK, "--listen", free_address())
     with Door(serve_classpath, root, QUICK) as one:

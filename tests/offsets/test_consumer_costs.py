@@ -171,7 +171,7 @@ def test_memory_grows_with_live_segments_only(tmp_path, monkeypatch):
             topic.versions[:-1] = [{}] * (len(topic.versions) - 1)  # our writer's own memory
             del found, whole
             gc.collect()
-            # Of the package alone: a checkout may have its name, and the memory of tests and of pytest in it grows with the test.
+            # Only that of the package counts: a checkout may have its name, and tests and pytest in it take more and more.
             ours = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, str(PACKAGE / "*"))])
             kept.append(sum(each.size for each in ours.statistics("filename")))
         print(f"after each 50 commits and a merge: {kept} bytes")

@@ -18,6 +18,8 @@ class Stream:
         self.spark, self.root, self.checkpoint = spark, root, folder / "checkpoint"
         self.rows: list[tuple[int, int, str]] = []
         self.batches: list[int] = []
+        self.between: Callable[[], object] = lambda: None
+        """A query calls it at the end of each micro-batch."""
 
     def write(self, values: range, partition: int | None = None, topic: str = "events", partitions: int = 4) -> None:
         """A record for each number, to one partition, or round robin."""
@@ -35,6 +37,7 @@ class Stream:
             rows = [(row[0], row[1], bytes(row[2]).decode()) for row in batch.select("partition", "offset", "value").collect()]
             self.rows += rows
             self.batches.append(len(rows))
+            self.between()
 
         writer = stream.writeStream.foreachBatch(keep).option("checkpointLocation", str(self.checkpoint))
         return (writer.trigger(availableNow=True) if available_now else writer.trigger(processingTime="0 seconds")).start()

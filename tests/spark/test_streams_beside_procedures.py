@@ -2,6 +2,7 @@
 
 import json
 import random
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,7 @@ def test_a_pattern_goes_on_when_its_topics_are_deleted(stream: Stream, call: Cal
     assert stream.run(subscribePattern="x.*") == []
 
 
+@pytest.mark.slow
 def test_any_interleaving_of_deletions_and_runs(stream: Stream, call: Call) -> None:
     """Each record of a topic that stays is read once, whatever was deleted and created again before."""
     seed = 20261128
@@ -136,9 +138,14 @@ def test_retention_beside_a_running_stream(stream: Stream, java_classpath: str, 
     tool.run("append", tag="a", commits=3, **arguments)
     strict = Stream(stream.spark, stream.root, tmp_path / "strict")
     assert len(strict.run(startingOffsets="earliest")) == 60
+    goes_on = threading.Event()
+    stream.between = lambda: goes_on.wait(120)
     query = stream.start(available_now=False, startingOffsets="earliest", failOnDataLoss=False, maxOffsetsPerTrigger=15)
-    wait_until(lambda: bool(stream.rows), query)
-    tool.run("append", tag="b", commits=30, **arguments)
+    try:
+        wait_until(lambda: bool(stream.rows), query)
+        tool.run("append", tag="b", commits=30, **arguments)
+    finally:
+        goes_on.set()
     log = Log(stream.root)["events"]
     start, end = log.start_offsets()[0], log.end_offsets()[0]
     assert (60 < start < end, end) == (True, 660)
