@@ -244,6 +244,7 @@ def test_a_forked_process_is_refused_at_once_and_does_not_disturb_its_parent(roo
         assert waiting.get(timeout=0).offset >= 0
 
 
+@pytest.mark.slow
 def test_records_that_wait_in_a_flush_fail_when_the_server_gets_another_address(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,7 +52,7 @@ def guarded(serve_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> G
         yield Guarded(door, certificate)
 
 
-@pytest.mark.parametrize("listener", ["SASL_SSL", "SASL_PLAINTEXT"])
+@pytest.mark.parametrize("listener", ["SASL_SSL", pytest.param("SASL_PLAINTEXT", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 def test_a_password_is_asked_for(guarded: Guarded, listener: str, mechanism: str) -> None:
     admin = guarded.client(listener, mechanism=mechanism)
