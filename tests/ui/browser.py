@@ -40,6 +40,7 @@ class Browser:
         options.binary_location = binary
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = Chrome(options=options, service=Service(driver))
+        self.driver.set_script_timeout(WAIT_S)  # on a busy machine, axe-core takes seconds for a page
         self.look()
 
     def look(self, *, dark: bool = False, phone: bool = False) -> None:
