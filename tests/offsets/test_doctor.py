@@ -91,7 +91,7 @@ def test_a_member_that_left_while_the_group_was_watched_expires_no_other(process
     looks, number = group.table.generations.group, iter(range(100))
 
     def look(name: str) -> Any:
-        if next(number) == 5:
+        if next(number) == 2:
             one.close()
         return looks(name)
 
