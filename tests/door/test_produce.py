@@ -1,6 +1,7 @@
 """Clients write to a root: their records are there for every reader as soon as they are acknowledged, each once."""
 
 import asyncio
+import shutil
 import subprocess
 import threading
 import zlib
@@ -8,11 +9,14 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from confluent_kafka import KafkaError as KafkaErrorCode
 from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from door.clients import CLIENTS, of_log
 from door.serving import Door
 from handmade import draw_seed
 from kafka import KafkaProducer
-from kafka.errors import KafkaError
+from kafka.errors import ClusterAuthorizationFailedError, KafkaError
 from logtool import LogTool, small_jvm
 
 import sparklog
@@ -129,12 +133,27 @@ def test_two_doors_add_the_records_of_a_producer_once(door: Door, serve_classpat
     assert sparklog.Log(door.root).verify(topics=[topic]).ok
 
 
-def test_a_door_that_is_read_only_takes_no_records(serve_classpath: str, door: Door) -> None:
+def test_clients_of_a_door_that_is_read_only_read_and_write_no_record(serve_classpath: str, door: Door) -> None:
+    """librdkafka asks for no record of a server that does not name Produce."""
+    expected = sorted(of_log(door.root, "t"))
+    ends = sparklog.Log(door.root)["t"].end_offsets()
     with Door(serve_classpath, door.root, ("--read-only",)) as reading:
-        producer = KafkaProducer(bootstrap_servers=reading.address, retries=0, enable_idempotence=False, request_timeout_ms=5000)
-        with pytest.raises(KafkaError):
-            producer.send("t", b"x", partition=0).get(30)
-        producer.close(5)
+        for client in CLIENTS.values():
+            assert sorted(client(reading.address, "t", dict.fromkeys(ends, 0), ends)) == expected
+        if shutil.which("kcat"):
+            command = ["kcat", "-q", "-b", reading.address, "-t", "t", "-C", "-e"]
+            lines = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=True).stdout.splitlines()
+            assert sorted(lines) == sorted((each.value or b"").decode() for each in expected)
+        told: list[int] = []
+        producer = Producer({"bootstrap.servers": reading.address})
+        producer.produce("t", b"x", partition=0, on_delivery=lambda error, message: told.append(error.code()))
+        producer.flush(60)
+        assert told == [KafkaErrorCode.TOPIC_AUTHORIZATION_FAILED]
+        writer = KafkaProducer(bootstrap_servers=reading.address)
+        with pytest.raises(ClusterAuthorizationFailedError):
+            writer.send("t", b"x", partition=0).get(60)
+        writer.close(5)
+    assert sorted(of_log(door.root, "t")) == expected
 
 
 def test_batches_that_are_let_in_are_read_by_all_readers(door: Door) -> None:

@@ -194,9 +194,10 @@ final class Door implements AutoCloseable {
     handlers.add(ApiKeys.FETCH, new FetchHandler(topics, fetches, sessions, work, config.number("fetch.max.bytes")))
         .add(ApiKeys.LIST_OFFSETS, new ListOffsetsHandler(topics, new Offsets(root, reads), work))
         .add(ApiKeys.OFFSET_FOR_LEADER_EPOCH, new OffsetForLeaderEpochHandler(topics, work));
+    // Also for readers, whose batches are refused: librdkafka reads nothing where it does not find Produce.
+    handlers.add(ApiKeys.PRODUCE, new ProduceHandler(topics, writers, Clock.systemUTC(), work))
+        .add(ApiKeys.INIT_PRODUCER_ID, new InitProducerIdHandler(random));
     if (!rights.readOnly()) {
-      handlers.add(ApiKeys.PRODUCE, new ProduceHandler(topics, writers, Clock.systemUTC(), work))
-          .add(ApiKeys.INIT_PRODUCER_ID, new InitProducerIdHandler(random));
       handlers.add(ApiKeys.CREATE_TOPICS, new CreateTopicsHandler(operators, config.number("num.partitions"), work))
           .add(ApiKeys.DELETE_TOPICS, new DeleteTopicsHandler(operators, work))
           .add(ApiKeys.DELETE_RECORDS, new DeleteRecordsHandler(operators, work))

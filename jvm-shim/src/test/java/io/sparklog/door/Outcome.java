@@ -13,10 +13,10 @@ import org.apache.kafka.common.requests.AbstractResponse;
  * @param check takes the answer and the version
  */
 record Outcome(String name, ApiKeys api, int first, int last, ApiMessage request, BiConsumer<AbstractResponse, Integer> check) {
-  /** In all versions of the API. */
+  /** In all versions of the API that are served. */
   @SuppressWarnings("unchecked") // The answer is of the API.
   static <R extends AbstractResponse> Outcome of(String name, ApiKeys api, ApiMessage request, BiConsumer<R, Integer> check) {
-    return new Outcome(name, api, api.oldestVersion(), api.latestVersion(), request, (BiConsumer<AbstractResponse, Integer>) check);
+    return new Outcome(name, api, api.oldestVersion(), api.latestVersion(false), request, (BiConsumer<AbstractResponse, Integer>) check);
   }
 
   Outcome from(int version) {

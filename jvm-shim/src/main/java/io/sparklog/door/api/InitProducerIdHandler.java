@@ -19,6 +19,9 @@ public record InitProducerIdHandler(RandomGenerator random) implements Handler<I
     if (data.transactionalId() != null) {
       throw Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.exception("Transactions are not supported.");
     }
+    if (asked.rights().readOnly()) {
+      throw Errors.CLUSTER_AUTHORIZATION_FAILED.exception("Clients of this listener write no records.");
+    }
     boolean isKnown = data.producerId() >= 0 && data.producerEpoch() >= 0 && data.producerEpoch() < Short.MAX_VALUE;
     return CompletableFuture
         .completedFuture(new InitProducerIdResponseData().setProducerId(isKnown ? data.producerId() : random.nextLong(Long.MAX_VALUE))

@@ -63,6 +63,9 @@ final class KafkaSession implements Session {
     if (header.apiKey() == ApiKeys.API_VERSIONS && !header.isApiVersionSupported()) {
       return CompletableFuture.completedFuture(versionTooHigh(header));
     }
+    if (!header.apiKey().isVersionEnabled(header.apiVersion(), false)) {
+      throw Errors.UNSUPPORTED_VERSION.exception("Version " + header.apiVersion() + " of " + header.apiKey().name + " is not served.");
+    }
     AbstractRequest request = AbstractRequest.parseRequest(header.apiKey(), header.apiVersion(), new ByteBufferAccessor(frame)).request;
     client.name(header.clientId());
     if (request instanceof ApiVersionsRequest versions) {
