@@ -4,6 +4,8 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError as KafkaErrorCode
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic, ResourceType
 from door.serving import Door
 from kafka import KafkaProducer
@@ -11,6 +13,7 @@ from kafka.admin import ConfigResource as KafkaResource
 from kafka.admin import ConfigResourceType, KafkaAdminClient
 from kafka.admin import NewTopic as KafkaTopic
 from kafka.errors import KafkaError
+from logtool import LogTool
 
 import sparklog
 
@@ -88,15 +91,25 @@ def test_synonyms_of_settings_are_told_to_clients_that_ask_for_them(door: Door, 
     client.close()
 
 
-def test_partitions_are_added_and_keys_are_refused_then(door: Door, admin: AdminClient, producer: KafkaProducer) -> None:
+def test_a_topic_that_takes_keyed_records_gets_no_more_partitions(door: Door, admin: AdminClient, producer: KafkaProducer) -> None:
+    """With more partitions the topic would have slots, and refuse the keyed records of each client for ever."""
     create(admin, "grown")
+    for validate_only in (True, False):
+        with pytest.raises(KafkaException, match=r"rebuild.*add_partitions.*keys\.in\.any\.partition") as refused:
+            admin.create_partitions([NewPartitions("grown", 4)], validate_only=validate_only)["grown"].result(60)
+        assert refused.value.args[0].code() == KafkaErrorCode.POLICY_VIOLATION
+    assert config_of(door, "grown")["partitions"] == "2"
     producer.send("grown", b"x", key=b"k").get(60)
-    admin.create_partitions([NewPartitions("grown", 4)])["grown"].result(60)
-    assert config_of(door, "grown")["partitions"] == "4"
+
+    tool = LogTool(door.classpath, door.root)
+    tool.run("append", tag="A", topic="of-spark", commits=1, tasks=1, records=4)
+    tool.run("change", topic="of-spark", what="partitions", to=5)
+    admin.create_partitions([NewPartitions("of-spark", 6)])["of-spark"].result(60)  # Its clients send no keys, also before.
+    assert config_of(door, "of-spark")["partitions"] == "6"
     later = KafkaProducer(bootstrap_servers=door.address)
-    later.send("grown", b"x", partition=3).get(60)
-    with pytest.raises(KafkaError, match="PolicyViolation"):
-        later.send("grown", b"x", key=b"k").get(60)
+    later.send("of-spark", b"x", partition=5).get(60)
+    with pytest.raises(KafkaError, match=r"rebuild.*keys\.in\.any\.partition"):
+        later.send("of-spark", b"x", key=b"k").get(60)
     later.close()
 
 

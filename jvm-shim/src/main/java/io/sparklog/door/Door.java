@@ -201,7 +201,7 @@ final class Door implements AutoCloseable {
       handlers.add(ApiKeys.CREATE_TOPICS, new CreateTopicsHandler(operators, config.number("num.partitions"), work))
           .add(ApiKeys.DELETE_TOPICS, new DeleteTopicsHandler(operators, work))
           .add(ApiKeys.DELETE_RECORDS, new DeleteRecordsHandler(operators, work))
-          .add(ApiKeys.CREATE_PARTITIONS, new CreatePartitionsHandler(operators, work))
+          .add(ApiKeys.CREATE_PARTITIONS, new CreatePartitionsHandler(operators, config.isTrue("keys.in.any.partition"), work))
           .add(ApiKeys.INCREMENTAL_ALTER_CONFIGS, new IncrementalAlterConfigsHandler(operators, work))
           .add(ApiKeys.ALTER_CONFIGS, new AlterConfigsHandler(operators, work));
     }

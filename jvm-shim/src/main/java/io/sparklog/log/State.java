@@ -105,6 +105,11 @@ public final class State {
     return head.routing();
   }
 
+  /** Whether a table of slots gives each key its partition, which a partitioner of Kafka's clients does not know. */
+  public boolean hasSlots() {
+    return config().bindsSlots() || routing().epoch() > 0;
+  }
+
   /** Where records go by their keys: what two writers must agree on. */
   public Router router() {
     return routing().router(head.config().partitioner(), head.config().bindsSlots());

@@ -9,8 +9,13 @@ import org.apache.kafka.common.message.CreatePartitionsResponseData.CreatePartit
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.CreatePartitionsRequest;
 
-/** Adds partitions. The topic has slots afterwards, by which readers keep the order of keys. FORMAT.md section 13. */
-public record CreatePartitionsHandler(Operators operators, Work work) implements Handler<CreatePartitionsRequest> {
+/**
+ * Adds partitions. The topic has slots afterwards, by which readers keep the order of keys, and takes no keyed records of clients: FORMAT.md
+ * section 13. So a topic that takes such records gets no more partitions here.
+ *
+ * @param keysAnywhere whether clients may write keyed records to a topic with slots
+ */
+public record CreatePartitionsHandler(Operators operators, boolean keysAnywhere, Work work) implements Handler<CreatePartitionsRequest> {
   @Override
   public CompletableFuture<CreatePartitionsResponseData> answer(Asked asked, CreatePartitionsRequest request) {
     return work.run(() -> {
@@ -26,6 +31,13 @@ public record CreatePartitionsHandler(Operators operators, Work work) implements
       State state = operators.changeable(asked, topic.name());
       if (topic.count() <= state.partitions()) {
         throw Errors.INVALID_PARTITIONS.exception("Topic " + topic.name() + " has " + state.partitions() + " partitions already.");
+      }
+      if (!state.hasSlots() && !keysAnywhere) {
+        throw Errors.POLICY_VIOLATION
+            .exception("With more partitions, topic " + topic.name() + " takes no keyed records of Kafka's clients,"
+                + " since they send the keys to other partitions then. Choose one: copy the topic into one with more partitions by"
+                + " CALL partlog.rebuild, which keeps the order of each key; or, if no client sends keys, add partitions by"
+                + " CALL partlog.add_partitions; or start the server with keys.in.any.partition=true, which ends the order by key.");
       }
       operators.of(topic.name()).addPartitions(topic.count(), RerouteTime.NOW, validateOnly);
       return result;

@@ -99,7 +99,7 @@ final class GroupCommit implements Change {
       int p = arrival.partition();
       try {
         requireWanted(state, p, checked, ends);
-        boolean routed = !hasSlots(state) && state.router().admits(checked.router());
+        boolean routed = !state.hasSlots() && state.router().admits(checked.router());
         long base = ends[p];
         long end = ends[p];
         long time = -1;
@@ -138,15 +138,12 @@ final class GroupCommit implements Change {
     if (!state.router().isOpen(partition)) {
       throw new Refused(Refusal.POLICY, "Partition " + partition + " of topic " + log.topic() + " is closed.");
     }
-    if (hasSlots(state) && !means.terms().keysAnywhere() && checked.batches().stream().anyMatch(Accepted::keyed)) {
+    if (state.hasSlots() && !means.terms().keysAnywhere() && checked.batches().stream().anyMatch(Accepted::keyed)) {
       throw new Refused(Refusal.POLICY, "Topic " + log.topic()
-          + " has slots, which give each key its partition, and clients of Kafka do not know them. Write keyed records with Spark.");
+          + " has slots, which give each key its partition, and clients of Kafka do not know them. Write keyed records with Spark; or copy"
+          + " the topic by CALL partlog.rebuild, and write to the copy; or start the server with keys.in.any.partition=true, which ends the"
+          + " order by key.");
     }
-  }
-
-  /** Whether readers expect a key where a table of slots puts it, and not where a client's partitioner does. */
-  private static boolean hasSlots(State state) {
-    return state.config().bindsSlots() || state.routing().epoch() > 0;
   }
 
   /** @param refused the batches that this version does not add */
