@@ -157,6 +157,9 @@ def test_clients_of_a_door_that_is_read_only_read_and_write_no_record(serve_clas
 
 
 def test_batches_that_are_let_in_are_read_by_all_readers(door: Door) -> None:
+    made = NewTopic("mutated", 4, 1, config={"message.timestamp.after.max.ms": str(2**63 - 1)})
+    admin = AdminClient({"bootstrap.servers": door.address})
+    admin.create_topics([made])["mutated"].result(60)
     topic = topic_of(door, "mutated")
     tool = LogTool(door.classpath, door.root)
     command = [*small_jvm(door.classpath), "io.sparklog.door.produce.IntakeTool", str(door.root), topic, str(draw_seed()), "4000"]

@@ -20,6 +20,9 @@ public final class Intake {
   private static final String BEFORE_MAX_MS = "message.timestamp.before.max.ms";
   private static final String AFTER_MAX_MS = "message.timestamp.after.max.ms";
 
+  /** Kafka's default: a time in another unit than ms would keep a partition from its retention for ever. */
+  private static final long AFTER_MAX_MS_DEFAULT = 3_600_000;
+
   private final State state;
   private final TopicConfig config;
   private final Router router;
@@ -123,8 +126,8 @@ public final class Intake {
     }
     long[] times = decoder.timestamps();
     long now = clock.millis();
-    long beforeMax = limit(BEFORE_MAX_MS);
-    long afterMax = limit(AFTER_MAX_MS);
+    long beforeMax = limit(BEFORE_MAX_MS, Long.MAX_VALUE);
+    long afterMax = limit(AFTER_MAX_MS, AFTER_MAX_MS_DEFAULT);
     long least = Long.MAX_VALUE;
     long greatest = -1;
     boolean ordered = times[0] == BatchHeader.baseTimestamp(batch, 0);
@@ -144,13 +147,13 @@ public final class Intake {
     return new Accepted(batch, least, keyed, routed, ordered);
   }
 
-  /** A limit that topics have if it is set. */
-  private long limit(String key) {
+  /** A limit of the topic, or the one that topics without it have. */
+  private long limit(String key, long otherwise) {
     String text = config.entries().get(key);
     try {
-      return text == null ? Long.MAX_VALUE : Long.parseLong(text);
+      return text == null ? otherwise : Long.parseLong(text);
     } catch (NumberFormatException e) {
-      return Long.MAX_VALUE;
+      return otherwise;
     }
   }
 }

@@ -127,6 +127,18 @@ final class IntakeTest extends Drivers {
     assertEquals(nowMs, BatchHeader.baseTimestamp(accepted.bytes(), 0));
   }
 
+  /** As in a topic of Kafka 4. A time in ns would keep all later records of its partition from retention. */
+  @Test
+  void aTimeIsAnHourAheadAtMostWhereATopicSaysNothingElse() throws Exception {
+    ClientBatch one = ClientBatch.of(1, "v");
+    Intake intake = intake(Map.of());
+    intake.accept(0, one.at(0).bytes());
+    intake.accept(0, one.at(nowMs + 3_600_000).bytes());
+    for (long time : new long[] {nowMs + 3_600_001, nowMs * 1_000_000, Long.MAX_VALUE}) {
+      assertEquals(Refusal.INVALID_TIMESTAMP, refusal(intake, one.at(time).bytes()), time + " ms");
+    }
+  }
+
   @Test
   void theGreatestTimeIsMadeRightAndTimesAreLimited() throws Exception {
     Intake intake = intake(Map.of("message.timestamp.before.max.ms", "1000", "message.timestamp.after.max.ms", "2000"));
