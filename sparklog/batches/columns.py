@@ -28,7 +28,8 @@ _TIMESTAMP = SCHEMA.field("timestamp").type
 _HEADERS = SCHEMA.field("headers").type
 _FEW = 256
 _MICROS = 1000
-_MILLIS_MAX = (2**63 - 1) // _MICROS
+_MILLIS_MIN, _MILLIS_MAX = -62_135_596_800_000, 253_402_300_799_999
+"""The first and the last millisecond that Python's datetime and the timestamps of Spark have: of the years 1 and 9999."""
 
 
 def arrow_batch(
@@ -43,8 +44,8 @@ def arrow_batch(
         "topic": lambda: _repeated(topic.encode(), rows),
         "partition": lambda: numbers(pa.int32(), np.full(rows, partition, dtype=np.int32)),
         "offset": lambda: numbers(pa.int64(), records.offsets[part]),
-        # A time after about the year 292,000 does not fit into microseconds. It becomes the last entry that does.
-        "timestamp": lambda: numbers(_TIMESTAMP, records.timestamps[part].clip(-_MILLIS_MAX, _MILLIS_MAX) * _MICROS),
+        # Beyond them, `to_pylist` would fail, and so would Spark's `collect` in Python.
+        "timestamp": lambda: numbers(_TIMESTAMP, records.timestamps[part].clip(_MILLIS_MIN, _MILLIS_MAX) * _MICROS),
         "timestampType": lambda: numbers(pa.int32(), records.log_append_time[part].astype(np.int32)),
         "headers": lambda: _headers(records.data, records.headers, first, end) if records.headers else pa.nulls(rows, _HEADERS),
     }

@@ -1,6 +1,7 @@
 """The reader in Python on record batches: those of other programs, edge cases and wrong ones."""
 
 import contextlib
+import datetime
 import gzip
 import json
 from pathlib import Path
@@ -21,6 +22,7 @@ from sparklog.batches.header import CODECS, HEADER_BYTES, Header
 from sparklog.batches.records import Payload, locate
 from sparklog.store.store import Damaged
 
+UTC = datetime.timezone.utc
 LIMIT = 64 * 1024 * 1024
 VECTORS = sorted((Path(__file__).parents[1] / "vectors").glob("batches*.json"))
 
@@ -115,7 +117,7 @@ any_records = st.lists(
         Record,
         value=st.none() | st.binary(max_size=300),
         key=st.none() | st.binary(max_size=10),
-        timestamp=st.integers(0, 2**53),
+        timestamp=st.integers(0, 253_402_300_799_999),
         headers=headers,
     ),
     min_size=1,
@@ -186,9 +188,14 @@ def test_a_header_key_that_is_not_utf8_can_still_be_shown():
     assert rows(read(batch([Record(headers=((b"a\xff", b"v"),))])))[0][4] == [("a�", b"v")]
 
 
-def test_a_time_beyond_microseconds_is_the_last_of_them():
-    table = read(batch([Record(timestamp=2**62), Record(timestamp=5)]))
-    assert table["timestamp"].cast(pa.int64()).to_pylist() == [(2**63 - 1) // 1000 * 1000, 5000]
+def test_a_time_beyond_the_years_of_a_datetime_is_the_last_of_them():
+    """A client that gives ns in place of ms writes such times."""
+    first, last = datetime.datetime(1, 1, 1, tzinfo=UTC), datetime.datetime(9999, 12, 31, 23, 59, 59, 999_000, UTC)
+    beyond = [2**63 - 1, 1_790_000_000 * 10**9, 253_402_300_800_000, -(2**63), -62_135_596_800_001]
+    within = [253_402_300_799_999, -62_135_596_800_000, 5]
+    table = read(*(batch([Record(timestamp=time)], number) for number, time in enumerate(beyond + within)))
+    times = [row["timestamp"] for row in table.to_pylist()]
+    assert times == [last, last, last, first, first, last, first, datetime.datetime(1970, 1, 1, 0, 0, 0, 5000, UTC)]
 
 
 def test_a_record_without_a_time():
