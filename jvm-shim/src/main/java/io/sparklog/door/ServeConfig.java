@@ -297,12 +297,12 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
   }
 
   /**
-   * The limits of the network. All requests together have half of the heap at most, and one request no more than all. Answers are beside
-   * the heap, in as much memory as an eighth of it.
+   * The limits of the network. All requests together have half of the heap at most, and one request no more than seven eighths of that: the
+   * rest is for short requests. Answers are beside the heap, in as much memory as an eighth of it.
    */
   Limits limits() {
     long memory = Math.min(number("queued.max.request.bytes"), Runtime.getRuntime().maxMemory() / 2);
-    int frame = (int) Math.min(number("socket.request.max.bytes"), memory);
+    int frame = (int) Math.min(number("socket.request.max.bytes"), memory - memory / 8);
     return new Limits(number("num.network.threads"), frame, memory, Runtime.getRuntime().maxMemory() / 8, number("max.connections"),
         number("connections.max.idle.ms"));
   }

@@ -57,16 +57,16 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
   @Override
   protected void channelRead0(ChannelHandlerContext context, Frames.Frame frame) {
     int length = frame.bytes().limit();
-    Budget budget = frame.budget();
+    Budget.Claim claim = frame.claim();
     if (ended) {
-      budget.give(length);
+      claim.give();
       return;
     }
     CompletableFuture<Reply> reply;
     try {
       reply = session.answer(frame.bytes());
     } catch (RuntimeException | Error e) {
-      budget.give(length);
+      claim.give();
       throw e;
     }
     Request request = new Request(reply, reply.thenApply(done -> answers.add(done, context.alloc())));
@@ -76,7 +76,7 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
       reading.hold(Reading.Stop.TURN);
     }
     request.made.whenComplete((made, failure) -> {
-      budget.give(length);
+      claim.give();
       if (context.executor().inEventLoop()) {
         answered(context, length, made);
       } else {

@@ -12,24 +12,31 @@ import java.util.function.IntSupplier;
 import java.util.function.Supplier;
 
 /**
- * Cuts the bytes of a connection into frames: four bytes of length, then as many bytes. A frame waits in the socket until the budget has
- * room. While others wait, a frame that is not complete after some time ends its connection: a client cannot keep room without sending.
+ * Cuts the bytes of a connection into frames: four bytes of length, then as many bytes. A frame gets memory as its bytes come, and waits in
+ * the socket until the budget has room for more. While others wait, a frame ends its connection that has memory, and gets few bytes in some
+ * time: a client cannot keep room without sending.
  */
 final class Frames extends ByteToMessageDecoder {
-  private static final long SLOW_MS = 30_000;
+  private static final long SLOW_MS = 10_000;
 
-  /** A frame, and the budget that has its bytes. */
-  record Frame(ByteBuffer bytes, Budget budget) {}
+  /** The memory of a frame grows by this factor, so few bytes are copied, and few are kept for bytes that have not come. */
+  private static final int GROWTH = 4;
+
+  /** A frame, and its memory in the budget. */
+  record Frame(ByteBuffer bytes, Budget.Claim claim) {}
 
   private final Supplier<Budget> budgets;
   private final Reading reading;
   private final IntSupplier bytesMax;
   private Budget budget;
-  /** The bytes of the budget that the frame has asked for, or has. */
-  private int taken = -1;
+  /** The memory of the frame that has begun; null before a frame. */
+  private Budget.Claim claim;
+  private int length;
+  /** The part of the frame for which there is memory. */
   private ByteBuffer frame;
   /** The number of the frame. A timer knows the frame by it, and keeps no bytes. */
   private long number;
+  private long watched = -1;
   private boolean ended;
 
   /** @param budgets the budget of the next frame @param bytesMax the length of the next frame */
@@ -75,74 +82,108 @@ final class Frames extends ByteToMessageDecoder {
       reading.pause();
       return;
     }
-    if (taken < 0 && in.readableBytes() >= Integer.BYTES) {
-      begin(context, in.readInt());
+    if (claim == null && in.readableBytes() >= Integer.BYTES) {
+      begin(in.readInt());
     }
-    if (frame != null) {
-      int length = Math.min(in.readableBytes(), frame.remaining());
-      in.readBytes(frame.array(), frame.position(), length);
-      frame.position(frame.position() + length);
-      if (!frame.hasRemaining()) {
-        out.add(new Frame(frame.flip(), budget)); // Its bytes of the budget are the connection's from here on.
+    while (claim != null) {
+      int part = Math.min(in.readableBytes(), frame.remaining());
+      in.readBytes(frame.array(), frame.position(), part);
+      frame.position(frame.position() + part);
+      if (frame.position() == length) {
+        out.add(new Frame(frame.flip(), claim)); // Its memory is the connection's from here on.
+        claim = null;
         frame = null;
-        taken = -1;
+      } else if (!in.isReadable()) {
+        watch(context);
+        return;
+      } else if (!take(context)) {
+        reading.stop(Reading.Stop.MEMORY);
+        return;
       }
     }
   }
 
-  private void begin(ChannelHandlerContext context, int length) {
-    if (length < 0 || length > bytesMax.getAsInt()) {
-      throw new CorruptedFrameException("a frame of " + length + " bytes, and at most " + bytesMax.getAsInt() + " are allowed");
+  private void begin(int bytes) {
+    if (bytes < 0 || bytes > bytesMax.getAsInt()) {
+      throw new CorruptedFrameException("a frame of " + bytes + " bytes, and at most " + bytesMax.getAsInt() + " are allowed");
     }
-    taken = length;
+    length = bytes;
     budget = budgets.get();
-    if (budget.take(length, () -> context.executor().execute(() -> given(context)))) {
-      read(context);
-    } else {
-      reading.stop(Reading.Stop.MEMORY);
-    }
+    claim = budget.claim(bytes);
+    frame = ByteBuffer.allocate(0);
+    number++;
   }
 
-  private void given(ChannelHandlerContext context) {
-    if (ended) {
-      budget.give(taken);
+  /** The memory that a frame takes next. @param held the memory that it has, which is full of bytes */
+  static int step(int length, int held) {
+    return (int) Math.min(length, Math.max(Budget.SHORT_BYTES, (long) GROWTH * held)) - held;
+  }
+
+  /** @return whether there is memory for more bytes now */
+  private boolean take(ChannelHandlerContext context) {
+    Budget.Claim of = claim;
+    boolean isTaken = of.take(step(length, frame.capacity()), () -> context.executor().execute(() -> given(context, of)));
+    if (isTaken) {
+      grow();
+    }
+    return isTaken;
+  }
+
+  private void given(ChannelHandlerContext context, Budget.Claim of) {
+    if (claim != of) { // The connection has ended, and the memory was given back.
       return;
     }
     try {
-      read(context);
+      grow();
     } catch (Error e) {
       context.fireExceptionCaught(e);
     }
     reading.goOn(Reading.Stop.MEMORY);
   }
 
-  private void read(ChannelHandlerContext context) {
+  private void grow() {
     try {
-      frame = ByteBuffer.allocate(taken);
+      frame = ByteBuffer.allocate(frame.capacity() + step(length, frame.capacity())).put(frame.flip());
     } catch (OutOfMemoryError e) {
-      ended = true;
-      budget.give(taken);
+      giveUp();
       throw e;
     }
-    long begun = ++number;
-    context.executor().schedule(() -> endIfSlow(context, begun), SLOW_MS, TimeUnit.MILLISECONDS);
   }
 
-  private void endIfSlow(ChannelHandlerContext context, long begun) {
-    boolean isLeft = frame != null && number == begun;
-    if (isLeft && budget.isShort()) {
-      context.fireExceptionCaught(new CorruptedFrameException("a frame was not complete after " + SLOW_MS + " ms, and others wait"));
-    } else if (isLeft) {
-      context.executor().schedule(() -> endIfSlow(context, begun), SLOW_MS, TimeUnit.MILLISECONDS);
+  /** Looks at an incomplete frame from time to time. */
+  private void watch(ChannelHandlerContext context) {
+    if (watched != number) {
+      watched = number;
+      look(context, number, frame.position());
     }
+  }
+
+  private void look(ChannelHandlerContext context, long of, int before) {
+    context.executor().schedule(() -> {
+      if (claim == null || number != of) {
+        return;
+      }
+      boolean isSlow = frame.position() - before < Budget.SHORT_BYTES && frame.capacity() > 0 && !reading.isStopped();
+      if (isSlow && budget.isShort()) {
+        context.fireExceptionCaught(new CorruptedFrameException(
+            "a frame of " + length + " bytes has " + frame.position() + ", few came in " + SLOW_MS + " ms, and others wait"));
+      } else {
+        look(context, of, frame.position());
+      }
+    }, SLOW_MS, TimeUnit.MILLISECONDS);
   }
 
   @Override
   public void channelInactive(ChannelHandlerContext context) throws Exception {
     super.channelInactive(context);
+    giveUp();
+  }
+
+  private void giveUp() {
     ended = true;
-    if (frame != null) {
-      budget.give(taken);
+    if (claim != null) {
+      claim.give();
+      claim = null;
       frame = null;
     }
   }

@@ -44,8 +44,9 @@ public final class Server {
 
   public Server(Limits limits) {
     this.limits = limits;
-    this.budget = new Budget(limits.requestBytesMax());
-    this.strangers = new Budget(Math.min(STRANGERS_BYTES, limits.requestBytesMax()));
+    this.budget = new Budget(limits.requestBytesMax(), limits.frameBytesMax());
+    long strangersBytes = Math.min(STRANGERS_BYTES, limits.requestBytesMax());
+    this.strangers = new Budget(strangersBytes, strangersBytes);
     this.answers = new Answers(limits.answerBytesMax());
     this.threads = new MultiThreadIoEventLoopGroup(limits.threads(), NioIoHandler.newFactory());
   }

@@ -39,6 +39,11 @@ final class ServerTest {
         buffer.release(); // It was answered before.
       }
     }
+
+    Asked answerWith(String text) {
+      answer(text);
+      return this;
+    }
   }
 
   private final BlockingQueue<Asked> asked = new LinkedBlockingQueue<>();
@@ -220,6 +225,35 @@ final class ServerTest {
     assertEquals("b", second.receive());
   }
 
+  /** Each claims as much as the budget has, and sends a part of a step. */
+  @Test
+  void aFrameThatIsOnlyClaimedKeepsNoMemoryFromOthers() throws Exception {
+    int large = 1 << 20;
+    serve(large, large + (large >> 2), 100, -1);
+    List<Client> claiming = new ArrayList<>();
+    for (int i = 0; i < 50; i++) {
+      Client client = new Client();
+      claiming.add(client);
+      client.out.writeInt(large);
+      if (i < 2) {
+        client.out.write(new byte[1000]);
+      }
+    }
+    while (server.requestBytes() < 2 * Budget.SHORT_BYTES) {
+      Thread.sleep(1);
+    }
+    for (int length : new int[] {0, 1, 1000, Budget.SHORT_BYTES, Budget.SHORT_BYTES + 1, large / 2}) {
+      Client client = new Client().send("b".repeat(length));
+      assertEquals(length, next().answerWith("b").frame.length);
+      assertEquals("b", client.receive());
+    }
+    assertEquals(2 * Budget.SHORT_BYTES, server.requestBytes());
+    for (int i = 0; i < 50; i++) { // They go on, one after another.
+      claiming.get(i).out.write(new byte[i < 2 ? large - 1000 : large]);
+      assertEquals(large, next().answerWith("a").frame.length);
+    }
+  }
+
   @Test
   void theBudgetIsWholeAfterConnectionsThatEndAnywhere() throws Exception {
     serve(1000, 1000, 100, -1);
@@ -305,7 +339,7 @@ final class ServerTest {
     serve(large, large, 100, -1);
     Client first = new Client();
     first.out.writeInt(large);
-    first.out.write(new byte[1]);
+    first.out.write(new byte[large - 1]);
     while (server.requestBytes() < large) {
       Thread.sleep(1);
     }
