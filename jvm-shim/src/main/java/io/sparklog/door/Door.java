@@ -152,6 +152,10 @@ final class Door implements AutoCloseable {
     metrics.gauge("partlog_server_requests_waiting", "Requests that wait for memory before they are read.", server::requestsWaiting);
     metrics.gauge("partlog_server_heap_bytes", "Memory of the process that is in use.", () -> process.totalMemory() - process.freeMemory());
     metrics.gauge("partlog_server_heap_limit_bytes", "The most memory of the process.", process::maxMemory);
+    metrics.gauge("partlog_server_group_memory_bytes", "Memory of the members and positions of the groups of this server, about.",
+        groups::bytes);
+    metrics.gauge("partlog_server_group_memory_limit_bytes", "The most of this memory. Beyond it, new positions and members are refused.",
+        groups::bytesMax);
     new GroupMetrics(metrics, new GroupRequests(groups, topics, work));
   }
 

@@ -48,7 +48,7 @@ final class Coordinator implements AutoCloseable {
   private final TopicsImage image;
 
   /** @param settings by Kafka's names; others are ignored */
-  Coordinator(OffsetsTopic topic, State state, int nodeId, Map<String, Object> settings, int compactionRecordsMin) {
+  Coordinator(OffsetsTopic topic, State state, int nodeId, Map<String, Object> settings, int compactionRecordsMin, GroupMemory memory) {
     topicId = state.topicId();
     GroupCoordinatorConfig config = GroupCoordinatorConfig.fromProps(settings);
     service = new GroupCoordinatorService.Builder(nodeId, config).withTime(Time.SYSTEM)
@@ -63,7 +63,7 @@ final class Coordinator implements AutoCloseable {
         .withPartitionMetadataClient(new NoOffsets())
         .build();
     for (int partition = 0; partition < state.partitions(); partition++) {
-      partitions.add(new GroupPartition(topic, topicId, partition, service, compactionRecordsMin));
+      partitions.add(new GroupPartition(topic, topicId, partition, service, compactionRecordsMin, memory));
     }
     service.startup(partitions::size);
     image = new TopicsImage(service);

@@ -12,7 +12,9 @@ import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.errors.NotCoordinatorException;
+import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MutableRecordBatch;
 import org.apache.kafka.common.record.internal.Record;
@@ -21,6 +23,7 @@ import org.apache.kafka.coordinator.common.runtime.CoordinatorPlayback;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.common.runtime.PartitionWriter.Listener;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
+import org.apache.kafka.coordinator.group.generated.CoordinatorRecordType;
 
 /**
  * One partition of the topic of groups, and this process as its coordinator: up to which offset it knows the records, and whether that is
@@ -46,7 +49,7 @@ final class GroupPartition {
   private final TopicPartition place;
   private final GroupCoordinator service;
   private final int recordsMin;
-  private final long bytesMax;
+  private final GroupMemory memory;
 
   // All below is guarded by this.
   private Standing standing = Standing.IDLE;
@@ -72,13 +75,16 @@ final class GroupPartition {
   private long compactAt;
   private long records;
 
-  GroupPartition(OffsetsTopic topic, String topicId, int partition, GroupCoordinator service, int recordsMin) {
+  /** What the newest records take in memory, with the records that are not committed yet. */
+  private LiveSizes sizes = new LiveSizes();
+
+  GroupPartition(OffsetsTopic topic, String topicId, int partition, GroupCoordinator service, int recordsMin, GroupMemory memory) {
     this.topic = topic;
     this.topicId = topicId;
     this.place = new TopicPartition(OffsetsTopic.NAME, partition);
     this.service = service;
     this.recordsMin = recordsMin;
-    this.bytesMax = Runtime.getRuntime().maxMemory() / 4;
+    this.memory = memory;
   }
 
   /** Completes when the coordinator knows all records that {@code state} has, and is active. Loads them if need be. */
@@ -121,6 +127,7 @@ final class GroupPartition {
     if (standing == Standing.ACTIVE) {
       waiting.clear();
       standing = Standing.IDLE;
+      hold(new LiveSizes());
       service.onResignation(place.partition(), OptionalInt.of(++epoch));
     }
   }
@@ -147,11 +154,13 @@ final class GroupPartition {
    *
    * @return the end offset after them
    * @throws NotCoordinatorException if the records are loaded again
+   * @throws ApiException INVALID_COMMIT_OFFSET_SIZE or GROUP_MAX_SIZE_REACHED if they would take too much memory
    */
   synchronized long append(MemoryRecords records) {
     if (standing != Standing.ACTIVE) {
       throw new NotCoordinatorException("the records of " + place + " are loaded again");
     }
+    requireMemory(records);
     for (MutableRecordBatch batch : records.batches()) {
       batch.setPartitionLeaderEpoch(0);
       ByteBuffer bytes = ByteBuffer.allocate(batch.sizeInBytes());
@@ -170,6 +179,31 @@ final class GroupPartition {
       commit();
     }
     return end;
+  }
+
+  /** Otherwise a coordinator that loads them, here or in another process, could need more memory than there is. */
+  private void requireMemory(MemoryRecords records) {
+    LiveSizes.Change change = sizes.new Change();
+    boolean isOfPositions = true;
+    for (Record record : records.records()) {
+      change.add(record.key(), record.value());
+      short type = record.key().getShort(record.key().position());
+      isOfPositions &= type == CoordinatorRecordType.OFFSET_COMMIT.id() || type == CoordinatorRecordType.LEGACY_OFFSET_COMMIT.id();
+    }
+    if (!memory.hasRoom(change.growth())) {
+      String text = "the groups of this server take " + memory.bytes() + " bytes of memory, and may take " + memory.limit()
+          + ": delete groups or positions that nobody needs, or raise " + Groups.BYTES_MAX;
+      Warnings.seldom(GroupPartition.class, topic.log().store().root(), "records of groups under {} are refused: {}",
+          topic.log().store().root(), text);
+      throw (isOfPositions ? Errors.INVALID_COMMIT_OFFSET_SIZE : Errors.GROUP_MAX_SIZE_REACHED).exception(text);
+    }
+    sizes.take(change);
+    memory.add(change.growth());
+  }
+
+  private void hold(LiveSizes next) {
+    memory.add(next.bytes() - sizes.bytes());
+    sizes = next;
   }
 
   private void commit() {
@@ -231,6 +265,7 @@ final class GroupPartition {
         end = reached;
         records = reached > there ? live.records().size() : live.read();
         compactAt = Math.max(recordsMin, 2L * records);
+        hold(live.sizes());
       }
       if (reached > 0) { // It refuses 0.
         playback.updateLastWrittenOffset(reached);
@@ -261,6 +296,7 @@ final class GroupPartition {
     CompletableFuture<Void> waited;
     synchronized (this) {
       standing = Standing.IDLE;
+      hold(new LiveSizes());
       waited = loaded;
     }
     waited.completeExceptionally(why);
@@ -269,7 +305,7 @@ final class GroupPartition {
   private LiveRecords read(State first) throws IOException {
     State state = first;
     for (int tries = 1;; tries++) {
-      LiveRecords live = new LiveRecords(place, bytesMax);
+      LiveRecords live = new LiveRecords(place);
       try {
         topic.read(state, place.partition(), live);
         return live;

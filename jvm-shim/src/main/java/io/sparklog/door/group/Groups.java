@@ -36,9 +36,12 @@ public final class Groups implements AutoCloseable {
   /** The number of its partitions, which counts when it is made. */
   static final String PARTITIONS = "offsets.topic.num.partitions";
 
-  /** The settings of groups by Kafka's names, with their defaults. They are Kafka's, but for the first two. */
-  public static final Map<String, String> SETTINGS = Map.of(PARTITIONS, "8", "group.initial.rebalance.delay.ms", "0",
-      "group.min.session.timeout.ms", "6000", "group.max.session.timeout.ms", "1800000", "group.max.size", "2147483647",
+  /** The most memory of the live records of all groups, whatever the heap is: servers with other heaps load what one of them wrote. */
+  static final String BYTES_MAX = "group.records.max.bytes";
+
+  /** The settings of groups by Kafka's names, with their defaults. They are Kafka's, but for the first three. */
+  public static final Map<String, String> SETTINGS = Map.of(PARTITIONS, "8", BYTES_MAX, "134217728", "group.initial.rebalance.delay.ms",
+      "0", "group.min.session.timeout.ms", "6000", "group.max.session.timeout.ms", "1800000", "group.max.size", "2147483647",
       "group.consumer.session.timeout.ms", "45000", "group.consumer.heartbeat.interval.ms", "5000", "offsets.retention.minutes", "10080",
       "offset.metadata.max.bytes", "4096");
 
@@ -48,12 +51,14 @@ public final class Groups implements AutoCloseable {
   private final IntPredicate isOurs;
   private final Map<String, Object> settings;
   private final int partitions;
+  private final long bytesMax;
   private final int compactionRecordsMin;
   private final ExecutorService looks = Executors.newSingleThreadExecutor(task -> OffsetsTopic.daemon(task, "group-looks"));
 
   // Guarded by this.
   private CompletableFuture<Optional<State>> nextLook;
   private Coordinator coordinator;
+  private GroupMemory memory;
   private Collection<KnownTopic> topics = List.of();
   private boolean isClosed;
 
@@ -77,6 +82,8 @@ public final class Groups implements AutoCloseable {
     this.settings = Map.copyOf(all);
     GroupCoordinatorConfig.fromProps(this.settings); // A wrong value is an error now, and not of the first request.
     this.partitions = Integer.parseInt(this.settings.get(PARTITIONS).toString());
+    this.bytesMax = bytesMax(this.settings.get(BYTES_MAX).toString());
+    this.memory = memory(partitions);
     this.compactionRecordsMin = compactionRecordsMin;
   }
 
@@ -186,6 +193,28 @@ public final class Groups implements AutoCloseable {
     return root.state(TOPIC);
   }
 
+  private GroupMemory memory(int count) {
+    return new GroupMemory(bytesMax, count, isOurs);
+  }
+
+  private static long bytesMax(String given) {
+    try {
+      return Long.parseLong(given);
+    } catch (NumberFormatException e) {
+      throw PartlogException.caused(e, "OPTION_VALUE", "option", BYTES_MAX, "value", given, "reason", "Give a whole number");
+    }
+  }
+
+  /** The memory that the live records of the groups of this process take, about. */
+  public synchronized long bytes() {
+    return memory.bytes();
+  }
+
+  /** The most of these bytes. Beyond it, records that take more are refused. */
+  public synchronized long bytesMax() {
+    return memory.limit();
+  }
+
   private static NotCoordinatorException ended() {
     return new NotCoordinatorException("this server ends");
   }
@@ -198,7 +227,8 @@ public final class Groups implements AutoCloseable {
       if (coordinator != null) {
         coordinator.close();
       }
-      coordinator = new Coordinator(topic, state, nodeId, settings, compactionRecordsMin);
+      memory = memory(state.partitions());
+      coordinator = new Coordinator(topic, state, nodeId, settings, compactionRecordsMin, memory);
       coordinator.topics(topics);
     }
     return coordinator;

@@ -31,20 +31,16 @@ final class LiveRecords implements OffsetsTopic.Taker {
   private static final int NAMED = 10;
 
   private final TopicPartition place;
-  private final long bytesMax;
   private final GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
   private final Map<ByteBuffer, Stored> newest = new LinkedHashMap<>();
   private long bytes;
   private long read;
   private long unreadable;
 
-  /** @param bytesMax the most bytes of keys and values to hold */
-  LiveRecords(TopicPartition place, long bytesMax) {
+  LiveRecords(TopicPartition place) {
     this.place = place;
-    this.bytesMax = bytesMax;
   }
 
-  /** @throws TooLarge if the records have more bytes than may be held */
   @Override
   public void take(Stored record) {
     read++;
@@ -57,9 +53,6 @@ final class LiveRecords implements OffsetsTopic.Taker {
     if (record.value() != null) {
       newest.put(key, record);
       bytes += record.bytes();
-    }
-    if (bytes > bytesMax) {
-      throw new TooLarge(bytesMax);
     }
   }
 
@@ -108,15 +101,6 @@ final class LiveRecords implements OffsetsTopic.Taker {
     }
   }
 
-  /** The records of a partition do not fit into memory. */
-  static final class TooLarge extends RuntimeException {
-    private static final long serialVersionUID = 1;
-
-    TooLarge(long bytesMax) {
-      super("its newest records of each key have more than " + bytesMax + " bytes, which is a quarter of the memory of this process");
-    }
-  }
-
   Collection<Stored> records() {
     return newest.values();
   }
@@ -128,6 +112,13 @@ final class LiveRecords implements OffsetsTopic.Taker {
 
   long bytes() {
     return bytes;
+  }
+
+  /** The memory that each takes. */
+  LiveSizes sizes() {
+    LiveSizes sizes = new LiveSizes();
+    newest.forEach((key, record) -> sizes.put(key, ByteBuffer.wrap(record.value())));
+    return sizes;
   }
 
   /** The records as batches. @param batchBytes a batch is closed when it has so many bytes */

@@ -362,17 +362,71 @@ final class GroupsTest {
     assertEquals(8, new Member(open(), "g").fetch(topics.get(0), 0));
   }
 
+  /** Whatever was acknowledged is loaded again, by servers of any limit; and no commit that does not grow is refused. */
   @Test
-  void aPartitionThatDoesNotFitIntoMemoryIsRefused() {
-    LiveRecords few = new LiveRecords(new TopicPartition(Groups.TOPIC, 0), 1000);
-    byte[] value = new GroupCoordinatorRecordSerde().serializeValue(CoordinatorRecord.record(new OffsetCommitKey(),
-        new ApiMessageAndVersion(new OffsetCommitValue().setOffset(1).setMetadata("m".repeat(300)), (short) 3)));
-    assertThrows(LiveRecords.TooLarge.class, () -> {
-      for (int i = 0; i < 4; i++) {
-        few.take(new OffsetsTopic.Stored(i, 0, new GroupCoordinatorRecordSerde()
-            .serializeKey(CoordinatorRecord.tombstone(new OffsetCommitKey().setGroup("g" + i).setTopic("t0").setPartition(0))), value));
+  void positionsThatTakeTooMuchMemoryAreRefusedBeforeTheyAreWritten() {
+    String limit = Integer.toString(20 * (LiveSizes.RECORD_BYTES + 100));
+    Groups groups = open(Groups.BYTES_MAX, limit);
+    List<String> taken = new ArrayList<>();
+    Errors refused = Errors.NONE;
+    for (int i = 0; refused == Errors.NONE; i++) {
+      refused = new Member(groups, "g" + i).commit(topics.get(0), 0, i);
+      if (refused == Errors.NONE) {
+        taken.add("g" + i);
       }
-    });
+    }
+    assertEquals(Errors.INVALID_COMMIT_OFFSET_SIZE, refused);
+    assertTrue(taken.size() > 10 && taken.size() < 25, taken.size() + " positions were taken");
+    assertTrue(groups.bytes() <= groups.bytesMax());
+    assertEquals(-1, new Member(groups, "g" + taken.size()).fetch(topics.get(0), 0));
+    assertEquals(Errors.GROUP_MAX_SIZE_REACHED.code(), new Member(groups, "new").beat("m", 0, "t0").errorCode());
+    for (Groups each : List.of(groups, open(Groups.BYTES_MAX, limit), open(Groups.BYTES_MAX, "1"))) { // The last was over it always.
+      for (int i = 0; i < taken.size(); i++) {
+        assertEquals(i, new Member(each, taken.get(i)).fetch(topics.get(0), 0));
+        assertEquals(Errors.NONE, new Member(each, taken.get(i)).commit(topics.get(0), 0, i));
+      }
+      assertEquals(groups.bytes(), each.bytes());
+      assertEquals(Errors.INVALID_COMMIT_OFFSET_SIZE, new Member(each, "another").commit(topics.get(0), 0, 1));
+    }
+    Member gone = new Member(groups, taken.get(0));
+    gone.delete();
+    assertEquals(Errors.NONE, new Member(groups, "another").commit(topics.get(0), 0, 1), "a group that is deleted makes room");
+    assertEquals(-1, gone.fetch(topics.get(0), 0));
+  }
+
+  @Test
+  void aServerHasTheShareOfTheLimitThatItHasOfThePartitions() {
+    AtomicInteger ours = new AtomicInteger(1);
+    GroupMemory memory = new GroupMemory(800, 8, partition -> partition < ours.get());
+    assertEquals(100, memory.limit());
+    memory.add(90);
+    assertFalse(memory.hasRoom(11));
+    assertTrue(memory.hasRoom(10));
+    ours.set(8); // The other servers have died.
+    assertTrue(memory.hasRoom(710));
+    ours.set(0);
+    assertTrue(memory.hasRoom(0));
+    assertFalse(memory.hasRoom(1));
+  }
+
+  @Test
+  void theMemoryOfRecordsIsThatOfTheNewestOfEachKey() {
+    LiveSizes sizes = new LiveSizes();
+    Map<ByteBuffer, Integer> model = new HashMap<>();
+    for (int round = 0; round < 3000; round++) {
+      LiveSizes.Change change = sizes.new Change();
+      long before = model.values().stream().mapToLong(size -> size).sum();
+      for (int i = random.nextInt(4); i >= 0; i--) {
+        ByteBuffer key = ByteBuffer.wrap(("key " + random.nextInt(round < 2000 ? 500 : 20)).getBytes());
+        ByteBuffer value = random.nextInt(3) == 0 ? null : ByteBuffer.allocate(random.nextInt(100));
+        change.add(key, value);
+        model.put(key, value == null ? 0 : key.remaining() + value.remaining() + LiveSizes.RECORD_BYTES);
+      }
+      long after = model.values().stream().mapToLong(size -> size).sum();
+      assertEquals(after - before, change.growth());
+      sizes.take(change);
+      assertEquals(after, sizes.bytes());
+    }
   }
 
   /**

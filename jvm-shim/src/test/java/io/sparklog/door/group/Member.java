@@ -95,6 +95,12 @@ final class Member {
                 .setCommittedMetadata("m")))));
   }
 
+  /** Deletes the group. */
+  void delete() {
+    ask(coordinator -> coordinator.deleteGroups(context(ApiKeys.DELETE_GROUPS), List.of(group), BufferSupplier.NO_CACHING),
+        found -> Errors.forCode(found.find(group).errorCode()));
+  }
+
   /** The offset of the group in a partition; −1 if there is none. */
   long fetch(KnownTopic topic, int partition) {
     OffsetFetchRequestData.OffsetFetchRequestGroup wanted = new OffsetFetchRequestData.OffsetFetchRequestGroup().setGroupId(group)

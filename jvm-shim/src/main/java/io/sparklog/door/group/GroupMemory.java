@@ -1,0 +1,45 @@
+package io.sparklog.door.group;
+
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.IntPredicate;
+import java.util.stream.IntStream;
+
+/**
+ * The memory of the live records of all partitions that this process coordinates. A record that would take too much is refused before it is
+ * written: what was written can be loaded, and is, whatever it takes.
+ *
+ * <p>A server gets the share of the limit that it has of the partitions. So the servers of a root have no more than the limit together, and
+ * one of them can load the records of all when the others have died.
+ */
+final class GroupMemory {
+  private final long bytesMax;
+  private final int partitions;
+  private final IntPredicate isOurs;
+  private final AtomicLong bytes = new AtomicLong();
+
+  /** @param bytesMax of all partitions @param isOurs whether this process coordinates the groups of a partition now */
+  GroupMemory(long bytesMax, int partitions, IntPredicate isOurs) {
+    this.bytesMax = bytesMax;
+    this.partitions = partitions;
+    this.isOurs = isOurs;
+  }
+
+  long bytes() {
+    return bytes.get();
+  }
+
+  /** How much this process may hold. */
+  long limit() {
+    long ours = IntStream.range(0, partitions).filter(isOurs).count();
+    return bytesMax / partitions * ours;
+  }
+
+  /** Whether there is room for so much more. What does not grow is always taken. */
+  boolean hasRoom(long more) {
+    return more <= 0 || bytes.get() + more <= limit();
+  }
+
+  void add(long more) {
+    bytes.addAndGet(more);
+  }
+}
