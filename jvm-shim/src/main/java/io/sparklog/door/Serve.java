@@ -8,6 +8,9 @@ import java.nio.charset.StandardCharsets;
 
 /** Serves a root to Kafka's clients: the main program of the door. */
 public final class Serve {
+  /** Log4j's name for the place of its settings. */
+  private static final String LOG_SETTINGS = "log4j2.configurationFile";
+
   private Serve() {}
 
   /** Ends by SIGTERM, at the end of its standard input if {@code --end-with-input} is given, or as end.when.unused.ms says, or with status 1 after a message on stderr. {@code --verifiers
@@ -17,6 +20,9 @@ public final class Serve {
       if (arguments.length == 2 && arguments[0].equals("--verifiers")) {
         System.out.print(Credentials.lines(arguments[1], new String(System.in.readAllBytes(), StandardCharsets.UTF_8).strip()));
         return;
+      }
+      if (System.getProperty(LOG_SETTINGS) == null) {
+        System.setProperty(LOG_SETTINGS, "classpath:io/sparklog/door/log4j2.properties");
       }
       ServeConfig config = ServeConfig.of(arguments);
       Door door = new Door(config);

@@ -4,7 +4,16 @@ import org.slf4j.LoggerFactory;
 
 /** Warnings for an operator in the log of the process: faults that are not errors, and surprises. */
 public final class Warnings {
+  private static final Seldom SELDOM = new Seldom(System::nanoTime);
+
   private Warnings() {}
+
+  /** As {@link #warn}, at most once a minute about one thing: for a fault that meets every request while it lasts. */
+  public static void seldom(Class<?> source, String about, String text, Object... arguments) {
+    if (SELDOM.isDue(source.getName() + " " + about)) {
+      warn(source, text, arguments);
+    }
+  }
 
   /**
    * Logs as {@code source}. The logger is made only now, since starting one takes a fifth of a second, which most processes never need. A

@@ -2,9 +2,11 @@ package io.sparklog.door.api;
 
 import io.sparklog.door.produce.Refusal;
 import io.sparklog.door.produce.Refused;
+import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
+import java.nio.file.FileSystemException;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.Set;
@@ -17,9 +19,6 @@ import org.apache.kafka.common.protocol.Errors;
 final class KafkaErrors {
   /** Faults of the server, which an operator must hear of. */
   private static final Set<Errors> OF_SERVER = EnumSet.of(Errors.UNKNOWN_SERVER_ERROR, Errors.KAFKA_STORAGE_ERROR, Errors.CORRUPT_MESSAGE);
-
-  /** The refusals whose messages tell of the server's files. The log has them. */
-  private static final Set<Refusal> OF_STORAGE = EnumSet.of(Refusal.STORAGE, Refusal.UNKNOWN_OUTCOME);
 
   private static final String ROOT = "root";
 
@@ -43,21 +42,39 @@ final class KafkaErrors {
       return Errors.NETWORK_EXCEPTION.exception();
     }
     if (cause instanceof Refused refused) {
-      return OF_STORAGE.contains(refused.refusal())
-          ? refusal(refused.refusal()).exception()
-          : refusal(refused.refusal()).exception(refused.getMessage());
+      return refusal(refused.refusal()).exception(switch (refused.refusal()) {
+        case STORAGE -> "The commit failed: " + why(refused.getCause()) + ".";
+        case UNKNOWN_OUTCOME -> "The commit may be done or not: " + why(refused.getCause()) + ".";
+        default -> refused.getMessage();
+      });
     }
     Errors error = cause instanceof PartlogException declared
         ? declared(declared)
         : cause instanceof IOException ? Errors.KAFKA_STORAGE_ERROR : Errors.UNKNOWN_SERVER_ERROR;
     if (OF_SERVER.contains(error)) {
       if (cause instanceof PartlogException declared) {
-        Warnings.warn(KafkaErrors.class, "A request failed. {}: {}", declared.condition(), declared.getMessage());
+        Warnings.seldom(KafkaErrors.class, declared.getMessage(), "A request failed. {}: {}", declared.condition(), declared.getMessage());
       } else {
-        Warnings.warn(KafkaErrors.class, "A request failed", cause);
+        Warnings.seldom(KafkaErrors.class, cause.toString(), "A request failed", cause);
       }
     }
     return cause instanceof PartlogException declared ? error.exception(told(declared)) : error.exception();
+  }
+
+  /**
+   * Why a commit failed, for the client: what the system said of a file of the topic, which is named by its path under the root. Other
+   * causes may name places of the server.
+   */
+  static String why(Throwable failure) {
+    for (Throwable at = failure; at != null; at = at.getCause()) {
+      if (at instanceof FileSystemException system && system.getFile() != null) {
+        String file = system.getFile();
+        int inRoot = file.lastIndexOf("/" + Names.FOLDER + "/");
+        String reason = system.getReason() == null ? system.getClass().getSimpleName() : system.getReason();
+        return inRoot < 0 ? reason : reason + ", file " + file.substring(inRoot + 1);
+      }
+    }
+    return "the log of the server has the cause";
   }
 
   /** The message for a client, without the places of files and the names of other topics; null for a message that has nothing else. */

@@ -130,7 +130,8 @@ final class OffsetsTopic implements AutoCloseable {
       TopicWork.Begun begun = work.begin(new FencedAppend(log, known, parts, txn), txn, MERGE_BYTES);
       upkeep.execute(begun::followed);
     } catch (RuntimeException e) {
-      Warnings.warn(OffsetsTopic.class, "records of groups were not committed to topic {} under {}", NAME, root.location(), e);
+      Warnings.seldom(OffsetsTopic.class, root.location(), "records of groups were not committed to topic {} under {}", NAME,
+          root.location(), e);
       parts.forEach(part -> part.done().completeExceptionally(e));
     } catch (Error e) {
       parts.forEach(part -> part.done().completeExceptionally(e));

@@ -189,8 +189,10 @@ final class TopicWriter {
   private void refuse(List<Arrival> arrivals, Refusal refusal, Throwable e) {
     Throwable answer = e;
     try {
-      Warnings.warn(TopicWriter.class, "batches for topic {} under {} are not committed, or not known to be", log.topic(),
-          log.store().root(), e);
+      String place = log.topic() + " under " + log.store().root();
+      String outcome = refusal == Refusal.STORAGE ? "are not committed" : "may be committed or not";
+      Object cause = e instanceof PartlogException declared ? declared.condition() + ": " + declared.getMessage() : e;
+      Warnings.seldom(TopicWriter.class, place, "batches for topic {} {}: {}", place, outcome, cause);
       answer = new Refused(refusal, String.valueOf(e.getMessage()), e);
     } finally {
       for (Arrival arrival : arrivals) {

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
 import java.util.List;
 import java.util.concurrent.CompletionException;
 import org.apache.kafka.common.errors.ApiException;
@@ -28,6 +30,16 @@ final class KafkaErrorsTest {
   void aMessageTellsNoFileAndNoOtherTopic(Throwable failure) {
     ApiException answer = KafkaErrors.exception(failure);
     assertFalse(answer.getMessage().contains("secret"), answer.getMessage());
+  }
+
+  /** A producer, whose commit fails again and again, must know what to mend. The rest of the path is the server's. */
+  @Test
+  void aFailedCommitIsToldWithItsFileUnderTheRoot() {
+    IOException full = new FileSystemException("/logs/secret/_partlog/t/data/1-a/p0.log", null, "No space left on device");
+    Throwable failed = PartlogException.caused(full, "COMMIT_FAILED", "txn", "a", "topic", "t", "root", "/logs/secret", "cause", "secret");
+    assertEquals("No space left on device, file _partlog/t/data/1-a/p0.log", KafkaErrors.why(failed));
+    assertEquals("AccessDeniedException", KafkaErrors.why(new AccessDeniedException("/logs/secret")));
+    assertEquals("the log of the server has the cause", KafkaErrors.why(new IOException("https://key:secret@store: 403")));
   }
 
   @Test
