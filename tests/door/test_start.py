@@ -17,6 +17,7 @@ from logtool import small_jvm
         (("absent", "--read-only"), "ROOT_NOT_FOUND"),
         (("{root}", "--listen", "9092"), "OPTION_VALUE"),
         (("{root}", "num.io.thread=3"), "OPTION_UNKNOWN"),
+        (("{root}", "--listen", "127.0.0.1:0", "listeners=PLAINTEXT://127.0.0.1:0"), "OPTION_CONFLICT"),
         (("{root}", "--listen", "{address}"), "SERVE_ADDRESS"),
     ],
 )

@@ -1,5 +1,6 @@
 """Clients create, change and delete topics."""
 
+import shutil
 from collections.abc import Generator
 from pathlib import Path
 
@@ -111,6 +112,33 @@ def test_a_topic_that_takes_keyed_records_gets_no_more_partitions(door: Door, ad
     with pytest.raises(KafkaError, match=r"rebuild.*keys\.in\.any\.partition"):
         later.send("of-spark", b"x", key=b"k").get(60)
     later.close()
+
+
+def test_more_partitions_where_keys_go_anywhere_and_a_root_that_is_deleted(serve_classpath: str, tmp_path: Path) -> None:
+    with Door(serve_classpath, tmp_path / "root", ("keys.in.any.partition=true",)) as door:
+        admin = AdminClient({"bootstrap.servers": door.address})
+        create(admin, "grown")
+        admin.create_partitions([NewPartitions("grown", 4)])["grown"].result(60)
+        producer = KafkaProducer(bootstrap_servers=door.address)
+        for key in map(str, range(10)):
+            producer.send("grown", b"x", key=key.encode()).get(60)
+        assert sparklog.Log(door.root)["grown"].read().num_rows == 10
+        shutil.rmtree(door.root)
+        assert producer.send("again", b"x").get(60).offset == 0
+        producer.close()
+        assert f"the root {door.root} was deleted while it was served" in door.log()
+
+
+def test_a_name_that_differs_by_dots_and_underscores_alone_is_refused(door: Door, admin: AdminClient, producer: KafkaProducer) -> None:
+    create(admin, "like.this_one")
+    for name in ("like_this_one", "like.this.one"):
+        with pytest.raises(KafkaException, match="dots and underscores") as refused:
+            create(admin, name)
+        assert refused.value.args[0].code() == KafkaErrorCode.TOPIC_EXCEPTION
+        with pytest.raises(KafkaError):
+            producer.send(name, b"x").get(60)
+        assert name not in sparklog.Log(door.root).topics()
+    create(admin, "like.that_one")
 
 
 def test_the_first_record_creates_its_topic(door: Door, producer: KafkaProducer) -> None:

@@ -86,10 +86,11 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
   /**
    * Takes ROOT [--listen HOST:PORT] [--read-only] [--unprotected] [--end-with-input] [--config FILE] [KEY=VALUE …]. An argument wins over the file.
    *
-   * @throws PartlogException ROOT_REQUIRED, OPTION_UNKNOWN, OPTION_VALUE
+   * @throws PartlogException ROOT_REQUIRED, OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT
    */
   static ServeConfig of(String... arguments) {
     String root = null;
+    String listen = null;
     boolean readOnly = false;
     boolean isUnprotected = false;
     boolean endsWithInput = false;
@@ -99,7 +100,7 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
       String argument = arguments[i];
       int equals = argument.indexOf('=');
       if (argument.equals("--listen") && i + 1 < arguments.length) {
-        given.put(LISTENERS, "PLAINTEXT://" + arguments[++i]);
+        listen = arguments[++i];
       } else if (argument.equals("--config") && i + 1 < arguments.length) {
         entries.putAll(file(arguments[++i]));
       } else if (argument.equals("--read-only")) {
@@ -118,6 +119,10 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
     }
     if (root == null) {
       throw PartlogException.of("ROOT_REQUIRED");
+    }
+    if (listen != null && given.put(LISTENERS, "PLAINTEXT://" + listen) != null) {
+      throw PartlogException.of("OPTION_CONFLICT", "options", "`--listen` and `" + LISTENERS + "`", "reason",
+          "both say where the server listens");
     }
     entries.putAll(given);
     return new ServeConfig(root, readOnly, isUnprotected, endsWithInput, entries);

@@ -60,6 +60,7 @@ public record CreateTopicsHandler(Operators operators, int partitions, Work work
       if (operators.topics().newest(topic.name()).isPresent()) {
         throw Errors.TOPIC_ALREADY_EXISTS.exception("Topic " + topic.name() + " exists.");
       }
+      operators.requireDistinct(topic.name());
       Uuid id = validateOnly ? Uuid.ZERO_UUID : Uuid.fromString(operators.create(topic.name(), config));
       List<CreatableTopicConfigs> told = new ArrayList<>();
       config.entries().forEach((key, value) -> {

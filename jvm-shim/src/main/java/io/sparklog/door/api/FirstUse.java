@@ -13,6 +13,7 @@ import org.apache.kafka.common.protocol.Errors;
 public record FirstUse(Operators operators, int partitions) {
   /** The topic of this name, which another client may have created at the same time. */
   State create(String topic) {
+    operators.requireDistinct(topic);
     try {
       operators.create(topic, TopicSettings.created(partitions, Map.of()));
     } catch (PartlogException e) {

@@ -6,9 +6,11 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
 import io.sparklog.upkeep.TopicWork;
 import java.time.Clock;
 import java.util.random.RandomGenerator;
+import org.apache.kafka.common.internals.Topic;
 import org.apache.kafka.common.protocol.Errors;
 
 /**
@@ -24,11 +26,28 @@ public record Operators(ServedTopics topics, Clock clock, RandomGenerator random
 
   /** Creates a topic with a configuration. @return its id. @throws PartlogException TOPIC_EXISTS, and the errors of a commit */
   String create(String topic, TopicConfig config) {
+    if (!topics.root().isPrepared()) {
+      Warnings.warn(Operators.class, "the root {} was deleted while it was served. It begins again with topic {}, at offset 0",
+          topics.root().location(), topic);
+      topics.root().prepare();
+    }
     String id = Names.identity(random);
     of(topic).create(config, id);
     topics.root().listAgain();
     topics.newest(topic);
     return id;
+  }
+
+  /** A topic whose name Kafka takes for the same in metrics is not created, as at a broker. */
+  void requireDistinct(String topic) {
+    if (Topic.hasCollisionChars(topic) && topics.root().recentNames(clock).stream().anyMatch(other -> isLike(topic, other))) {
+      throw Errors.INVALID_TOPIC_EXCEPTION.exception("Topic " + topic
+          + " differs from a topic that exists by dots and underscores alone, and metrics of both would have one name. Choose another name.");
+    }
+  }
+
+  private boolean isLike(String topic, String other) {
+    return !topic.equals(other) && Topic.hasCollision(topic, other) && topics.newest(other).isPresent();
   }
 
   /** The newest state of a topic that the client may change. */
