@@ -252,22 +252,24 @@ class Membership(Standing):
         try:
             self._heartbeater.stop(self._settings.heartbeat_s)
         finally:  # also after an interrupt
-            if self._settings.instance is None:
-                self.leave()
+            self.leave()
 
     def leave(self) -> None:
         """Leaves the group; the next `look` joins it again, under another id.
+
+        A static member falls silent, and stays: the next `look` takes its place and its shares, if it comes within the session.
 
         Raises:
             RetryError: OFFSETS_TABLE if the table cannot be written.
         """
         with self._lock:
             self._mine = {}
-            if self.id is not None:
-                self._change("leaves", lambda state: state.without(self.id or "").given(), own=True)
-            if self.id is not None:
-                self._heartbeater.end(self.id)
-                self.id = self._turned = None
+            if self._settings.instance is None:
+                if self.id is not None:
+                    self._change("leaves", lambda state: state.without(self.id or "").given(), own=True)
+                if self.id is not None:
+                    self._heartbeater.end(self.id)
+            self.id = self._turned = None
 
     # ---- heartbeats
 

@@ -256,6 +256,20 @@ def test_a_static_member_that_restarts_spares_a_rebalance(world: World) -> None:
     assert [each.why for each in world.table.changes("g")][before:] == ["joins"]
 
 
+def test_a_static_member_that_unsubscribes_stays_as_in_kafka(world: World) -> None:
+    """It left, and its partitions moved twice."""
+    one, two = (world.consumer("t", group_instance_id=name) for name in ("a", "b"))
+    share_out(one, two)
+    before, mine = len(world.table.changes("g")), one.assignment()
+    one.unsubscribe()
+    two.poll(300)
+    assert (one.assignment(), len(two.assignment()), len(world.table.members("g"))) == (set(), 1, 2)
+    one.subscribe(["t"])
+    until(lambda: one.assignment(), one, two)
+    assert one.assignment() == mine
+    assert [each.why for each in world.table.changes("g")][before:] == ["joins"]
+
+
 def test_a_group_in_a_long_batch_is_running(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     one = world.consumer("t")
     read(one)
