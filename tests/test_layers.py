@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "membership": {"assignors", "errors", "offsets"},
     "queries": {"arguments", "errors", "log", "offsets", "ondisk", "spark", "store"},
     "offsets.__init__": {"membership", "queries"},
-    "consumer": {"arguments", "barrier", "batches", "errors", "membership", "offsets", "ondisk"},
+    "consumer": {"arguments", "assignors", "barrier", "batches", "errors", "membership", "offsets", "ondisk"},
     "serve": {"errors", "spark"},
     "producer": {"arguments", "errors", "serve"},
     "pytest_plugin": {"serve"},

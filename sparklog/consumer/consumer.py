@@ -16,7 +16,7 @@ from sparklog import arguments
 from sparklog.consumer.beliefs import AssignedPartition, Settings
 from sparklog.consumer.core import Core
 from sparklog.consumer.groups import Alone, ConsumerGroup, Owned, Shared, member_settings
-from sparklog.consumer.named import compiled, explained, named_topics, one_of, strategy
+from sparklog.consumer.named import compiled, explained, named_topics, one_of, strategy, without
 from sparklog.consumer.records import (
     ConsumerRecord,
     Deserializer,
@@ -48,7 +48,8 @@ Rebalanced = Callable[[Any, list[TopicPartition]], object]
 
 
 class Consumer:
-    """Reads the records of topics, and then waits for new records. Names and defaults are those of kafka-python.
+    """Reads the records of topics, and then waits for new records. Names and defaults are those of kafka-python, except the defaults
+    of `heartbeat_interval_ms` and `metadata_max_age_ms`.
 
     It needs neither a JVM nor Spark, and its memory does not grow with the number of records. It reads all partitions of its topics. To
     share them with other processes, give each the same `group_id` and `partition_assignment_strategy`; or `assign` partitions to each.
@@ -139,7 +140,7 @@ class Consumer:
             heartbeat_interval_ms: Milliseconds between heartbeats, 1 or more; default 5,000.
             max_poll_interval_ms: Milliseconds without a call of `poll` after which a member loses its partitions, 1 or more; default
                 300,000.
-            group_instance_id: The name of a static member. A consumer that joins under it takes the place of the one before.
+            group_instance_id: The name of a static member, not empty. A consumer that joins under it takes the place of the one before.
             capacity: The number of members as which the assignor counts this one, 1 or more; default 1.
             client_rack: The rack of the member, for the assignor `range`.
             on_assign: A function that is called as `on_assign(consumer, partitions)` in `poll`, after partitions came.
@@ -194,7 +195,11 @@ class Consumer:
         pace = Pace.of(logs.root.store, interval, idle)
         commit_interval = arguments.count("auto_commit_interval_ms", auto_commit_interval_ms) / 1000
         opened = None if table is None else self._opened(table, logs)
-        logs = logs if opened is None else opened.topics.logs
+        if opened is not None:
+            from sparklog.offsets.rows import require_group
+
+            require_group(group, "group" if group_id is None else "group_id")
+            logs = opened.topics.logs
         self._pid = os.getpid()
         member = None
         if assignor is not None:
@@ -814,6 +819,7 @@ class Consumer:
         self._require_open("metrics")
         return self._shell.metrics.told(self._core.lags(), len(self._core.assigned()))
 
+    @without("timeout_ms", "leave it out: it waits for commits alone, and at most 5 s for an operator")
     def close(self, autocommit: bool = True) -> None:
         """Ends the consumer. A second call changes nothing.
 

@@ -205,6 +205,9 @@ def member_settings(
         reason = f"it must be at least three times `heartbeat_interval_ms`, which is {heartbeat}"
         raise SparklogError("OPTION_VALUE", option="session_timeout_ms", value=session, reason=reason)
     instance = None if instance is None else arguments.text("group_instance_id", instance)
+    if instance == "":
+        raise SparklogError("OPTION_VALUE", option="group_instance_id", value=repr(instance), reason="it must not be empty; leave it out")
+    rack = None if rack is None else arguments.text("client_rack", rack)
     return MemberSettings(
         assignor, session / 1000, heartbeat / 1000, max_poll / 1000, instance, arguments.positive("capacity", capacity), rack, weight
     )

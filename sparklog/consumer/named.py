@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import ParamSpec
+from typing import ParamSpec, TypeVar
 
 from sparklog import arguments
+from sparklog.assignors import ASSIGNORS
 from sparklog.errors import SparklogError
 
 P = ParamSpec("P")
+T = TypeVar("T")
 _ROOT = "give the root, the directory that holds the topics, as the first argument: Consumer(root, 'topic')"
 _GROUP = "give `group_id`, its name, and `table`, the path of an offset commit table"
 _NO_BROKER = "leave it out: there is no broker"
@@ -54,6 +56,21 @@ def explained(method: Callable[P, None]) -> Callable[P, None]:
     return explaining
 
 
+def without(name: str, instead: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Methods that say of an argument, which only kafka-python's take, how to do without. TypeError, like Python."""
+
+    def explained(method: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(method)
+        def explaining(*given: P.args, **named: P.kwargs) -> T:
+            if name in named:
+                raise TypeError(f"`{name}` is an argument of kafka-python, and {method.__name__}() does not take it: {instead}")
+            return method(*given, **named)
+
+        return explaining
+
+    return explained
+
+
 def one_of(name: str, given: str | None, before: str, earlier: str | None) -> str | None:
     """An argument that may be given by its name, or by its name before. CallError if both are."""
     if given is not None and earlier is not None:
@@ -63,10 +80,13 @@ def one_of(name: str, given: str | None, before: str, earlier: str | None) -> st
 
 def strategy(given: str | Sequence[str] | None) -> str | None:
     """The assignor that Kafka's argument names: kafka-python's takes a list."""
-    if given is None or isinstance(given, str):
+    if given is None:
+        return None
+    if isinstance(given, str):
+        arguments.choice("partition_assignment_strategy", given, ASSIGNORS)
         return given
     if len(given) == 1 and isinstance(given[0], str):
-        return given[0]
+        return strategy(given[0])
     reason = "give one: range, roundrobin or sticky"
     raise SparklogError("OPTION_VALUE", option="partition_assignment_strategy", value=given, reason=reason)
 

@@ -209,12 +209,12 @@ def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.timezone.utc)
 
 
-def require_group(group: object) -> str:
-    """The name of a group, checked: text of 1 to 255 characters."""
-    name = arguments.text("group", group)
+def require_group(group: object, option: str = "group") -> str:
+    """The name of a group, checked: text of 1 to 255 characters. The error names the option."""
+    name = arguments.text(option, group)
     if not 0 < len(name) <= GROUP_MAX or "\0" in name:
         reason = f"it must have 1 to {GROUP_MAX} characters, none of which is NUL"
-        raise SparklogError("OPTION_VALUE", option="group", value=repr(name), reason=reason)
+        raise SparklogError("OPTION_VALUE", option=option, value=repr(name), reason=reason)
     return name
 
 

@@ -26,6 +26,8 @@ class World:
     """A root with topic `t` of two partitions with 25 and 10 records, and topic `u` of four with 3 records each."""
 
     partition: Any = sparklog.TopicPartition
+    record: Any = sparklog.ConsumerRecord
+    consumer: Any = Consumer
 
     def __init__(self, folder: Path) -> None:
         self.root, self.table = folder / "root", folder / "offsets"
@@ -53,6 +55,8 @@ class KafkaWorld(World):
     """The same calls to kafka-python, without a broker."""
 
     partition = kafka.TopicPartition
+    record = kafka.consumer.fetcher.ConsumerRecord
+    consumer = kafka.KafkaConsumer
 
     def make(self, *topics: str, **options: Any) -> Any:
         self.opened.append(kafka.KafkaConsumer(*topics, api_version=(2, 8), **({"auto_offset_reset": "earliest"} | options)))

@@ -22,6 +22,10 @@ def test_what_a_caller_can_do_wrong(topic):
     closed.close()
     gone = TopicPartition("t", 2)
     table = topic.root.parent / "table"
+
+    def member(**given: object) -> Consumer:
+        return read(topic, group_id="g", table=table, partition_assignment_strategy="range", **given)
+
     for call, condition in [
         (lambda: read(topic, "oders"), "TOPIC_NOT_FOUND"),
         (lambda: read(topic, topics="t"), "OPTION_CONFLICT"),
@@ -32,6 +36,11 @@ def test_what_a_caller_can_do_wrong(topic):
         (lambda: read(topic, max_poll_records=0), "OPTION_VALUE"),
         (lambda: read(topic, group="g"), "GROUP_REQUIRED"),
         (lambda: read(topic, table=table), "GROUP_REQUIRED"),
+        (lambda: read(topic, group_id="", table=table), "`group_id` has the value ''"),
+        (lambda: read(topic, group="", table=table), "`group` has the value ''"),
+        (lambda: read(topic, partition_assignment_strategy="nix"), "`partition_assignment_strategy` has the value nix"),
+        (lambda: read(topic, partition_assignment_strategy=["nix"]), "`partition_assignment_strategy` has the value nix"),
+        (lambda: member(group_instance_id=""), "`group_instance_id` has the value ''"),
         (lambda: consumer.seek(T0, -1), "OPTION_VALUE"),
         (lambda: consumer.seek(gone, 0), "PARTITION_NOT_ASSIGNED"),
         (lambda: consumer.pause(gone), "PARTITION_NOT_ASSIGNED"),
@@ -75,6 +84,8 @@ def test_what_a_caller_can_do_wrong(topic):
         lambda: consumer.offsets_for_times([T0]),
         lambda: read(topic, consumer_timeout_ms="5"),
         lambda: read(topic, 7),
+        lambda: member(client_rack=7),
+        lambda: member(client_rack=topic.root),
     ):
         with pytest.raises(TypeError):
             call()
@@ -89,6 +100,7 @@ def test_what_a_caller_can_do_wrong(topic):
         (lambda: read(topic, fetch_max_wait_ms=500), "`fetch_max_wait_ms` .*: leave it out: there is no broker"),
         (lambda: read(topic, ssl_cafile="x"), "`ssl_cafile` .*: leave it out: there is no broker"),
         (lambda: read(topic, isolation_level="read_committed"), "`isolation_level` .*: leave it out: no reader sees"),
+        (lambda: consumer.close(timeout_ms=5), "`timeout_ms` .* close.. does not take it: leave it out"),
         (lambda: read(topic, topik="t"), "unexpected keyword argument 'topik'"),
         (lambda: sparklog.Consumer(), "missing 1 required positional argument: 'root'"),
     ):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any
 import pytest
 from offsets.kafka_python import DIFFERENCES, Case, Cases, KafkaWorld, World, error, refused
 from offsets.test_kafka_python_records import case as with_records
+
+import sparklog
 
 case = Cases()
 OF_PARTITIONS: dict[str, tuple[int, ...]] = {
@@ -193,6 +196,32 @@ def settings_of_brokers(w: World) -> Any:
 @case([True])
 def an_instance_without_a_group(w: World) -> Any:
     return refused(lambda: w.make("t", group_instance_id="a"))
+
+
+_MORE = {"leader_epoch", "checksum", "serialized_key_size", "serialized_value_size", "serialized_header_size"}
+
+
+@case(set(), there=_MORE)
+def the_fields_of_a_record(w: World) -> Any:
+    return set(w.record._fields) - set(sparklog.ConsumerRecord._fields)
+
+
+@case([True, True], there=[False, False])
+def arguments_of_poll_and_metrics(w: World) -> Any:
+    consumer = w.assigned()
+    return refused(lambda: consumer.poll(0, update_offsets=False), lambda: consumer.metrics(raw=True))
+
+
+@case([True], there=[False])
+def the_connection_to_a_broker(w: World) -> Any:
+    return refused(lambda: w.make().bootstrap_connected())
+
+
+@case([5_000, 5_000], there=[3_000, 300_000])
+def defaults_of_times(w: World) -> Any:
+    here = inspect.signature(sparklog.Consumer).parameters
+    given = getattr(w.consumer, "DEFAULT_CONFIG", None) or {name: each.default for name, each in here.items()}
+    return [given["heartbeat_interval_ms"], given["metadata_max_age_ms"]]
 
 
 @case([True], there=[False])
