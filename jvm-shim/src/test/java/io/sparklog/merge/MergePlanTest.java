@@ -215,6 +215,7 @@ final class MergePlanTest {
       least = Math.min(least, threads.getCurrentThreadCpuTime() - began);
     }
     System.out.println("a plan for 200,000 segments takes " + least / 1000 + " µs");
-    assertTrue(least < 100_000_000, "it takes " + least + " ns");
+    // It takes 15 ms on a machine of 2026; a plan that goes through the segments for each segment would take minutes.
+    assertTrue(least < 500_000_000, "it takes " + least + " ns");
   }
 }
