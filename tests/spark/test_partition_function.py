@@ -140,6 +140,7 @@ print("all agree")
 """
 
 
+@pytest.mark.slow
 def test_connect(connect: str, tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", CONNECT, connect, str(tmp_path / "root")], capture_output=True, text=True, timeout=300, check=False

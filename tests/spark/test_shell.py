@@ -286,6 +286,7 @@ def test_an_interrupt_commits_what_was_read(start: Callable[..., "subprocess.Pop
     assert [row[3] for row in read(root, "t")] == [b"1", b"2", b"3", b"4", b"5"]
 
 
+@pytest.mark.slow
 def test_what_waits_is_committed_in_time(start: Callable[..., "subprocess.Popen[bytes]"], root: Path) -> None:
     with start("produce", root, "t", "--commit-seconds", 0.1) as process:
         assert process.stdin is not None

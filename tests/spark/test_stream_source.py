@@ -283,6 +283,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.slow
 def test_connect(connect: str, stream: Stream, tmp_path: Path) -> None:
     stream.write(range(100))
     command = [sys.executable, "-c", CONNECT, connect, str(stream.root), str(tmp_path)]

@@ -150,7 +150,7 @@ def test_retention_beside_a_running_stream(stream: Stream, java_classpath: str, 
     start, end = log.start_offsets()[0], log.end_offsets()[0]
     assert (60 < start < end, end) == (True, 660)
     assert "delete-records" in [commit.operation for commit in log.commits()]
-    wait_until(lambda: json.loads(query.lastProgress.sources[0].endOffset or "{}") == {"events": {"0": end}}, query)
+    wait_until(lambda: at(query.lastProgress) == {"events": {"0": end}}, query)
     lost = int(query.lastProgress.sources[0].metrics["dataLoss"])
     read = [offset for _, offset, _ in stream.rows]
     print(f"read {len(read)}, lost {lost}, start {start}")
@@ -195,6 +195,11 @@ def test_a_stream_and_a_writer_beside_deletions(stream: Stream, call: Call, java
     print(f"read {len(read)}, lost {lost} of {deleted} deleted, ends {ends}, then {len(now)}")
     assert deleted > 0
     assert len([offset for partition, offset in read if offset < ends[partition]]) + lost == sum(ends.values())
+
+
+def at(trigger: StreamingQueryProgress | None) -> object:
+    """The offsets up to which a query has read."""
+    return json.loads(trigger.sources[0].endOffset or "{}") if trigger else {}
 
 
 def reads(trigger: StreamingQueryProgress | None, id: str) -> bool:
