@@ -24,6 +24,7 @@ from door.kafka_tools import run_tool
 from door.serving import Door
 from kafka import KafkaConsumer
 from kafka import TopicPartition as Place
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 from logtool import LogTool
 
@@ -62,6 +63,10 @@ def test_kafka_python_commits_and_finds_its_offsets(door: Door, group: str) -> N
     assert [second.committed(each) for each in places_of] == [3, 4, 5, 6]
     assert second.committed(Place("t", 1), metadata=True).metadata == "über"
     second.close()
+    client = KafkaAdminClient(bootstrap_servers=door.address)
+    told = client.describe_configs([ConfigResource(ConfigResourceType.TOPIC, "__consumer_offsets")])
+    assert told["topic"]["__consumer_offsets"]["cleanup.policy"]["value"] == "compact"
+    client.close()
 
 
 def test_members_of_kafka_python_share_the_partitions(door: Door, group: str) -> None:

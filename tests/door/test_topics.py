@@ -7,8 +7,18 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaError as KafkaErrorCode
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
 from door.serving import Door
+from handmade import Record, Topic
 from kafka import KafkaProducer
 from kafka.admin import ConfigResource as KafkaResource
 from kafka.admin import ConfigResourceType, KafkaAdminClient
@@ -44,7 +54,13 @@ def config_of(door: Door, name: str) -> dict[str, str]:
 def test_a_topic_that_a_client_creates_is_a_topic_of_the_root(door: Door, admin: AdminClient, producer: KafkaProducer) -> None:
     create(admin, "made", 3, cleanup_policy="compact", retention_ms="86400000", compression_type="producer")
     config = config_of(door, "made")
-    expected = {"partitions": "3", "partitioner": "murmur2", "kafka.view": "none", "cleanup.policy": "compact", "retention.ms": "86400000"}
+    expected = {
+        "partitions": "3",
+        "partitioner": "murmur2",
+        "kafka.view": "merged",
+        "cleanup.policy": "compact",
+        "retention.ms": "86400000",
+    }
     assert {key: config[key] for key in expected} == expected
     sent = producer.send("made", b"x", key=b"some key").get(60)
     assert sparklog.Log(door.root).topic("made").read(key=b"some key").to_pylist()[0]["partition"] == sent.partition
@@ -80,6 +96,43 @@ def test_settings_are_changed_and_reset(door: Door, admin: AdminClient) -> None:
     assert config_of(door, "settings")["min.insync.replicas"] == "2"
     change("retention.ms", None)
     assert config_of(door, "settings")["retention.ms"] == "-1"
+
+
+def sources(admin: AdminClient, name: str) -> dict[str, tuple[str, int, bool]]:
+    """The settings of a topic as a client sees them: value, source, and whether they are read-only."""
+    [told] = admin.describe_configs([ConfigResource(ResourceType.TOPIC, name)]).values()
+    return {key: (entry.value, entry.source, entry.is_read_only) for key, entry in told.result(60).items()}
+
+
+@pytest.mark.filterwarnings("ignore:alter_configs has been deprecated")
+def test_settings_that_nobody_set_are_defaults_and_stay(door: Door, admin: AdminClient) -> None:
+    default, own, of_server = (
+        each.value for each in (ConfigSource.DEFAULT_CONFIG, ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.STATIC_BROKER_CONFIG)
+    )
+
+    def alter(name: str, **config: str) -> None:
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        [done] = admin.alter_configs([ConfigResource(ResourceType.TOPIC, name, set_config=settings)]).values()
+        done.result(60)
+
+    create(admin, "plain")
+    before = sources(admin, "plain")
+    assert {source for _, source, _ in before.values()} == {default}
+    assert before["compression.type"] == ("uncompressed", default, False)
+    assert (before["kafka.view"], before["partitioner"]) == (("merged", default, True), ("murmur2", default, True))
+    alter("plain")
+    assert sources(admin, "plain") == before
+    alter("plain", retention_ms="5000", cleanup_policy="compact")
+    after = sources(admin, "plain")
+    assert {key for key in after if after[key] != before[key]} == {"retention.ms", "cleanup.policy"}
+    assert after["cleanup.policy"] == ("compact", own, False)
+    alter("plain", compression_type="uncompressed")
+    assert sources(admin, "plain") == before
+    # Settings that Kafka does not know are the topic's own, and a request that cannot name them leaves them.
+    Topic(door.root, "other", config={"kafka.view": "all"}).append([Record(b"0")])
+    alter("other", retention_ms="5000")
+    found = sources(admin, "other")
+    assert (found["kafka.view"], found["partitioner"]) == (("all", of_server, True), ("murmur3", of_server, True))
 
 
 def test_synonyms_of_settings_are_told_to_clients_that_ask_for_them(door: Door, admin: AdminClient) -> None:
@@ -144,7 +197,7 @@ def test_a_name_that_differs_by_dots_and_underscores_alone_is_refused(door: Door
 def test_the_first_record_creates_its_topic(door: Door, producer: KafkaProducer) -> None:
     assert producer.send("first-use", b"1").get(timeout=60).offset == 0
     config = config_of(door, "first-use")
-    assert (config["partitions"], config["partitioner"], config["kafka.view"]) == ("8", "murmur2", "none")
+    assert (config["partitions"], config["partitioner"], config["kafka.view"]) == ("8", "murmur2", "merged")
     assert sparklog.Log(door.root)["first-use"].read().num_rows == 1
 
 

@@ -1,6 +1,7 @@
 package io.sparklog.door;
 
 import io.netty.handler.ssl.SslContext;
+import io.sparklog.door.api.AclsHandler;
 import io.sparklog.door.api.AlterConfigsHandler;
 import io.sparklog.door.api.ApiVersionsHandler;
 import io.sparklog.door.api.CreatePartitionsHandler;
@@ -194,6 +195,8 @@ final class Door implements AutoCloseable {
         .add(ApiKeys.DESCRIBE_CONFIGS, new DescribeConfigsHandler(topics, servers, told, work))
         .add(ApiKeys.LIST_CONFIG_RESOURCES, new ListConfigResourcesHandler(topics, servers, work))
         .add(ApiKeys.DESCRIBE_LOG_DIRS, new DescribeLogDirsHandler(topics, work));
+    AclsHandler acls = new AclsHandler();
+    handlers.add(ApiKeys.DESCRIBE_ACLS, acls).add(ApiKeys.CREATE_ACLS, acls).add(ApiKeys.DELETE_ACLS, acls);
     Fetches fetches = new Fetches(root, reads, commits, work);
     handlers.add(ApiKeys.FETCH, new FetchHandler(topics, fetches, sessions, work, config.number("fetch.max.bytes")))
         .add(ApiKeys.LIST_OFFSETS, new ListOffsetsHandler(topics, new Offsets(root, reads), work))

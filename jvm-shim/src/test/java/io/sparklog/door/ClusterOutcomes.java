@@ -1,14 +1,21 @@
 package io.sparklog.door;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.log.Root;
 import java.util.List;
+import java.util.Map;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.message.ApiVersionsRequestData;
+import org.apache.kafka.common.message.CreateAclsRequestData;
+import org.apache.kafka.common.message.CreateAclsRequestData.AclCreation;
+import org.apache.kafka.common.message.DeleteAclsRequestData;
+import org.apache.kafka.common.message.DeleteAclsRequestData.DeleteAclsFilter;
+import org.apache.kafka.common.message.DescribeAclsRequestData;
 import org.apache.kafka.common.message.DescribeClusterRequestData;
 import org.apache.kafka.common.message.DescribeConfigsRequestData;
 import org.apache.kafka.common.message.DescribeConfigsRequestData.DescribeConfigsResource;
@@ -25,6 +32,9 @@ import org.apache.kafka.common.message.MetadataResponseData.MetadataResponseTopi
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.ApiVersionsResponse;
+import org.apache.kafka.common.requests.CreateAclsResponse;
+import org.apache.kafka.common.requests.DeleteAclsResponse;
+import org.apache.kafka.common.requests.DescribeAclsResponse;
 import org.apache.kafka.common.requests.DescribeClusterResponse;
 import org.apache.kafka.common.requests.DescribeConfigsResponse;
 import org.apache.kafka.common.requests.DescribeConfigsResponse.ConfigSource;
@@ -32,6 +42,7 @@ import org.apache.kafka.common.requests.DescribeLogDirsResponse;
 import org.apache.kafka.common.requests.DescribeTopicPartitionsResponse;
 import org.apache.kafka.common.requests.ListConfigResourcesResponse;
 import org.apache.kafka.common.requests.MetadataResponse;
+import org.apache.kafka.storage.internals.log.LogConfig;
 
 /** Outcomes of the requests about the cluster, the topics and the settings. The topic {@code t} has 3 partitions. */
 final class ClusterOutcomes {
@@ -114,11 +125,16 @@ final class ClusterOutcomes {
               error(Errors.NONE, topic.errorCode());
               assertEquals("-1", value(topic, "retention.bytes"));
               assertEquals("delete", value(topic, "cleanup.policy"));
+              assertEquals("uncompressed", value(topic, "compression.type"), "Kafka does not know none");
               assertNull(value(topic, "partitions"));
-              topic.configs()
-                  .stream()
-                  .filter(config -> config.name().equals("retention.bytes"))
-                  .forEach(config -> assertEquals(ConfigSource.DEFAULT_CONFIG.id(), config.configSource()));
+              topic.configs().forEach(config -> {
+                boolean isOfKafka = LogConfig.configNames().contains(config.name());
+                assertEquals(!isOfKafka, config.readOnly(), config.name());
+                assertNotEquals(ConfigSource.TOPIC_CONFIG.id(), config.configSource(), config.name() + ", which nobody set");
+                if (isOfKafka) {
+                  LogConfig.validate(Map.of(config.name(), config.value())); // As a broker does that gets a copy.
+                }
+              });
             }),
         Outcome.<DescribeConfigsResponse>of("an unknown topic", ApiKeys.DESCRIBE_CONFIGS, configs(ConfigResource.Type.TOPIC, "absent"),
             (answer, version) -> error(Errors.UNKNOWN_TOPIC_OR_PARTITION, answer.data().results().get(0).errorCode())),
@@ -137,6 +153,26 @@ final class ClusterOutcomes {
                     .map(each -> each.resourceName())
                     .filter("t"::equals)
                     .toList())),
+        Outcome.<DescribeAclsResponse>of("all ACLs", ApiKeys.DESCRIBE_ACLS,
+            new DescribeAclsRequestData().setResourceTypeFilter((byte) 1)
+                .setPatternTypeFilter((byte) 1)
+                .setOperation((byte) 1)
+                .setPermissionType((byte) 1),
+            (answer, version) -> error(Errors.SECURITY_DISABLED, answer.data().errorCode())),
+        Outcome.<CreateAclsResponse>of("an ACL", ApiKeys.CREATE_ACLS,
+            new CreateAclsRequestData().setCreations(List.of(new AclCreation().setResourceType((byte) 2)
+                .setResourceName("t")
+                .setPrincipal("User:a")
+                .setHost("*")
+                .setOperation((byte) 2)
+                .setPermissionType((byte) 3))),
+            (answer, version) -> error(Errors.SECURITY_DISABLED, answer.results().get(0).errorCode())),
+        Outcome.<DeleteAclsResponse>of("an ACL", ApiKeys.DELETE_ACLS,
+            new DeleteAclsRequestData().setFilters(List.of(new DeleteAclsFilter().setResourceTypeFilter((byte) 2)
+                .setPatternTypeFilter((byte) 3)
+                .setOperation((byte) 2)
+                .setPermissionType((byte) 3))),
+            (answer, version) -> error(Errors.SECURITY_DISABLED, answer.filterResults().get(0).errorCode())),
         Outcome.<DescribeLogDirsResponse>of("all partitions", ApiKeys.DESCRIBE_LOG_DIRS, new DescribeLogDirsRequestData().setTopics(null),
             (answer, version) -> {
               var partitions = answer.data().results().get(0).topics().stream().filter(each -> each.name().equals("t")).findAny().get();

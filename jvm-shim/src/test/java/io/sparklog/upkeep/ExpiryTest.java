@@ -137,7 +137,7 @@ final class ExpiryTest extends Drivers {
     assertEquals("PARTITION_NOT_FOUND", assertThrows(PartlogException.class, () -> terms(null, null, Map.of(4, 0L))).id());
   }
 
-  /** Clients of Kafka set the policy: the newest record of a key stays at a broker, whatever the topic's retention is. */
+  /** Clients of Kafka set the policy: the newest record of a key stays at a broker, with any retention of the topic. */
   @Test
   void retentionDoesNotCountWithoutThePolicyDelete() throws IOException {
     pace = new Pace(1000, 8, ms -> {});

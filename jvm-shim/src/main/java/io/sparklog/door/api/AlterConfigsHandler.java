@@ -9,7 +9,10 @@ import org.apache.kafka.common.message.AlterConfigsResponseData.AlterConfigsReso
 import org.apache.kafka.common.requests.AlterConfigsRequest;
 import org.apache.kafka.common.requests.ApiError;
 
-/** Changes all settings of topics: the settings that a client does not name get their defaults. Older clients know this request alone. */
+/**
+ * Changes all settings of topics: the settings that a client does not name get their defaults. Older clients know this request alone.
+ * Settings that Kafka does not know stay, since a client cannot name them.
+ */
 public record AlterConfigsHandler(Operators operators, Work work) implements Handler<AlterConfigsRequest> {
   @Override
   public CompletableFuture<AlterConfigsResponseData> answer(Asked asked, AlterConfigsRequest request) {
@@ -22,8 +25,7 @@ public record AlterConfigsHandler(Operators operators, Work work) implements Han
 
   private AlterConfigsResourceResponse changed(Asked asked, AlterConfigsResource resource, boolean validateOnly) {
     ApiError error = SettingsChange.make(operators, asked, resource.resourceType(), resource.resourceName(), validateOnly, state -> {
-      Map<String, String> changes = new HashMap<>();
-      state.config().entries().keySet().stream().filter(TopicSettings::mayChange).map(TopicSettings::reset).forEach(changes::putAll);
+      Map<String, String> changes = new HashMap<>(TopicSettings.resetAll(resource.resourceName(), state.config()));
       Map<String, String> given = new HashMap<>();
       resource.configs().forEach(config -> given.put(config.name(), config.value()));
       changes.putAll(TopicSettings.changes(given));

@@ -17,7 +17,6 @@ import org.apache.kafka.common.message.CreateTopicsResponseData.CreatableTopicCo
 import org.apache.kafka.common.message.CreateTopicsResponseData.CreatableTopicResult;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.CreateTopicsRequest;
-import org.apache.kafka.common.requests.DescribeConfigsResponse.ConfigSource;
 
 /**
  * Creates topics. A number of replicas is taken, and has no effect.
@@ -63,10 +62,11 @@ public record CreateTopicsHandler(Operators operators, int partitions, Work work
       operators.requireDistinct(topic.name());
       Uuid id = validateOnly ? Uuid.ZERO_UUID : Uuid.fromString(operators.create(topic.name(), config));
       List<CreatableTopicConfigs> told = new ArrayList<>();
-      config.entries().forEach((key, value) -> {
-        ConfigSource source = given.containsKey(key) ? ConfigSource.TOPIC_CONFIG : ConfigSource.DEFAULT_CONFIG;
-        told.add(new CreatableTopicConfigs().setName(key).setValue(value).setConfigSource(source.id()));
-      });
+      TopicSettings.told(topic.name(), config)
+          .forEach(each -> told.add(new CreatableTopicConfigs().setName(each.name())
+              .setValue(each.value())
+              .setConfigSource(each.source().id())
+              .setReadOnly(each.readOnly())));
       return result.setTopicId(id).setNumPartitions(count).setReplicationFactor((short) 1).setConfigs(told);
     } catch (RuntimeException e) {
       return result.setErrorCode(KafkaErrors.of(e).code()).setErrorMessage(KafkaErrors.exception(e).getMessage());

@@ -4,11 +4,8 @@ import io.sparklog.door.cluster.ServedTopics;
 import io.sparklog.door.cluster.Servers;
 import io.sparklog.door.security.Rights;
 import io.sparklog.log.State;
-import io.sparklog.spec.Option;
 import java.util.List;
-import java.util.Map;
 import java.util.SortedMap;
-import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.message.DescribeConfigsRequestData.DescribeConfigsResource;
@@ -28,9 +25,6 @@ import org.apache.kafka.common.requests.DescribeConfigsResponse.ConfigType;
  */
 public record DescribeConfigsHandler(ServedTopics topics, Servers servers, SortedMap<String, String> settings,
     Work work) implements Handler<DescribeConfigsRequest> {
-  /** Settings of Kafka that clients look for, and that a topic of partlog does not have: nothing is compacted, and a commit is enough. */
-  private static final Map<String, String> FIXED = Map.of("cleanup.policy", "delete", "min.insync.replicas", "1");
-
   @Override
   public CompletableFuture<DescribeConfigsResponseData> answer(Asked asked, DescribeConfigsRequest request) {
     return work.run(() -> {
@@ -65,32 +59,27 @@ public record DescribeConfigsHandler(ServedTopics topics, Servers servers, Sorte
       throw Errors.TOPIC_AUTHORIZATION_FAILED.exception();
     }
     State state = topics.newest(name).orElseThrow(() -> Errors.UNKNOWN_TOPIC_OR_PARTITION.exception());
-    TreeMap<String, String> all = new TreeMap<>(FIXED);
-    all.putAll(state.config().settings());
-    all.remove("partitions");
-    return all.entrySet().stream().map(entry -> config(entry, isDefault(state, entry), ConfigSource.TOPIC_CONFIG)).toList();
-  }
-
-  private static boolean isDefault(State state, Map.Entry<String, String> entry) {
-    boolean isKept = state.config().entries().containsKey(entry.getKey());
-    return !isKept || state.config().isKnown(entry.getKey()) && entry.getValue().equals(Option.ofTopic(entry.getKey()).defaultValue());
+    return TopicSettings.told(name, state.config()).stream().map(DescribeConfigsHandler::config).toList();
   }
 
   private List<DescribeConfigsResourceResult> ofServer(String node) {
     if (!node.isEmpty() && !node.equals(Integer.toString(servers.self().node()))) {
       throw Errors.INVALID_REQUEST.exception("A server tells its own settings alone: its node is " + servers.self().node() + ".");
     }
-    return settings.entrySet().stream().map(entry -> config(entry, false, ConfigSource.STATIC_BROKER_CONFIG)).toList();
+    return settings.entrySet()
+        .stream()
+        .map(entry -> config(new TopicSettings.Told(entry.getKey(), entry.getValue(), ConfigSource.STATIC_BROKER_CONFIG, true)))
+        .toList();
   }
 
-  private static DescribeConfigsResourceResult config(Map.Entry<String, String> entry, boolean isDefault, ConfigSource source) {
-    ConfigSource from = isDefault ? ConfigSource.DEFAULT_CONFIG : source;
-    return new DescribeConfigsResourceResult().setName(entry.getKey())
-        .setValue(entry.getValue())
-        .setConfigSource(from.id())
-        .setReadOnly(source == ConfigSource.STATIC_BROKER_CONFIG)
-        .setConfigType(type(entry.getValue()).id())
-        .setSynonyms(List.of(new DescribeConfigsSynonym().setName(entry.getKey()).setValue(entry.getValue()).setSource(from.id())));
+  private static DescribeConfigsResourceResult config(TopicSettings.Told told) {
+    byte source = told.source().id();
+    return new DescribeConfigsResourceResult().setName(told.name())
+        .setValue(told.value())
+        .setConfigSource(source)
+        .setReadOnly(told.readOnly())
+        .setConfigType(type(told.value()).id())
+        .setSynonyms(List.of(new DescribeConfigsSynonym().setName(told.name()).setValue(told.value()).setSource(source)));
   }
 
   private static ConfigType type(String value) {

@@ -26,7 +26,7 @@ public record IncrementalAlterConfigsHandler(Operators operators, Work work) imp
   private AlterConfigsResourceResponse changed(Asked asked, AlterConfigsResource resource, boolean validateOnly) {
     ApiError error = SettingsChange.make(operators, asked, resource.resourceType(), resource.resourceName(), validateOnly, state -> {
       Map<String, String> changes = new HashMap<>();
-      resource.configs().forEach(config -> changes.putAll(change(config)));
+      resource.configs().forEach(config -> changes.putAll(change(resource.resourceName(), config)));
       return changes;
     });
     return new AlterConfigsResourceResponse().setResourceType(resource.resourceType())
@@ -35,10 +35,10 @@ public record IncrementalAlterConfigsHandler(Operators operators, Work work) imp
         .setErrorMessage(error.message());
   }
 
-  private static Map<String, String> change(AlterableConfig config) {
+  private static Map<String, String> change(String topic, AlterableConfig config) {
     OpType type = OpType.forId(config.configOperation());
     if (type == OpType.DELETE) {
-      return TopicSettings.reset(config.name());
+      return TopicSettings.reset(topic, config.name());
     }
     if (type != OpType.SET) {
       throw Errors.INVALID_CONFIG.exception("The setting " + config.name() + " can be set or deleted. Give its whole value.");

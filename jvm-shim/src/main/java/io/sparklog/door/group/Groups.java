@@ -33,6 +33,9 @@ public final class Groups implements AutoCloseable {
   /** The topic that has the records of groups. It is made for the first group. */
   public static final String TOPIC = OffsetsTopic.NAME;
 
+  /** Its {@code cleanup.policy}: the server compacts it. */
+  public static final String POLICY = "compact";
+
   /** The number of its partitions, which counts when it is made. */
   static final String PARTITIONS = "offsets.topic.num.partitions";
 
@@ -187,9 +190,11 @@ public final class Groups implements AutoCloseable {
 
   /** Makes the topic, unless another process was first. Its records never expire: only a coordinator knows the records that it needs. */
   private State create() {
-    Map<String, String> config = Map.of(TopicConfig.PARTITIONS, Integer.toString(partitions), TopicConfig.PARTITIONER, "murmur2",
-        TopicConfig.KAFKA_VIEW, "none", TopicConfig.RETENTION_MS, "-1", TopicConfig.RETENTION_BYTES, "-1");
-    topic.create(TopicConfig.of(Options.of(config, Options.Side.WRITE).topicConfig()));
+    Map<String, String> given = Map.of(TopicConfig.PARTITIONS, Integer.toString(partitions), TopicConfig.PARTITIONER, "murmur2",
+        TopicConfig.KAFKA_VIEW, "none");
+    Map<String, String> config = new HashMap<>(Options.of(given, Options.Side.WRITE).topicConfig());
+    config.put(TopicConfig.CLEANUP_POLICY, POLICY); // Retention then deletes nothing, also if somebody sets it.
+    topic.create(TopicConfig.of(config));
     return root.state(TOPIC);
   }
 

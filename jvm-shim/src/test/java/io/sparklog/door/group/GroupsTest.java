@@ -114,8 +114,7 @@ final class GroupsTest {
     assertEquals(1, new Member(open(Groups.PARTITIONS, "5"), "g").fetch(topics.get(0), 0));
     assertEquals(2, state().partitions());
     assertEquals("none", state().config().get("kafka.view"));
-    assertEquals(-1, state().config().retentionMs());
-    assertEquals(-1, state().config().retentionBytes());
+    assertFalse(state().config().hasRetention(), "also if somebody sets it");
   }
 
   /** Both hold themselves for the coordinator. Each finds the records of the other before it answers. */

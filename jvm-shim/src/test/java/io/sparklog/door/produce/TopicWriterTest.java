@@ -8,7 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.Drivers;
+import io.sparklog.kit.Writes;
+import io.sparklog.log.Root;
 import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.segment.Names;
 import io.sparklog.segment.Segment;
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;
@@ -25,11 +29,14 @@ import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -502,6 +509,38 @@ final class TopicWriterTest extends Drivers {
     assertEquals(20, calls.stream().filter(call -> call.startsWith("create _partlog/t/data/")).count());
     assertEquals(20, calls.stream().filter(call -> call.startsWith("putIfAbsent ")).count());
     assertEquals(20, calls.stream().filter(call -> call.startsWith("flush ")).count(), "the data folder alone: " + calls);
+  }
+
+  /** The records of a small commit share a file. So a Kafka view of links gets them when they are merged. */
+  @Test
+  void aViewOfLinksCostsASmallCommitNothing() throws Exception {
+    Map<String, Long> without = callsOfSmallCommits("none");
+    without.remove("deleteFolderIfEmpty"); // At a checkpoint, of a view that there may have been before.
+    assertEquals(without, callsOfSmallCommits("merged"));
+    assertTrue(without.get("putIfAbsent") >= 20 && !without.containsKey("link"), without.toString());
+    assertTrue(callsOfSmallCommits("all").get("create") > without.get("create"), "copies, which a view of all segments has");
+  }
+
+  /** The calls of the store by 20 commits and their upkeep, by their names. @param view of a new topic, which has its name */
+  private Map<String, Long> callsOfSmallCommits(String view) throws Exception {
+    FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
+    Root root = new Driver(store.store()).root;
+    Map<String, String> config = Writes.config();
+    config.put("kafka.view", view);
+    new Administration(new TopicWork(root.topic(view), clock(), random)).create(TopicConfig.of(config), Names.identity(random));
+    SteppedWriters writers = new SteppedWriters(root, clock(), random);
+    for (int i = 0; i <= 20; i++) {
+      if (i == 1) {
+        store.calls().clear(); // A process looks at the whole view once.
+      }
+      CompletableFuture<Appended> sent = writers.append(view, Optional.of(root.state(view)), i % 3, 7, i / 3, 1, "v");
+      writers.commit();
+      done(sent);
+      writers.keepUp();
+    }
+    return List.copyOf(store.calls())
+        .stream()
+        .collect(Collectors.groupingBy(call -> call.split(" ")[0], TreeMap::new, Collectors.counting()));
   }
 
   @Test

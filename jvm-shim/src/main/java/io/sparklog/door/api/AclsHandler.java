@@ -1,0 +1,14 @@
+package io.sparklog.door.api;
+
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.protocol.ApiMessage;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.AbstractRequest;
+
+/** Answers all requests about ACLs as a broker without an authorizer does. Tools such as MirrorMaker know this answer. */
+public final class AclsHandler implements Handler<AbstractRequest> {
+  @Override
+  public CompletableFuture<? extends ApiMessage> answer(Asked asked, AbstractRequest request) {
+    return CompletableFuture.failedFuture(Errors.SECURITY_DISABLED.exception("This server has no ACLs. Rights belong to listeners."));
+  }
+}
