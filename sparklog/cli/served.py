@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _PLACED_BY_SPARK = ("placement", "routing.")
 """The beginnings of the options of topics with slots. Spark alone finds the partition of a key there."""
-_AS_SPARK = ("partitions", "partitioner", "kafka.view")
-"""The options whose defaults the server has of its own. A topic that `produce` creates is as Spark creates it."""
+_AS_SPARK = ("partitions", "partitioner")
+"""The options that say where a key goes. `produce` puts a key where Spark does, and takes the server's defaults of other options."""
 _RECORD_BYTES = 512 << 10
 _WAIT_S = 120
 

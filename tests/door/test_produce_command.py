@@ -29,7 +29,7 @@ def command(*words: object) -> list[str]:
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_topic_is_as_spark_would_make_it(tmp_path: Path) -> None:
+def test_keys_are_where_spark_would_put_them(tmp_path: Path) -> None:
     text = "".join(f"customer-{number % 7}:{number}\n" for number in range(1_000))
     words = (tmp_path / "log", "orders", "-K", ":", "-X", "partitions=3", "-X", "retention.ms=86400000", "-X", "compression.type=zstd")
     ran = subprocess.run(command(*words), input=text, capture_output=True, text=True, check=False)
@@ -37,7 +37,7 @@ def test_a_topic_is_as_spark_would_make_it(tmp_path: Path) -> None:
     assert ran.stdout.startswith("1,000 records to orders\n"), ran.stdout
     topic = sparklog.Topic(tmp_path / "log", "orders")
     about = topic.describe()
-    wanted = {"partitioner": "murmur3", "kafka.view": "all", "retention.ms": "86400000", "compression.type": "zstd"}
+    wanted = {"partitioner": "murmur3", "kafka.view": "merged", "retention.ms": "86400000", "compression.type": "zstd"}
     assert about["config"] == {**about["config"], **wanted}
     rows = topic.read().to_pylist()
     assert {row["partition"] for row in rows} <= {0, 1, 2}
