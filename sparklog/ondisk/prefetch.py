@@ -136,6 +136,12 @@ class Prefetch:
             self._spans_max = min(2 * self._spans_max, _SPANS_MAX)
             self._refill()
 
+    def forget(self, name: str) -> None:
+        """Drops the bytes of a file, and what is known of the file: a reader found them wrong. Its reads make requests of their own."""
+        if its := self._pieces.get(name):
+            self._remove(list(its))
+        self._readers.pop(name, None)
+
     def drop(self) -> None:
         """Drops all bytes, and asks for no more."""
         self._rest = iter(())

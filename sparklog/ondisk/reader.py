@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparklog.batches.columns import SCHEMA, arrow_batch, numbers_of
+from sparklog.batches.faults import TooLarge
 from sparklog.batches.header import batch_bytes_max, decompressed_max
 from sparklog.batches.records import RECORDS_AT_ONCE, Payload, Records, locate
 from sparklog.errors import DataError, SparklogError
@@ -311,7 +312,11 @@ class PartitionReader:
         It is given a segment, its reader, and the first offset that is wanted of it. With each thing it says up to which offset it
         has read: there it goes on, in another segment, if the data file is gone. `ahead`: it reads the whole segments. `few`: it may
         stop soon.
+
+        A store may give a wrong answer once. So a segment that is damaged or missing is read once more before the error is raised, unless
+        something of it was given already: `SegmentReader` reads a batch once more by itself.
         """
+        again: tuple[Segment, int] | None = None
         try:
             while start < end:
                 state = self._state
@@ -319,13 +324,20 @@ class PartitionReader:
                     self._prefetch.follow(self.spans(start, end, wanted), few=few)
                 for segment in self._log.segments(state, self._partition, start, end):
                     if wanted(segment):
+                        began = start
                         try:
                             with SegmentReader(self._log.root, state.topic, segment, self._batch_bytes_max, self._prefetch) as reader:
                                 for reached, found in read(segment, reader, start):
                                     start = reached
                                     yield found
-                        except Absent:
-                            self._reload(state, segment, start)
+                        except (Absent, DataError) as fault:
+                            self._prefetch.forget(topic_file(state.topic, segment.file))
+                            once = (segment, start) != again
+                            if isinstance(fault, Absent):
+                                self._reload(state, segment, start, once=once)
+                            elif not once or start != began:
+                                raise
+                            again = segment, start
                             break
                         if ahead:
                             self._prefetch.done(*self._span(segment, segment.position, segment.position + segment.bytes))
@@ -334,12 +346,17 @@ class PartitionReader:
             if ahead and not self._shares_prefetch:
                 self._prefetch.drop()
 
-    def _reload(self, before: State, missing: Segment, start: int) -> None:
-        """Takes the newest state, from which to continue at `start`, because the data file of a segment does not exist."""
+    def _reload(self, before: State, missing: Segment, start: int, *, once: bool) -> None:
+        """Takes the newest state, from which to continue at `start`, because the data file of a segment does not exist.
+
+        `once`: the file was not found once only.
+        """
         state = self._log.newest()
         if state.topic_id != before.topic_id:
             raise SparklogError("TOPIC_REPLACED", topic=state.topic, root=self._log.root)
         if state.version == before.version:
+            if once:
+                return
             path = self._log.location(missing.file)
             raise SparklogError(
                 "SEGMENT_MISSING", topic=state.topic, partition=self._partition, file=path, base=missing.base, end=missing.end
@@ -382,10 +399,14 @@ class PartitionReader:
             yield chunk
 
     def _payload(self, reader: SegmentReader, batch: StoredBatch) -> Payload:
-        try:
-            return Payload.of(batch.header, batch.data, batch.base_offset, self._decompressed_max)
-        except Damaged as damage:
-            raise reader.batch_corrupt(batch.position, damage) from None
+        for once in (True, False):
+            try:
+                return Payload.of(batch.header, batch.data, batch.base_offset, self._decompressed_max)
+            except Damaged as damage:
+                if not once or isinstance(damage, TooLarge):
+                    raise reader.batch_corrupt(batch.position, damage) from None
+                batch = reader.read_again(batch)
+        raise AssertionError
 
     def _located(self, reader: SegmentReader, chunk: list[tuple[StoredBatch, Payload]]) -> Iterator[Records]:
         """The records of some batches. All are checked before the first is returned; records of control batches are not returned."""

@@ -59,18 +59,29 @@ class SegmentReader:
         self._topic = topic
         self._segment = segment
         self._batch_bytes_max = batch_bytes_max
+        self._prefetch = prefetch
         self.end = segment.position + segment.bytes
-        name = topic_file(topic, segment.file)
-        self.path = root.store.location(name)
+        self._name = topic_file(topic, segment.file)
+        self.path = root.store.location(self._name)
+        self._file = self._opened()
+
+    def _opened(self) -> File:
         try:
-            self._file: File = prefetch.open(name, segment.position, self.end)
+            file = self._prefetch.open(self._name, self._segment.position, self.end)
         except Damaged as damage:
             raise self.corrupt(damage) from None
         except OSError as error:
             raise SparklogError("IO", file=self.path, cause=error) from None
-        if self._file.size < self.end:
-            self.close()
-            raise self.corrupt(f"the file has {self._file.size} bytes where it ends at {self.end}")
+        if file.size < self.end:
+            file.close()
+            raise self.corrupt(f"the file has {file.size} bytes where it ends at {self.end}")
+        return file
+
+    def _open_again(self) -> None:
+        """Opens the data file again, without bytes that were read before: some of them are wrong."""
+        self._prefetch.forget(self._name)
+        before, self._file = self._file, self._opened()
+        before.close()
 
     def close(self) -> None:
         """Closes the data file."""
@@ -131,6 +142,15 @@ class SegmentReader:
         self._require_readable(batch.position, batch.header)
         return batch._replace(data=memoryview(self._read(batch.position, batch.header.total_bytes)))
 
+    def read_again(self, batch: StoredBatch) -> StoredBatch:
+        """A batch whose data is damaged, with its data as the store gives it now."""
+        self._open_again()
+        data = self._read(batch.position, batch.header.total_bytes)
+        # The checksum over all headers is to be that of the headers which were used.
+        if batch.data and data[LENGTH_FROM:HEADER_BYTES] != batch.data[LENGTH_FROM:HEADER_BYTES]:
+            raise self.batch_corrupt(batch.position, "its header is another one when it is read again")
+        return batch._replace(data=memoryview(data))
+
     @property
     def begin(self) -> Place:
         """Where the segment begins."""
@@ -145,6 +165,7 @@ class SegmentReader:
         position, offset, count, header_crc = place
         block, block_at = b"", position
         block_bytes = _BLOCK_BYTES_MIN
+        again: int | None = None
         while position < self.end:
             if bytes_max is not None and bytes_max <= 0 and not one:
                 return
@@ -157,7 +178,11 @@ class SegmentReader:
                 header = Header.read(block, at, self.end - position)
                 base = self._base_offset(header, offset)
             except Damaged as damage:
-                raise self.batch_corrupt(position, damage) from None
+                if again == position:
+                    raise self.batch_corrupt(position, damage) from None
+                self._open_again()
+                again, block = position, b""
+                continue
             count += 1
             if count > segment.batches:
                 raise self.corrupt(f"it has more than {segment.batches} batches")

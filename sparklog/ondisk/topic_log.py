@@ -283,8 +283,13 @@ class TopicLog:
         return None if data is None else self._parsed(data, version)
 
     def _parsed(self, data: bytes, version: int) -> Version:
+        """The version in a file. A store may give wrong bytes once: a file that is damaged is read once more before that is said."""
         try:
-            return Version.read(data, self.topic, version)
+            try:
+                return Version.read(data, self.topic, version)
+            except Damaged:
+                found = self._tagged(version)
+                return Version.read(found[1] if found else data, self.topic, version)
         except Damaged as damage:
             raise self._corrupt(version, damage) from None
         except TooNew as reason:

@@ -157,6 +157,8 @@ class _Object(RemoteFile):
             _Object(self._client, self._path).close()
             raise
         assert isinstance(found, bytes)
+        if len(found) != end - position:
+            raise OSError(f"the answer has {len(found)} bytes, and it must have {end - position}")
         return found
 
     def close(self) -> None:

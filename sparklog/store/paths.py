@@ -183,11 +183,18 @@ class PathStore(RemoteStore):
 
     def read(self, name: str, bytes_max: int) -> bytes:
         """By one request if the client needs no length."""
-        return self._of_file(name, lambda path: self.client.whole(path, bytes_max))[1]
+        return self._of_file(name, lambda path: self._whole(path, bytes_max))[1]
 
     def read_tagged(self, name: str, bytes_max: int) -> tuple[Hashable, bytes]:
         """By the same requests. A folder may be Absent."""
-        return self.client.whole(self._path(name), bytes_max)
+        return self._whole(self._path(name), bytes_max)
+
+    def _whole(self, path: str, bytes_max: int) -> tuple[Hashable, bytes]:
+        """A file. An answer without bytes is believed only if a look says that the file is empty."""
+        tag, data = self.client.whole(path, bytes_max)
+        if not data and (found := self.client.look(path)) and found.bytes:
+            raise OSError(f"the answer is empty, and the file has {found.bytes} bytes")
+        return tag, data
 
     def reader(self, name: str) -> Callable[[int, int], bytes]:
         """By one request for each read if the client needs no length."""

@@ -99,7 +99,7 @@ def planned(topic: Topic, later: int = 0) -> tuple[Forgetful, Callable[[], None]
         topic.commit(topic.data(content(SEGMENTS + number)))
     old = topic.live[0]
     whole = content(*range(SEGMENTS + later))
-    topic.commit(topic.data(whole, base=0, end=END + later * SIZE, name="p0-t0-0-0.log"), removed=old)
+    topic.commit(topic.data(whole, base=0, end=END + later * SIZE, name="p0-t0-0-0.log"), removed=old, operation="merge")
     after = MemoryStore.copy_of(topic.root)
 
     def merge() -> None:
