@@ -13,6 +13,8 @@ from sparklog.ondisk.root import Root
 from sparklog.store.stores import local
 
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
+_HOST_OF_S3 = re.compile(r"(?:(.+)\.)?s3[.-](?:.+\.)?amazonaws\.com(?:\.cn)?(?::[0-9]+)?")
+"""The address of a bucket at AWS. Without a name before it, the bucket is the first part of the path."""
 _ODD = re.compile(r"%[0-9a-fA-F]{2}|[\\\[\]^|\x00-\x1f\x7f]")
 """In a path, what deltalake finds again at another place, or not at all."""
 _ODD_IN_URL = re.compile(rf"{_ODD.pattern}|[?#]|(?<=/)\.{{0,2}}(?=/)|(?<=/)\.{{1,2}}$")
@@ -78,9 +80,12 @@ class _Url(NamedTuple):
 
         It ends with a slash: so the text of a folder begins the texts of all places in it.
         """
-        scheme = "s3a" if self.scheme.lower() == "s3" else self.scheme.lower()
+        scheme, path = self.scheme.lower(), self.path.rstrip("/")
+        if scheme in ("https", "http") and (found := _HOST_OF_S3.fullmatch(self.host.lower())):
+            return f"s3a://{found[1]}{path}/" if found[1] else f"s3a:/{path}/"
+        scheme = "s3a" if scheme in ("s3", "s3n") else scheme
         host = self.host.partition(":")[0] if scheme == "hdfs" else self.host  # the port of a NameNode may be left out
-        return f"{scheme}://{host}{self.path.rstrip('/')}/"
+        return f"{scheme}://{host}{path}/"
 
 
 def _url(path: str) -> _Url | None:

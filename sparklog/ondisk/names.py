@@ -23,6 +23,7 @@ _CHECKPOINT = re.compile(f"({_DIGITS})\\.checkpoint-([0-9a-f]{{16}})\\.jsonl")
 COMMITS = "_partlog"
 SERVERS = "_servers"
 PROBE = "_probe"
+NOTE_OF_PROBE = f"{PROBE}/passed.json"
 """Where writers try whether a server is safe (FORMAT.md appendix C). No reader looks there."""
 
 

@@ -137,7 +137,7 @@ class Prefetch:
             self._refill()
 
     def forget(self, name: str) -> None:
-        """Drops the bytes of a file, and what is known of the file: a reader found them wrong. Its reads make requests of their own."""
+        """Drops the bytes and the length of a file, since a reader found its bytes wrong. Its next reads make requests of their own."""
         if its := self._pieces.get(name):
             self._remove(list(its))
         self._readers.pop(name, None)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sparklog.errors import SparklogError
-from sparklog.ondisk.names import COMMITS, checkpoint_version_of, deleted_version_of, is_topic, topic_folder, version_of
+from sparklog.ondisk.names import COMMITS, NOTE_OF_PROBE, checkpoint_version_of, deleted_version_of, is_topic, topic_folder, version_of
 from sparklog.store.store import Damaged, Store
 from sparklog.store.stores import open_store
 
@@ -77,9 +77,20 @@ class Root:
             found = self.store.look("")
         except OSError as error:
             raise SparklogError("IO", file=self, cause=error) from None
+        if not found and not self.store.has_empty_folders:
+            self._require_listings()
         if not found or not found.is_folder:
             raise SparklogError("ROOT_NOT_A_DIRECTORY" if found else "ROOT_NOT_FOUND", root=self)
         raise self._other_directory()
+
+    def _require_listings(self) -> None:
+        """RetryError IO if the store lists nothing below the root, and has a file there: a page of a proxy may look like an empty listing.
+
+        Programs that write leave the file (FORMAT.md appendix C), and a copy of a root may not have it.
+        """
+        if is_seen(self.store, NOTE_OF_PROBE):
+            cause = f"the store lists nothing there, and it has {NOTE_OF_PROBE}: the answer was not a listing"
+            raise SparklogError("IO", file=self, cause=cause)
 
     def _other_directory(self) -> SparklogError:
         """The error for a directory without a log: it may belong to a root, or to a broker."""

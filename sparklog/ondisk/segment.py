@@ -146,7 +146,7 @@ class SegmentReader:
         """A batch whose data is damaged, with its data as the store gives it now."""
         self._open_again()
         data = self._read(batch.position, batch.header.total_bytes)
-        # The checksum over all headers is to be that of the headers which were used.
+        # The checksum over all headers must cover the headers that were used.
         if batch.data and data[LENGTH_FROM:HEADER_BYTES] != batch.data[LENGTH_FROM:HEADER_BYTES]:
             raise self.batch_corrupt(batch.position, "its header is another one when it is read again")
         return batch._replace(data=memoryview(data))

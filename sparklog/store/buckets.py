@@ -74,8 +74,8 @@ def is_for_obstore(bucket: str, settings: str, environment: Mapping[str, str]) -
         return False
     if named:
         return True
-    if environment.get(_FULL_URI):
-        return False  # with a token in the environment, which obstore does not know
+    if environment.get(_FULL_URI) or environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT"):
+        return False  # a token in the environment, and another address of the machine's service, which obstore does not know
     # The machine may have keys. Where it is not to be asked for them, pyarrow reads as anyone may.
     return is_unsigned(environment) or environment.get("AWS_EC2_METADATA_DISABLED", "").lower() != "true"
 

@@ -298,6 +298,8 @@ def _error(words: str) -> Exception:
     if told[:1] == ["NoSuchBucket"]:
         return Absent()
     shown = " ".join(": ".join([before[0].strip(" :"), *told]).split())
+    if "RequestTimeTooSkewed" in words:
+        shown += ". The clocks of this machine and of the server are too far apart: set them"
     if "/latest/api/token" in shown or "/latest/meta-data" in shown:
         shown += ". Give keys, for instance in the environment; for a bucket that anyone may read, set AWS_SKIP_SIGNATURE=true there"
     return OSError(shown)

@@ -11,7 +11,7 @@ LOGS = [
     ("a file for a root", lambda w: Log(w.file()), "ROOT_NOT_A_DIRECTORY", "/file", "Give the directory that holds the topics"),
     ("a directory that is no root", lambda w: Log(w.folder()), "ROOT_WITHOUT_LOG", "/folder", "Give the directory"),
     ("a home directory", lambda w: Log("~/log"), "OPTION_VALUE", "~/log", "write /"),
-    ("a store of objects", lambda w: Log("gs://b/log"), "STORE_UNSUPPORTED", "gs://b/log", "Use a path on a local disk"),
+    ("a store of objects", lambda w: Log("gs://b/log"), "STORE_UNSUPPORTED", "gs://b/log", "by `filesystem=`"),
     ("the folder _partlog", lambda w: Log(w.root / "_partlog"), "LOG_DIRECTORY", "/_partlog", "Give the root"),
     ("a missing topic", lambda w: Log(w.root)["T"], "TOPIC_NOT_FOUND", "Topic T", "Existing topics: t."),
     ("a missing partition", lambda w: w.topic.read(2), "PARTITION_NOT_FOUND", "partition 2 of topic t", "in that range only"),

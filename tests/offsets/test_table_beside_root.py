@@ -67,6 +67,23 @@ def test_a_table_in_a_root_is_refused(topic, tmp_path, links):
                     call()
     with pytest.raises(sparklog.CallError, match="PARTLOG_TABLE_IN_ROOT"):
         OffsetTable(root / "offsets")
+    in_bucket = Root.at("s3a://bucket/log")
+    for place in (
+        "s3://bucket/log/out",
+        "S3n://bucket/log/out",
+        "https://bucket.s3.eu-west-1.amazonaws.com/log/out",
+        "https://bucket.s3.amazonaws.com/log",
+        "https://s3.eu-west-1.amazonaws.com/bucket/log/out",
+        "https://s3-eu-west-1.amazonaws.com/bucket",
+    ):
+        with pytest.raises(sparklog.CallError, match="PARTLOG_TABLE_IN_ROOT"):
+            places.require_apart(place, in_bucket, "offsets")
+    for place in (
+        "https://other.s3.eu-west-1.amazonaws.com/log/out",
+        "https://s3.amazonaws.com/bucket/logs",
+        "https://example.com/bucket/log",
+    ):
+        places.require_apart(place, in_bucket, "offsets")
     assert list(tmp_path.rglob("_delta_log")) == [tmp_path / "offsets" / "_delta_log"]
 
 

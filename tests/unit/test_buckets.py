@@ -9,6 +9,7 @@ import pytest
 from pyarrow.fs import S3FileSystem
 
 import sparklog
+from sparklog.store import objects
 from sparklog.store.arrow import ArrowClient
 from sparklog.store.buckets import is_for_obstore
 from sparklog.store.objects import ObjectClient
@@ -49,6 +50,8 @@ ONLY_CONFIG = {"AWS_SHARED_CREDENTIALS_FILE": "/nothing", "AWS_CONFIG_FILE": __f
         ("bucket", "", NO_FILES | {"AWS_PROFILE": "other"}, False),
         ("bucket", "", NO_FILES | {"AWS_DEFAULT_PROFILE": "other"}, False),
         ("bucket", "", NO_FILES, True),
+        ("bucket", "", NO_FILES | {"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:1338"}, False),
+        ("bucket", "", KEYS | NO_FILES | {"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:1338"}, True),
         ("bucket", "", NO_FILES | {"AWS_EC2_METADATA_DISABLED": "true"}, False),
         ("bucket", "endpoint_override=127.0.0.1:9000&scheme=http&region=us-east-1", KEYS | NO_FILES, True),
         ("bucket", "region=us-east-1&allow_bucket_creation=true", KEYS | NO_FILES, False),
@@ -195,3 +198,8 @@ def test_pyarrow_asks_where_obstore_is_not_installed():
         "print(type(open_store('s3a://bucket/events?region=eu-west-1').client).__name__)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout == "ArrowClient\n"
+
+
+def test_clocks_that_are_apart_are_told():
+    words = "Generic S3 error: Client error with status 403 Forbidden: <Error><Code>RequestTimeTooSkewed</Code></Error>"
+    assert "clocks" in str(objects._error(words))

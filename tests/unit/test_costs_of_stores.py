@@ -8,7 +8,7 @@ from handmade import Topic, records
 from typer.testing import CliRunner
 from unit.far_store import FarStore
 
-from sparklog import Log, RetryError
+from sparklog import CallError, Log, RetryError
 from sparklog.cli.app import app
 from sparklog.log.summary import Summary
 from sparklog.offsets import OffsetTable
@@ -30,6 +30,24 @@ def many(tmp_path) -> FarStore:
     deleted.append(records(1))
     deleted.delete()
     return FarStore(str(tmp_path), 0.01)
+
+
+def test_an_answer_that_is_no_listing_is_not_an_absent_root(tmp_path):
+    """A page of a proxy looks like a listing without names. The note of a writer shows that the root is there."""
+
+    class Nothing(FarStore):
+        has_empty_folders = False
+
+        def look(self, name):
+            return super().look(name) if name.endswith(".json") else None
+
+    root = Root(Nothing(str(tmp_path)))
+    with pytest.raises(CallError, match="ROOT_NOT_FOUND"):
+        root.require()
+    (tmp_path / "_probe").mkdir()
+    (tmp_path / "_probe" / "passed.json").touch()
+    with pytest.raises(RetryError, match="the answer was not a listing"):
+        root.require()
 
 
 def asked(store: FarStore, ask) -> tuple[object, Counter]:
