@@ -168,7 +168,7 @@ def _owned_shown(group: GroupSnapshot, found: list[dict[str, Any]]) -> Display:
 def delete(
     root: Root,
     group: Group,
-    at_table: Table,
+    at_table: SomeTable = None,
     topics: Annotated[
         list[str] | None, typer.Option("--topic", help="Delete only positions in this topic. May be repeated.", show_default=False)
     ] = None,
@@ -184,7 +184,7 @@ def delete(
       sparklog groups delete my-log billing -t my-offsets --execute
       sparklog groups delete my-log billing -t my-offsets --topic orders --execute
     """
-    of = opened(at_table, root)
+    of = opened(homes.of_table(root, group, at_table), root)
     count = sum(topics is None or each.topic in topics for each in of.positions(group))
     if execute:
         of.delete(group, topics=topics, force=force)
@@ -194,6 +194,8 @@ def delete(
     what = f"Group {readable(group, 100)}" + (f" in {', '.join(topics)}" if topics else "")
     done = "deleted" if execute else "to be deleted (add --execute to do it)"
     write(f"{what}: positions in {counted(count, 'partition')} {done}")
+    if homes.is_in_topic(root, group):
+        write("The root has another group of this name, of Kafka's clients, which stays.")
 
 
 def reset(

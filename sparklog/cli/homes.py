@@ -47,6 +47,29 @@ def snapshots(root: str, group: str, table: str | None) -> list[GroupSnapshot]:
         return found
 
 
+def of_table(root: str, group: str, table: str | None) -> str:
+    """The offset table of a command about groups of tables alone. Without a table, the error names a group of the root."""
+    if table is not None:
+        return table
+    kept = "Give the offset table."
+    if is_in_topic(root, group):
+        kept = f"Group {group} is in the root: change it with Kafka's tools, such as kafka-consumer-groups.sh, through its server."
+    raise typer.BadParameter(f"Missing option '--table' / '-t'. {kept}")
+
+
+def is_in_topic(root: str, group: str) -> bool:
+    """Whether a server for Kafka's clients keeps a group of this name in the root."""
+    from sparklog.offsets import TopicGroups
+
+    topic = TopicGroups(root)
+    return topic.exists() and group in topic.groups()
+
+
+def other(root: str, group: str) -> str | None:
+    """The line of `twice` about a group of an offset table, if the root has a group of its name too."""
+    return twice([group, group]) if is_in_topic(root, group) else None
+
+
 def twice(names: list[str]) -> str | None:
     """A line about names of groups that are in both homes; None if none is."""
     from sparklog.show.display import readable

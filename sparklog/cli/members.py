@@ -127,7 +127,7 @@ def history(root: Root, group: Group, at_table: Table, as_json: Json = False) ->
 def doctor(
     root: Root,
     group: Group,
-    at_table: Table,
+    at_table: SomeTable = None,
     watch_s: Annotated[float, typer.Option("--watch", min=0, help="The longest time to watch the group, in seconds.")] = 30,
     as_json: Json = False,
 ) -> int:
@@ -141,9 +141,11 @@ def doctor(
       sparklog groups doctor my-log billing -t my-offsets
       sparklog groups doctor my-log billing -t my-offsets --watch 5 --json
     """
-    found = opened(at_table, root).doctor(group, watch_s=watch_s)
+    found = opened(homes.of_table(root, group, at_table), root).doctor(group, watch_s=watch_s)
     findings = [vars(each) for each in found]
-    answer(as_json, lambda: {"group": group, "stuck": found.is_stuck, "findings": findings}, found.display, ["rule"])
+    answer(
+        as_json, lambda: {"group": group, "stuck": found.is_stuck, "findings": findings}, found.display, ["rule"], homes.other(root, group)
+    )
     return 1 if found.is_stuck else 0
 
 

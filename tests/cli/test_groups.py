@@ -419,6 +419,21 @@ def test_a_name_in_both_homes_is_shown_twice(run, topic, served):
     run("lag", topic.root, "g", "--fail-above", 22)
 
 
+def test_doctor_and_delete_name_the_group_in_the_root(run, topic, served, monkeypatch):
+    said = "In the table and in the topic: g. These are two groups, each with positions of its own."
+    served.reset("g", "latest", dry_run=False)
+    assert run("groups", "doctor", topic.root, "g").splitlines()[-1] == said
+    for more in ((), ("--execute",)):
+        said = "The root has another group of this name, of Kafka's clients, which stays."
+        assert run("groups", "delete", topic.root, "g", *more).splitlines()[-1] == said
+    monkeypatch.delenv("SPARKLOG_OFFSETS")
+    for command in ("doctor", "delete"):
+        error = " ".join(run("groups", command, topic.root, "mail", status=2).replace("│", "").split())
+        assert "Missing option '--table' / '-t'. Group mail is in the root: change it with Kafka's tools" in error
+        error = " ".join(run("groups", command, topic.root, "nobody", status=2).replace("│", "").split())
+        assert "Missing option '--table' / '-t'. Give the offset table." in error
+
+
 def test_members_and_owners_of_a_group_of_kafkas_clients(run, topic, served, monkeypatch):
     monkeypatch.delenv("SPARKLOG_OFFSETS")
     described = json.loads(run("groups", "describe", topic.root, "mail", "--json"))
