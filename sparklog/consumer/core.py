@@ -331,9 +331,11 @@ class Core(Reading):
             return
         failed: list[BaseException] = []
         committing = autocommit and self.commits_by_itself
-        yield from self._try(self._part(committing=committing), failed)
-        if failed and not self.closed:  # by an interrupt, or its membership has ended: the second time does the rest
+        for _ in range(3):  # after an interrupt, and once its membership has ended, it does the rest
+            count = len(failed)
             yield from self._try(self._part(committing=committing), failed)
+            if self.closed or len(failed) == count:
+                break
         if not self.closed:
             self.closed = True
             for share in self.shares.values():
