@@ -64,7 +64,7 @@ def test_kafka_python_commits_and_finds_its_offsets(door: Door, group: str) -> N
     assert second.committed(Place("t", 1), metadata=True).metadata == "über"
     second.close()
     client = KafkaAdminClient(bootstrap_servers=door.address)
-    told = client.describe_configs([ConfigResource(ConfigResourceType.TOPIC, "__consumer_offsets")])
+    told = client.describe_configs([ConfigResource(ConfigResourceType.TOPIC, "__consumer_offsets")], config_filter="all")
     assert told["topic"]["__consumer_offsets"]["cleanup.policy"]["value"] == "compact"
     client.close()
 
