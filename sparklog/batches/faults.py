@@ -19,3 +19,7 @@ class TooNew(Exception):
 
 class Unreadable(Exception):
     """A checkpoint that is damaged, deleted or cannot be opened. The same state must be found without it."""
+
+
+class Vanished(Unreadable):
+    """A checkpoint that is absent."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from sparklog.batches.faults import Unreadable
+from sparklog.batches.faults import Unreadable, Vanished
 from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.fields import Fields, integer, parse
 from sparklog.ondisk.names import INT64_MAX, topic_file
@@ -128,7 +128,7 @@ def _reading() -> Iterator[None]:
     try:
         yield
     except Absent:
-        raise Unreadable("it was deleted") from None
+        raise Vanished("it was deleted") from None
     except (Damaged, OSError) as error:
         raise Unreadable(str(error)) from None
 

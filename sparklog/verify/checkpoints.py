@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from sparklog.batches.faults import Unreadable
+from sparklog.batches.faults import Unreadable, Vanished
 from sparklog.ondisk.checkpoint import HEAD_BYTES_MAX, LINE_BYTES_MAX, Checkpoint, Head
 from sparklog.ondisk.fields import parse
 from sparklog.ondisk.names import topic_file
@@ -54,6 +54,8 @@ def read(root: Root, topic: str, name: str, version: int) -> Sound | None:
         for live in State.of(found).live:
             live.all()
         queries = {query[0]: (query[1], query[2]) for query in parse(first)["queries"]}
+    except Vanished:
+        return None
     except Unreadable as reason:
         raise Unsound(reason, 0) from None
     return Sound(found, queries)

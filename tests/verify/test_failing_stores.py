@@ -20,7 +20,7 @@ from sparklog.store.local import LocalFile
 from sparklog.store.store import Absent, Entry
 from sparklog.verify import Report, run, verify
 
-VERSIONS, SEEDS = 12, 4
+VERSIONS, SEEDS = 12, 3
 KINDS = ("403", "404", "500", "cut answers", "cut listings", "empty listings")
 
 
