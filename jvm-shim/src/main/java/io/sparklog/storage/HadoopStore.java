@@ -121,6 +121,20 @@ abstract class HadoopStore implements LogStore {
     }
   }
 
+  /**
+   * As {@link #ask}, for a look or a listing. The SDK of AWS ends with an exception of its own if the answer is not a listing, such as an
+   * empty answer or the page of a proxy.
+   */
+  final <T> T look(String name, Ask<T> question) throws IOException {
+    return ask(name, files -> {
+      try {
+        return question.to(files);
+      } catch (RuntimeException e) {
+        throw new IOException("the answer to a look at " + location(name) + " cannot be understood: " + e, e);
+      }
+    });
+  }
+
   /** Opens a file. */
   @FunctionalInterface
   interface Opening<T> {
@@ -145,7 +159,7 @@ abstract class HadoopStore implements LogStore {
   /** @throws NoSuchFileException if it is absent */
   final FileStatus status(String name) throws IOException {
     Path path = path(name);
-    return ask(name, files -> files.getFileStatus(path));
+    return look(name, files -> files.getFileStatus(path));
   }
 
   /** As {@link #status}. @throws UnfitFileException if it is not a file */
@@ -199,7 +213,7 @@ abstract class HadoopStore implements LogStore {
   final FileStatus[] entries(String name) throws IOException {
     Path folder = path(name);
     try {
-      return ask(name, files -> {
+      return look(name, files -> {
         FileStatus[] entries = files.listStatus(folder);
         // A file is listed as itself.
         boolean isFile = entries.length == 1 && entries[0].isFile() && entries[0].getPath().equals(files.makeQualified(folder));

@@ -137,7 +137,7 @@ class S3Store extends HadoopStore {
   public boolean holdsFiles(String name) throws IOException {
     Path folder = path(name);
     try {
-      return ask(name, files -> files.listStatusIterator(folder).hasNext());
+      return look(name, files -> files.listStatusIterator(folder).hasNext());
     } catch (NoSuchFileException absent) {
       return false;
     }

@@ -22,12 +22,17 @@ final class ServerProbe {
   /** A note is put that long after its trial, or it is a copy. */
   private static final Duration NOTE_LATE = Duration.ofSeconds(60);
 
+  /** A trial takes seconds. So a refusal counts that long for the writes that follow. */
+  private static final Duration REFUSED = Duration.ofMinutes(1);
+
   /** Those of this process, by endpoint and bucket. */
   private static final Map<List<String>, ServerProbe> KNOWN = new ConcurrentHashMap<>();
 
   private final String endpoint;
   private final String bucket;
   private volatile boolean passed;
+  private PartlogException refusal;
+  private long refusedAtMs;
 
   ServerProbe(String endpoint, String bucket) {
     this.endpoint = endpoint;
@@ -52,8 +57,17 @@ final class ServerProbe {
       return;
     }
     synchronized (this) { // Other threads wait for the thread that tries.
+      if (!passed && refusal != null && Math.abs(clock.millis() - refusedAtMs) < REFUSED.toMillis()) {
+        throw refusal;
+      }
       if (!passed && !isNoted(store, folder, clock)) {
-        attempt(store, folder);
+        try {
+          attempt(store, folder);
+        } catch (PartlogException unsafe) {
+          refusal = unsafe;
+          refusedAtMs = clock.millis();
+          throw unsafe;
+        }
       }
       passed = true;
     }

@@ -2,18 +2,22 @@ package io.sparklog.storage;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -24,6 +28,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 final class FailingStreamsTest {
   private static final String FAILURE = "the quota is exceeded";
+  private static final String LOOK = "look";
 
   @TempDir
   private Path folder;
@@ -38,6 +43,24 @@ final class FailingStreamsTest {
     @Override
     protected void checkPath(org.apache.hadoop.fs.Path path) {
       // It takes those of any scheme.
+    }
+
+    @Override
+    public FileStatus[] listStatus(org.apache.hadoop.fs.Path path) throws IOException {
+      misunderstand();
+      return super.listStatus(path);
+    }
+
+    @Override
+    public FileStatus getFileStatus(org.apache.hadoop.fs.Path path) throws IOException {
+      misunderstand();
+      return super.getFileStatus(path);
+    }
+
+    private void misunderstand() {
+      if (getConf().get("fs.failing.at").equals(LOOK)) {
+        throw new NullPointerException("it is no listing");
+      }
     }
 
     @Override
@@ -79,9 +102,13 @@ final class FailingStreamsTest {
   }
 
   private HdfsStore store(At at) {
+    return store(at.name());
+  }
+
+  private HdfsStore store(String at) {
     return new HdfsStore(new SharedFiles(() -> {
       Configuration configuration = new Configuration(false);
-      configuration.set("fs.failing.at", at.name());
+      configuration.set("fs.failing.at", at);
       FileSystem files = new Failing();
       files.initialize(folder.toUri(), configuration);
       return files;
@@ -113,6 +140,15 @@ final class FailingStreamsTest {
         "fs.failing.impl.disable.cache", "true");
     CheckpointFolder checkpoint = HadoopFolder.open("failing:" + folder, settings.entrySet());
     assertEquals(FAILURE, assertThrows(IOException.class, () -> checkpoint.putIfAbsent("name", "tmp", new byte[10])).getMessage());
+  }
+
+  /** The SDK of AWS fails so where the answer to a listing is empty, or the page of a proxy. */
+  @Test
+  void anAnswerThatTheClientDoesNotUnderstand() {
+    HdfsStore store = store(LOOK);
+    for (Executable look : List.<Executable>of(() -> store.list("folder"), () -> store.rootExists(), () -> store.exists("name"))) {
+      assertTrue(assertThrows(IOException.class, look).getMessage().contains("cannot be understood"));
+    }
   }
 
   @Test

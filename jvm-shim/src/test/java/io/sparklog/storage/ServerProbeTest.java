@@ -117,6 +117,21 @@ final class ServerProbeTest {
   }
 
   @Test
+  void aRefusalCountsForAMinute() throws IOException {
+    FaultyStore lies = lying();
+    ServerProbe process = process();
+    assertThrows(PartlogException.class, () -> require(process, lies));
+    int calls = lies.calls().size();
+    for (int seconds : new int[] {0, 59}) {
+      Clock then = Clock.offset(Clock.fixed(NOW.instant(), NOW.getZone()), Duration.ofSeconds(seconds - 1));
+      assertEquals("STORE_UNSAFE", assertThrows(PartlogException.class, () -> process.require(lies.store(), "_probe", then)).id());
+    }
+    assertEquals(calls, lies.calls().size());
+    process.require(store.store(), "_probe", Clock.offset(NOW, Duration.ofSeconds(61)));
+    assertTrue(Files.exists(note()));
+  }
+
+  @Test
   void aNoteOfAnotherServerOrBucketDoesNotCount() throws IOException {
     for (ServerProbe other : List.of(new ServerProbe("http://other:9000", BUCKET), new ServerProbe(ENDPOINT, "other"))) {
       Files.deleteIfExists(note());
