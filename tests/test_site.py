@@ -1,5 +1,6 @@
 """The pages of docs/ as a list and as a site."""
 
+import json
 import os
 import re
 import subprocess
@@ -45,10 +46,24 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site: Path) -> None:
     pages = {page.relative_to(site).as_posix(): page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
-    written = {page.relative_to(INDEX.parent).with_suffix(".html").as_posix() for page in INDEX.parent.rglob("*.md")}
-    assert {page.replace("README.html", "index.html") for page in written} <= set(pages)
+    written = {page.relative_to(INDEX.parent).with_suffix(".html").as_posix() for page in INDEX.parent.rglob("*.md") if page != INDEX}
+    assert {page.replace("README.html", "index.html") for page in written} | {"index.html", "pages.html"} <= set(pages)
     loaded = re.compile(r"<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=.?https?://[^>]*>|@import url\(.?https?://")
     assert {name: loaded.findall(text) for name, text in pages.items() if loaded.search(text)} == {}
+
+
+@pytest.mark.slow
+def test_the_site_begins_with_the_front_page_and_searches_the_pages_of_users(site: Path) -> None:
+    home = (site / "index.html").read_text(encoding="utf-8")
+    assert "Kafka topics for Spark, without a Kafka cluster." in home and '<a href="guide/installing.html">Installing</a>' in home
+    assert '<a href="guide/verify.html">Verify</a>' in (site / "pages.html").read_text(encoding="utf-8")
+    found = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    searched = {each["location"].partition("#")[0] for each in found}
+    users = {page.relative_to(site).as_posix() for folder in ("guide", "reference") for page in (site / folder).rglob("*.html")}
+    assert users < searched
+    # The words of these pages are those that a user asks for, and more often there than in a guide.
+    assert searched & {page.relative_to(site).as_posix() for page in (site / "decisions").rglob("*.html")} == set()
+    assert "FORMAT.html" not in searched
 
 
 @pytest.mark.slow

@@ -12,8 +12,16 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-BROUGHT = {"CHANGELOG.md": "CHANGELOG.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "bench/RESULTS.md": "RESULTS.md"}
-"""Pages outside of docs/ by their place in the repository: their place in the site."""
+BROUGHT = {
+    "README.md": "index.md",
+    "docs/README.md": "pages.md",
+    "CHANGELOG.md": "CHANGELOG.md",
+    "CONTRIBUTING.md": "CONTRIBUTING.md",
+    "bench/RESULTS.md": "RESULTS.md",
+}
+"""Pages that have another place in the site than in docs/, by their place in the repository."""
+FOR_USERS = ("index.md", "guide/", "reference/", "glossary.md", "performance.md", "reliability.md")
+"""The beginnings of pages that a search finds. The others say how sparklog works, and have most of the words: they would come first."""
 LINK = re.compile(r"\[((?:`[^`]*`|[^\[\]`]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^( *```\w+) .*$", re.MULTILINE)
 """The begin of a block of code whose language is followed by a word for tests."""
@@ -41,7 +49,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def navigation(index: str) -> list[dict[str, Any]]:
     """The sections (`##`) and parts (`###`) of the list of pages, each with the pages that its items link first."""
-    nav: list[dict[str, Any]] = [{"Home": "README.md"}]
+    nav: list[dict[str, Any]] = [{"Home": "index.md"}, {"All pages": "pages.md"}]
     here: list[dict[str, Any]] = nav
     section: list[dict[str, Any]] = nav
     for line in index.splitlines():
@@ -61,6 +69,8 @@ def site_path(folder: str, link: str) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
+    if (listed := files.get_file_from_path("README.md")) is not None:
+        files.remove(listed)  # the list of pages, which mkdocs would take for the first page
     for source, place in BROUGHT.items():
         if (REPOSITORY / source).exists():
             files.append(File.generated(config, place, abs_src_path=str(REPOSITORY / source)))
@@ -68,6 +78,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    page.meta["search"] = {"exclude": not page.file.src_uri.startswith(FOR_USERS)}
     brought = {place: source for source, place in BROUGHT.items()}
     source = brought.get(page.file.src_uri) or posixpath.join("docs", page.file.src_uri)
 
