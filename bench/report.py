@@ -52,12 +52,11 @@ SHORT = (
     ("HDFS: write, uncompressed", "parquet"),
     ("HDFS: scan, uncompressed, sum(length(value))", "parquet"),
     ("S3: write, uncompressed", "parquet"),
-    ("S3: scan, uncompressed, sum(length(value))", "parquet"),
 )
 TITLE = """# Performance
 
 How fast is sparklog, beside the formats that you would use in its place? `make bench` measures it, and makes this page from
-`bench/results.ndjson`. [All results](../bench/RESULTS.md) has every case, with seconds, processor time and bytes.
+`bench/results.ndjson`. `make bench-stores` measures the rows of HDFS and S3; [Stores](guide/stores.md) has the scans of S3 at 30 ms a request. [All results](../bench/RESULTS.md) has every case, with seconds, processor time and bytes.
 
 ## In short
 
