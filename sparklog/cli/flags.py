@@ -42,7 +42,7 @@ def in_flags(error: SparklogError, command: typer.core.TyperCommand, given: dict
 
 
 def plainly(error: typer.BadParameter) -> None:
-    """Says of a number that is refused what it must be, in our words: typer takes those of the library that reads it."""
+    """Words the refusal of a number: the library of typer that reads numbers has words of its own."""
     errors = getattr(error.__cause__, "errors", None)
     found = errors()[0] if errors else {}
     kind, value = str(found.get("type", "")), found.get("input")

@@ -172,7 +172,9 @@ def cat(
         str,
         typer.Option("--format", "-f", help="text, json, csv, arrow, parquet, or a format as kcat's: '%t %p %o %k %s %T %h %K %S\\n'."),
     ] = "text",
-    output: Annotated[Path | None, typer.Option("--output", "-O", help="Write into this file.", show_default=False)] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-O", help="Write into this file, in place of its content.", show_default=False)
+    ] = None,
     as_json: Json = False,
     _to_end: Annotated[bool, typer.Option("-e", help="End at the end offset; it always does.", hidden=True)] = False,
 ) -> None:

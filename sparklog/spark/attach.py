@@ -60,6 +60,6 @@ def attach(spark: SparkSession, name: str, root: str | os.PathLike[str]) -> None
 
 
 def _legal(name: str) -> str:
-    """A name like this one that Spark can use."""
+    """A similar name that Spark can use."""
     legal = re.sub(r"\W+", "_", name).strip("_")
     return legal if legal.isidentifier() else f"log_{legal}".rstrip("_")
