@@ -26,8 +26,21 @@ LOGS = [
     ("a number below 0", lambda w: w.topic.head(-1), "OPTION_VALUE", "`n`", "it must not be negative"),
     ("a negative number for txn_options", lambda w: sparklog.txn_options("a", -1), "OPTION_VALUE", "`number`", "it must not be negative"),
     ("a setting's short name", lambda w: sparklog.session(master="local"), "SESSION_SETTING", "`master`", "Use full names"),
-    ("a catalog with a dash", lambda w: sparklog.attach(None, "my-log", w.root), "OPTION_VALUE", "`name`", "digits and _", "such as my_log"),
-    ("a root for a catalog's name", lambda w: sparklog.attach(None, str(w.root), "log"), "OPTION_VALUE", "root comes after", "digits and _"),
+    (
+        "a catalog with a dash",
+        lambda w: sparklog.attach(None, "my-log", w.root),
+        "OPTION_VALUE",
+        "`name`",
+        "digits and _",
+        "such as my_log",
+    ),
+    (
+        "a root for a catalog's name",
+        lambda w: sparklog.attach(None, str(w.root), "log"),
+        "OPTION_VALUE",
+        "root comes after",
+        "digits and _",
+    ),
     ("a consumer's missing topic", lambda w: Consumer(w.root, "T"), "TOPIC_NOT_FOUND", "Topic T", "Existing topics: t."),
     ("a group without a table", lambda w: Consumer(w.root, "t", group="g"), "GROUP_REQUIRED", "`table`", "Give Consumer() both"),
     (
