@@ -20,9 +20,10 @@ class PartlogBroker(NamedTuple):
 
 @pytest.fixture(scope="session")
 def partlog_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PartlogBroker]:
-    """A server for Kafka's clients, in front of a root in a temporary folder. All tests of a process share it, so tests use topics of their own.
+    """A server for Kafka's clients, in front of a root in a temporary folder.
 
-    It ends with the process, also if the process is killed. Each worker of pytest-xdist starts one.
+    All tests of a process share it, so tests use topics of their own. It ends with the process, also if the process is killed. Each worker
+    of pytest-xdist starts one.
     """
     from sparklog.serve.process import Server
 

@@ -12,6 +12,19 @@ import typer
 from sparklog.cli.parameters import Root, key_values
 
 
+def _become(root: str, arguments: list[str]) -> None:
+    from sparklog.serve.command import command, environment
+
+    line = command(root, arguments)
+    sys.stdout.flush()
+    os.execvpe(line[0], line, environment())
+
+
+def _list_settings(wanted: bool) -> None:
+    if wanted:
+        _become("--settings", [])
+
+
 def serve(
     root: Root,
     listen: Annotated[
@@ -39,6 +52,9 @@ def serve(
     settings: Annotated[
         list[str] | None, typer.Option("--set", "-X", metavar="KEY=VALUE", help="One setting, again and again.", show_default=False)
     ] = None,
+    listed: Annotated[
+        bool, typer.Option("--settings", help="List the settings with their defaults, and end.", callback=_list_settings, is_eager=True)
+    ] = False,
 ) -> None:
     """Let any Kafka client read and write a root.
 
@@ -49,7 +65,6 @@ def serve(
       sparklog serve my-log --listen 127.0.0.1:9092
     """
     from sparklog import arguments
-    from sparklog.serve.command import command
 
     given = [f"{key}={value}" for key, value in key_values(settings or (), "-X").items()]
     given += ["--listen", listen] if listen else []
@@ -58,9 +73,7 @@ def serve(
     given += ["--unprotected"] if unprotected else []
     given += ["--config", str(config)] if config else []
     # The lines of a user belong to no root.
-    line = command("--verifiers", [verifiers]) if verifiers else command(str(arguments.named_root(root)), given)
-    sys.stdout.flush()
-    os.execvp(line[0], line)
+    _become(*("--verifiers", [verifiers]) if verifiers is not None else (str(arguments.named_root(root)), given))
 
 
 COMMANDS = (serve,)

@@ -48,9 +48,14 @@ def command(root: str, arguments: Iterable[str], options: Iterable[str] | None =
         of core-site.xml for roots in HDFS and S3, and HADOOP_CLASSPATH more jars.
 
     Raises:
-        CallError: SERVE_EXTRA if a package of the extra `serve` is not installed; CONNECTOR_MISSING.
-        UpgradeError: JAVA_NEEDED.
+        CallError: SERVE_EXTRA if a package of the extra `serve` is not installed; CONNECTOR_MISSING; JAVA_NEEDED; OPTION_VALUE if the
+            name of the root is not UTF-8.
     """
+    try:
+        os.fsencode(root).decode()
+    except UnicodeDecodeError:
+        shown = os.fsencode(root).decode(errors="backslashreplace")
+        raise SparklogError("OPTION_VALUE", option="root", value=shown, reason="Java opens no name that is not UTF-8: rename it") from None
     jars = _jars()
     making = bool(options)
     if options is None:
@@ -61,13 +66,19 @@ def command(root: str, arguments: Iterable[str], options: Iterable[str] | None =
     return [java.program(), _HEAP, *options, "-cp", path, _MAIN, root, *arguments]
 
 
+def environment() -> dict[str, str]:
+    """The environment of a server. A JVM reads names of files in the encoding of its locale, and loses all other characters."""
+    locale = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "")
+    return {**os.environ} if "utf" in locale.lower() else {**os.environ, "LC_ALL": "C.UTF-8"}
+
+
 def keep_archive(use: Callable[[Path, Path], str]) -> Path:
-    """Keeps an archive of the classes of a server that `use` runs, as `archive.keep` says. CallError and UpgradeError as of `command`."""
+    """Keeps an archive of the classes of a server that `use` runs, as `archive.keep` says. CallError as of `command`."""
     return archive.keep(_ARCHIVE, archive.digest(_jars()), use)
 
 
 def drop_archive() -> list[Path]:
-    """Deletes the archive that fits, and returns it in a list, which is empty without one. CallError and UpgradeError as of `command`."""
+    """Deletes the archive that fits, and returns it in a list, which is empty without one. CallError as of `command`."""
     return archive.drop(_ARCHIVE, archive.digest(_jars()))
 
 
@@ -78,7 +89,7 @@ def _jars() -> list[Path]:
     from sparklog_serve import JARS
 
     if problem := java.problem():
-        raise SparklogError("JAVA_NEEDED", problem=problem)
+        raise SparklogError("JAVA_NEEDED", program="A server for Kafka's clients", problem=problem)
     return [*sorted(Path(JARS).glob("*.jar")), Path(jar()), *_of_spark()]
 
 

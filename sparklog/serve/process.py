@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from sparklog.errors import SparklogError
-from sparklog.serve.command import command
+from sparklog.serve.command import command, environment
 
 _PATIENCE_S = 60
 _LOOKS_S = 0.02
@@ -43,12 +43,11 @@ class Server:
             options: Options of the JVM, as of `command`.
 
         Raises:
-            CallError: SERVE_EXTRA; SERVE_START if the server does not start.
-            UpgradeError: JAVA_NEEDED.
+            CallError: SERVE_EXTRA; JAVA_NEEDED; SERVE_START if the server does not start.
         """
         line = command(root, (*arguments, "--end-with-input"), options)
         with log.open("wb") as out:
-            self._process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=out, stderr=out)
+            self._process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=out, stderr=out, env=environment())
         _OPEN.add(self)
         try:
             self.address = listening(root, log, lambda: self._process.poll() is None)
@@ -103,5 +102,5 @@ def listening(root: str, log: Path, runs: Callable[[], bool]) -> str:
         if found := _READY.search(said):
             return found[1]
         if ended or time.monotonic() > until:
-            raise SparklogError("SERVE_START", root=root, output="\n".join(said.splitlines()[-_LINES:]) or "nothing")
+            raise SparklogError("SERVE_START", root=root, output="\n".join(said.splitlines()[-_LINES:]).rstrip(".") or "nothing")
         time.sleep(_LOOKS_S)

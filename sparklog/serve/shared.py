@@ -30,7 +30,7 @@ from types import TracebackType
 from typing import Any
 
 from sparklog.errors import SparklogError
-from sparklog.serve.command import command, keep_archive, require
+from sparklog.serve.command import command, environment, keep_archive, require
 from sparklog.serve.process import Server, listening
 from sparklog.serve.use import Connect, Disconnect, IsFree, Lock, Note, ReadNote, Request, Start, Steps, Use, WriteNote
 from sparklog.spark import cache
@@ -67,7 +67,7 @@ class SharedServer:
         arguments = [*_ARGUMENTS, f"end.when.unused.ms={_UNUSED_MS}"]
         self._command = command(root, arguments)
         # An archive of classes that is made meanwhile makes no other server.
-        self._name = hashlib.sha256("\n".join(_started_with(command(root, arguments, ()))).encode()).hexdigest()[:16]
+        self._name = hashlib.sha256(os.fsencode("\n".join(_started_with(command(root, arguments, ()))))).hexdigest()[:16]
         self._turn, self._over = threading.Lock(), threading.Event()
         self._use = Use(root)
         self.settings: dict[str, Any] = {}
@@ -96,7 +96,7 @@ class SharedServer:
         self._run(self._use.close())
 
     def leave_to_parent(self) -> None:
-        """Ends the use in a process that was forked from the one of this use. That process goes on, and is the user of the server."""
+        """Ends the use in a forked process. Its parent goes on, and is the user of the server."""
         if self._use.connection:
             self._use.connection.close()
         self._use = Use(self._root, closed=True)
@@ -173,7 +173,7 @@ class SharedServer:
         log.unlink(missing_ok=True)
         server = [*self._command, *_listener(address, password), f"sasl.credentials.file={users}"]
         line = ["/bin/sh", "-c", _START, "sparklog-serve", str(log), *server]
-        pid = int(subprocess.run(line, stdout=subprocess.PIPE, start_new_session=True, check=True).stdout)
+        pid = int(subprocess.run(line, stdout=subprocess.PIPE, env=environment(), start_new_session=True, check=True).stdout)
         try:
             return Note(listening(self._root, log, lambda: _runs(pid)), pid)
         except BaseException:

@@ -55,10 +55,9 @@ def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str]
 
     Raises:
         CallError: SPARK_EXTRA if PySpark is not installed; CONNECTOR_MISSING or CONNECTOR_NOT_GIVEN if Spark was started without the
-            connector; SESSION_SETTING. With `delta` also DELTA_EXTRA if the wheel of delta-spark is not installed; DELTA_JARS if the folder
-            does not have Delta's jar; DELTA_MISSING if Spark was started without Delta.
-        UpgradeError: JAVA_NEEDED if Java is missing or too old; SPARK_VERSION if PySpark has another version; DELTA_VERSION if jar and
-            wheel of Delta have different versions.
+            connector; JAVA_NEEDED if Java is missing or too old; SESSION_SETTING. With `delta` also DELTA_EXTRA if the wheel of delta-spark
+            is not installed; DELTA_JARS if the folder does not have Delta's jar; DELTA_MISSING if Spark was started without Delta.
+        UpgradeError: SPARK_VERSION if PySpark has another version; DELTA_VERSION if jar and wheel of Delta have different versions.
 
     Example:
         >>> spark = sparklog.session()
@@ -86,7 +85,7 @@ def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str]
             spark = configure(builder, delta=delta).getOrCreate()
     except PySparkRuntimeError as error:
         if error.getCondition() == "JAVA_GATEWAY_EXITED" and (problem := java.problem()):
-            raise SparklogError("JAVA_NEEDED", problem=problem) from None
+            raise SparklogError("JAVA_NEEDED", program="Spark", problem=problem) from None
         if error.getCondition() == "JAVA_GATEWAY_EXITED" and (package := _delta_asked_for(builder)):
             raise SparklogError("DELTA_DOWNLOAD", package=package) from error
         raise

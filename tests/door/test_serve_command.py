@@ -12,7 +12,7 @@ import pytest
 from handmade import Record, Topic
 from kafka.admin import KafkaAdminClient
 
-from sparklog import SparklogError
+from sparklog import CallError, SparklogError
 from sparklog.serve.process import Server
 from sparklog.serve.shared import _runs
 
@@ -85,6 +85,29 @@ def test_a_server_of_python_ends_with_its_program(root: Path, tmp_path: Path, ho
 def test_a_server_that_cannot_start_tells_why(tmp_path: Path) -> None:
     with pytest.raises(SparklogError, match=r"PARTLOG_SERVE_START.*PARTLOG_ROOT_NOT_FOUND.*absent"):
         Server(str(tmp_path / "absent"), tmp_path / "log", ("--listen", "127.0.0.1:0", "--read-only"))
+
+
+@pytest.mark.parametrize(
+    ("java", "told"),
+    [
+        ({"PATH": "/nowhere", "JAVA_HOME": ""}, "there is none on the PATH"),
+        ({"JAVA_TOOL_OPTIONS": "-Xmx1k"}, "java does not start; it says: .*Too small"),
+    ],
+)
+def test_a_missing_java_is_what_a_server_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, java: dict[str, str], told: str) -> None:
+    for name, value in java.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(CallError, match=rf"\[PARTLOG_JAVA_NEEDED\] A server for Kafka's clients needs a JDK 17 or later, but .*{told}"):
+        Server(str(tmp_path / "log"), tmp_path / "output")
+
+
+def test_the_command_lists_the_settings() -> None:
+    """Without a root. They are a file that `--config` takes."""
+    command = [sys.executable, "-m", "sparklog", "serve", "--settings"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert "num.partitions=8" in listed
+    page = (Path(__file__).resolve().parents[2] / "docs" / "guide" / "door.md").read_text(encoding="utf-8")
+    assert [each for each in listed if each.partition("=")[0] not in page] == []
 
 
 @pytest.mark.slow

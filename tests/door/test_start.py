@@ -16,8 +16,9 @@ from logtool import small_jvm
         ((), "ROOT_REQUIRED"),
         (("absent", "--read-only"), "ROOT_NOT_FOUND"),
         (("{root}", "--listen", "9092"), "OPTION_VALUE"),
-        (("{root}", "num.io.thread=3"), "OPTION_UNKNOWN"),
+        (("{root}", "num.io.thread=3"), "SETTING_UNKNOWN"),
         (("{root}", "--listen", "127.0.0.1:0", "listeners=PLAINTEXT://127.0.0.1:0"), "OPTION_CONFLICT"),
+        (("--verifiers", "ann"), "OPTION_VALUE"),
         (("{root}", "--listen", "{address}"), "SERVE_ADDRESS"),
     ],
 )
@@ -26,10 +27,11 @@ def test_a_door_that_cannot_begin_says_why(
 ) -> None:
     words = [argument.format(root=door.root, address=door.address) for argument in arguments]
     command = [*small_jvm(serve_classpath), "io.sparklog.door.Serve", *words]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, cwd=tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"PARTLOG_{error}: "), done.stderr
+    done = subprocess.run(command, input="", capture_output=True, encoding="utf-8", timeout=120, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"[PARTLOG_{error}] "), done.stderr
     assert "\tat " not in done.stderr
+    assert done.stderr.count("PARTLOG_") == 1, done.stderr
 
 
 def test_a_root_begins_with_the_door_that_serves_it(serve_classpath: str, tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_a_java_that_cannot_run_spark_is_an_error_that_says_what_to_install(tmp_
 import json, sparklog, traceback
 try:
     sparklog.session()
-except sparklog.UpgradeError as error:
+except sparklog.CallError as error:
     print(json.dumps([error.condition, str(error), len("".join(traceback.format_exception(error)).splitlines())]))
 """,
         **environment,

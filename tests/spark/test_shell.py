@@ -303,6 +303,6 @@ def test_without_java(start: Callable[..., "subprocess.Popen[bytes]"], root: Pat
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     with start("produce", root, "t") as process:
         out, err = process.communicate(b"a\n", timeout=120)
-    assert process.returncode == 4 and not root.exists()
+    assert process.returncode == 2 and not root.exists()
     assert b"Lines 1 to 1 of standard input are not committed.\n[PARTLOG_JAVA_NEEDED]" in err
     assert out == b"0 records in 0 commits to t\n"

@@ -112,10 +112,10 @@ final class Door implements AutoCloseable {
     for (ServeConfig.Entrance entrance : entrances) {
       Server.Listening taken = listen(entrance.address(), entrance.listener().isEncrypted() ? tls : null);
       listening.put(entrance, taken);
-      Address address = new Address(entrance.address().host(), taken.address().getPort());
-      Address told = entrance.advertised() == null ? address : entrance.advertised();
+      int port = entrance.advertised().port();
+      Address told = new Address(entrance.advertised().host(), port == 0 ? taken.address().getPort() : port);
       addresses.put(entrance.listener().name(), told);
-      endpoints.put(entrance.listener().name(), Endpoint.at(told, entrance.listener().kind()));
+      endpoints.put(entrance.listener().name(), Endpoint.at(told, entrance.address(), entrance.listener().kind()));
     }
     work = new Work(config.number("num.io.threads"));
     commits = new Commits(root, work, Clock.systemUTC());

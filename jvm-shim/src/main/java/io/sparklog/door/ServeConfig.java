@@ -11,6 +11,7 @@ import io.sparklog.door.security.Rights;
 import io.sparklog.door.security.Sasl;
 import io.sparklog.door.security.Tls;
 import io.sparklog.spec.Option;
+import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import java.io.FileInputStream;
 import java.io.IOException;
@@ -52,6 +53,9 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
   private static final String KEYSTORE_PASSWORD = "ssl.keystore.password";
   private static final String KEYSTORE_TYPE = "ssl.keystore.type";
   private static final String METRICS = "metrics.address";
+  private static final String READ_ONLY = "read.only";
+  private static final Set<String> BOOLEANS = Set.of("true", "false");
+  private static final Pattern NUMBER = Pattern.compile("-?[0-9]+");
 
   /** A setting of one listener: {@code listener.name.<name in lower case>.<key>}. */
   private static final Pattern OF_LISTENER = Pattern.compile("listener\\.name\\.[a-z0-9_]+\\.(read\\.only|topic\\.prefixes)");
@@ -83,24 +87,30 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
     DEFAULTS.putAll(OWN);
   }
 
+  /** All settings with their defaults. */
+  static SortedMap<String, String> defaults() {
+    return new TreeMap<>(DEFAULTS);
+  }
+
   /**
-   * Takes ROOT [--listen HOST:PORT] [--read-only] [--unprotected] [--end-with-input] [--config FILE] [KEY=VALUE …]. An argument wins over the file.
+   * Takes ROOT [--listen HOST:PORT] [--read-only] [--unprotected] [--end-with-input] [--config FILE] [KEY=VALUE …]. An argument wins over
+   * the file.
    *
-   * @throws PartlogException ROOT_REQUIRED, OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT
+   * @throws PartlogException ROOT_REQUIRED, SETTING_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT
    */
   static ServeConfig of(String... arguments) {
     String root = null;
-    String listen = null;
     boolean readOnly = false;
     boolean isUnprotected = false;
     boolean endsWithInput = false;
+    String listen = null;
     TreeMap<String, String> given = new TreeMap<>();
     TreeMap<String, String> entries = new TreeMap<>(DEFAULTS);
     for (int i = 0; i < arguments.length; i++) {
       String argument = arguments[i];
       int equals = argument.indexOf('=');
       if (argument.equals("--listen") && i + 1 < arguments.length) {
-        listen = arguments[++i];
+        listen = "PLAINTEXT://" + arguments[++i];
       } else if (argument.equals("--config") && i + 1 < arguments.length) {
         entries.putAll(file(arguments[++i]));
       } else if (argument.equals("--read-only")) {
@@ -114,22 +124,41 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
       } else if (root == null && !argument.startsWith("-")) {
         root = argument;
       } else {
-        throw PartlogException.of("OPTION_UNKNOWN", "option", argument, "nearest", "");
+        String key = equals > 0 ? argument.substring(0, equals) : argument;
+        throw PartlogException.of("SETTING_UNKNOWN", "setting", key, "nearest", Options.nearest(key, DEFAULTS.keySet()));
       }
+    }
+    if (listen != null && given.put(LISTENERS, listen) != null) {
+      throw PartlogException.of("OPTION_CONFLICT", "options", "--listen and " + LISTENERS, "reason", "each of them gives the addresses");
     }
     if (root == null) {
       throw PartlogException.of("ROOT_REQUIRED");
     }
-    if (listen != null && given.put(LISTENERS, "PLAINTEXT://" + listen) != null) {
-      throw PartlogException.of("OPTION_CONFLICT", "options", "`--listen` and `" + LISTENERS + "`", "reason",
-          "both say where the server listens");
-    }
     entries.putAll(given);
+    entries.forEach(ServeConfig::check);
     return new ServeConfig(root, readOnly, isUnprotected, endsWithInput, entries);
   }
 
   private static boolean isKnown(String key) {
     return DEFAULTS.containsKey(key) || OF_LISTENER.matcher(key).matches();
+  }
+
+  /** Checks the type of a value, before a root is made. */
+  private static void check(String key, String value) {
+    String usual = DEFAULTS.getOrDefault(key, key.endsWith(READ_ONLY) ? "false" : "");
+    if (BOOLEANS.contains(usual) && !BOOLEANS.contains(value)) {
+      throw bad(key, value, "Give true or false");
+    }
+    if (NUMBER.matcher(usual).matches()) {
+      int least = key.equals("connections.max.idle.ms") ? -1 : Math.min(1, Integer.parseInt(usual));
+      try {
+        if (Integer.parseInt(value) < least) {
+          throw bad(key, value, "Give " + least + " or more");
+        }
+      } catch (NumberFormatException e) {
+        throw PartlogException.caused(e, "OPTION_VALUE", "option", key, "value", value, "reason", "Give a whole number");
+      }
+    }
   }
 
   private static Map<String, String> file(String name) {
@@ -142,7 +171,8 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
     Map<String, String> entries = new TreeMap<>();
     for (String key : properties.stringPropertyNames()) {
       if (!isKnown(key)) {
-        throw PartlogException.of("OPTION_UNKNOWN", "option", key, "nearest", " It is in " + name + ".");
+        String nearest = " It is in " + name + "." + Options.nearest(key, DEFAULTS.keySet());
+        throw PartlogException.of("SETTING_UNKNOWN", "setting", key, "nearest", nearest);
       }
       entries.put(key, properties.getProperty(key).trim());
     }
@@ -156,14 +186,15 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
   /**
    * A listener with the address that it takes.
    *
-   * @param advertised the address that clients are told; null if it is the same
+   * @param advertised the address that clients are told; port 0 stands for the port that the listener takes
    */
   record Entrance(Listener listener, Address address, Address advertised) {}
 
   /**
    * The listeners.
    *
-   * @throws PartlogException OPTION_VALUE; SERVE_UNPROTECTED for a listener that anybody on the network could use
+   * @throws PartlogException OPTION_VALUE; SERVE_UNPROTECTED for a listener that anybody on the network could use; SERVE_WILDCARD for a
+   *     listener whose address clients cannot use
    */
   List<Entrance> entrances() {
     Map<String, Address> advertised = addresses(ADVERTISED);
@@ -173,8 +204,20 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
           "Name each listener as " + LISTENERS + " does, such as PLAINTEXT://127.0.0.1:9092");
     }
     List<Entrance> entrances = new ArrayList<>();
-    listening.forEach((name, address) -> entrances.add(new Entrance(listener(name, address), address, advertised.get(name))));
+    listening.forEach((name, address) -> {
+      Listener listener = listener(name, address);
+      Address told = advertised.getOrDefault(name, address);
+      if (isWildcard(told)) {
+        throw PartlogException.of("SERVE_WILDCARD", "listener", name, "address", told, "port", address.port());
+      }
+      entrances.add(new Entrance(listener, address, told));
+    });
     return entrances;
+  }
+
+  private static boolean isWildcard(Address address) {
+    InetAddress found = new InetSocketAddress(address.host(), 0).getAddress();
+    return found != null && found.isAnyLocalAddress();
   }
 
   private Listener listener(String name, Address address) {
@@ -206,7 +249,7 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
         .map(String::trim)
         .filter(prefix -> !prefix.isEmpty())
         .toList();
-    boolean isReadOnly = readOnly || Boolean.parseBoolean(entries.get(key + "read.only"));
+    boolean isReadOnly = readOnly || Boolean.parseBoolean(entries.get(key + READ_ONLY));
     return new Listener(name, new Rights(isReadOnly, prefixes), isEncrypted, mechanisms);
   }
 
@@ -318,10 +361,6 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
 
   /** The whole number of a key. */
   int number(String key) {
-    try {
-      return Integer.parseInt(entries.get(key));
-    } catch (NumberFormatException e) {
-      throw PartlogException.caused(e, "OPTION_VALUE", "option", key, "value", entries.get(key), "reason", "Give a whole number");
-    }
+    return Integer.parseInt(entries.get(key));
   }
 }

@@ -29,6 +29,11 @@ final class Errors {
     }
   }
 
+  /** How a caller can react: a kind of errors.json. */
+  static String kind(String id) {
+    return DECLARED.get(id).get("kind").textValue();
+  }
+
   /** {@code [PARTLOG_<id>] text fix}, with the parameters filled in. */
   static String message(String id, Map<String, String> parameters) {
     JsonNode declared = DECLARED.get(id);

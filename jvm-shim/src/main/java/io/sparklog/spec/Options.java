@@ -237,17 +237,32 @@ public final class Options {
     if (absent.isPresent()) {
       return " " + absent.get().get("text").textValue();
     }
+    Optional<Option> mistaken = declared.values().stream().filter(option -> option.isMistakenFor(key)).findFirst();
+    if (mistaken.isPresent()) {
+      return meant(mistaken.get().key());
+    }
+    return nearest(key, declared.entrySet().stream().map(option -> {
+      String canonical = option.getValue().key();
+      return Option.lower(canonical).equals(option.getKey()) ? canonical : option.getKey();
+    }).toList());
+  }
+
+  /** A hint at the name that may be meant by an unknown name; empty if no name is like it. */
+  public static String nearest(String key, Iterable<String> names) {
     String best = null;
     int least = Math.max(2, key.length() / 3) + 1;
-    for (Map.Entry<String, Option> option : declared.entrySet()) {
-      int distance = option.getValue().isMistakenFor(key) ? 0 : distance(Option.lower(key), option.getKey());
+    for (String name : names) {
+      int distance = distance(Option.lower(key), Option.lower(name));
       if (distance < least) {
-        String canonical = option.getValue().key();
         least = distance;
-        best = distance == 0 || Option.lower(canonical).equals(option.getKey()) ? canonical : option.getKey();
+        best = name;
       }
     }
-    return best == null ? "" : " Did you mean `" + best + "`?";
+    return best == null ? "" : meant(best);
+  }
+
+  private static String meant(String name) {
+    return " Did you mean `" + name + "`?";
   }
 
   /** Levenshtein's distance: how many letters to insert, remove or change. */

@@ -82,6 +82,11 @@ public class PartlogException extends IllegalArgumentException {
     return "PARTLOG_" + id;
   }
 
+  /** How a caller can react: {@code call}, {@code data}, {@code upgrade}, {@code retry}, {@code unknown} or {@code fenced}. */
+  public String kind() {
+    return Errors.kind(id);
+  }
+
   /** The parameters of the text, in the order they were given. */
   public Map<String, String> parameters() {
     return parameters;

@@ -56,8 +56,16 @@ public final class Credentials {
     return new Credentials(verifiers);
   }
 
-  /** The lines of a user for such a file. */
+  /** The lines of a user for such a file. @throws PartlogException OPTION_VALUE */
   public static String lines(String user, String password) {
+    if (user.isEmpty() || user.startsWith("#") || user.chars().anyMatch(Character::isWhitespace)) {
+      throw PartlogException.of("OPTION_VALUE", "option", "--verifiers", "value", user, "reason",
+          "Give the name of a user, without spaces, that does not begin with #");
+    }
+    if (password.isEmpty()) {
+      throw PartlogException.of("OPTION_VALUE", "option", "--verifiers", "value", user, "reason",
+          "Give the password of this user on standard input, which is empty");
+    }
     StringBuilder lines = new StringBuilder();
     for (ScramMechanism mechanism : ScramMechanism.values()) {
       String verifier = ScramCredentialUtils.credentialToString(formatter(mechanism).generateCredential(password, ITERATIONS));

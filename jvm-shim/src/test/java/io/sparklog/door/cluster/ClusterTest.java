@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.Seed;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -53,6 +55,19 @@ final class ClusterTest {
         Server after = Cluster.of(all.get(0), true, left).preferred(LISTENER, key);
         assertTrue(before.equals(after) || before.equals(gone), () -> key + " moved from " + before + " to " + after);
       }
+    }
+  }
+
+  /** The name of a machine is a loopback address on the machine itself in many systems. Others reach the machine by it all the same. */
+  @Test
+  void aListenerThatOthersReachSendsNoClientToALoopbackAddress() throws UnknownHostException {
+    Address everywhere = new Address("0.0.0.0", 9092);
+    String machine = InetAddress.getLocalHost().getHostName();
+    assertEquals("any", Endpoint.at(new Address(machine, 9092), everywhere, "any").kind());
+    for (String loopback : List.of("127.0.0.1", "localhost", "::1")) {
+      Address address = new Address(loopback, 9092);
+      assertEquals("any on " + machine, Endpoint.at(address, address, "any").kind());
+      assertEquals("any on " + machine, Endpoint.at(address, everywhere, "any").kind());
     }
   }
 
