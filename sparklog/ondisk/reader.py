@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from sparklog.batches import memory
 from sparklog.batches.columns import SCHEMA, arrow_batch, numbers_of
 from sparklog.batches.faults import TooLarge
 from sparklog.batches.header import batch_bytes_max, decompressed_max
@@ -99,6 +100,7 @@ class PartitionReader:
         message_bytes_max = int(state.config["max.message.bytes"])
         self._decompressed_max = decompressed_max(message_bytes_max)
         self._batch_bytes_max = batch_bytes_max(message_bytes_max)
+        memory.batch_bytes_max()  # refuses a wrong setting, also where no batch is compressed
 
     def records(
         self, start: int, end: int, limit: int | None = None, wanted: Wanted = EVERYTHING, columns: Sequence[str] = SCHEMA.names

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -70,9 +71,10 @@ def test_verify_goes_on_behind_a_batch_that_takes_all_memory(tmp_path: Path) -> 
     assert memory < 160 << 10
 
 
-def test_a_limit_that_is_no_number_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("packed", [{"payload": zeros(1 << 20), "attributes": ZSTD}, {}], ids=["compressed", "plain"])
+def test_a_limit_that_is_no_number_is_refused(tmp_path: Path, packed: dict[str, Any]) -> None:
     topic = Topic(tmp_path)
-    topic.commit(topic.data(batch([Record(b"v")], payload=zeros(1 << 20), attributes=ZSTD)))
+    topic.commit(topic.data(batch([Record(b"v")], **packed)))
     environment = os.environ | {"SPARKLOG_MAX_BATCH_BYTES": "1g"}
     done = subprocess.run([sys.executable, "-c", READ, tmp_path, "scan"], env=environment, capture_output=True, text=True, check=False)
     assert "SPARKLOG_MAX_BATCH_BYTES` has the value 1g: it must be a number of bytes" in done.stderr
