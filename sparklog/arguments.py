@@ -165,10 +165,10 @@ def named_root(given: str | os.PathLike[str] | Root, filesystem: FileSystem | No
     return given if isinstance(given, Root) else Root.at(path("root", given), filesystem)
 
 
-def topic(given: object) -> str:
+def topic(given: object, name: str = "name") -> str:
     """The argument as the name of a topic, which need not exist."""
     if not isinstance(given, str):
-        raise TypeError(f"`name` is {given!r}, of type {type(given).__name__}; it must be a string")
+        raise TypeError(f"`{name}` is {given!r}, of type {type(given).__name__}; it must be a string")
     if not names.is_topic(given):
         reason = "it is '.' or '..'" if given in (".", "..") else "it is empty, too long, or has other characters"
         raise SparklogError("TOPIC_NAME_ILLEGAL", topic=given, reason=reason)

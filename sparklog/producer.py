@@ -6,10 +6,11 @@ import contextlib
 import os
 import re
 import threading
+import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
@@ -19,6 +20,15 @@ from sparklog.serve.shared import SharedServer
 _RECONNECT_MS = 1_000
 """kafka-python waits twice as long after each attempt to reach a server, and a server starts in three seconds."""
 _ABORT_S = 10
+_OF_GROUPS = "__consumer_offsets"
+_PLACE = "give a root, or the address of a server, as the first argument: Producer(root)"
+_INSTEAD = {
+    "bootstrap_servers": _PLACE,
+    "bootstrap.servers": _PLACE,
+    "transactional_id": "leave it out: there are no transactions. Without it, a producer commits each record once",
+}
+_OF_SERVERS = ("sasl_", "security_protocol", "ssl_")
+"""How settings begin that say how a server is reached. A producer of a root knows that by itself."""
 _ADDRESSES = re.compile(r"[\w.-]+:[0-9]{1,5}(,[\w.-]+:[0-9]{1,5})*")
 
 
@@ -50,33 +60,39 @@ class Producer:
 
     __module__ = "sparklog"
 
-    def __init__(self, place: str | os.PathLike[str], **configs: Any) -> None:
+    def __init__(self, root: str | os.PathLike[str], **configs: Any) -> None:
         """Connects to the server of a root, or to a server.
 
         Args:
-            place: The path or URL of a root; or the address of a server, `host:port`, or several with commas. A folder whose name looks
+            root: The path or URL of a root; or the address of a server, `host:port`, or several with commas. A folder whose name looks
                 like an address is given as `./name`.
             **configs: Settings of kafka-python's `KafkaProducer`, such as `value_serializer`, `compression_type` and `linger_ms`.
 
         Raises:
-            CallError: SERVE_EXTRA if the extra `serve` is not installed; STORE_UNSUPPORTED; SERVE_START if the server does not start.
-            UpgradeError: JAVA_NEEDED.
-            KafkaError: Of kafka-python, such as KafkaConfigurationError for an unknown setting.
+            CallError: SERVE_EXTRA if the extra `serve` is not installed; STORE_UNSUPPORTED; JAVA_NEEDED; SERVE_START if the server does
+                not start.
+            TypeError: For `bootstrap_servers` and `transactional_id`, and for settings of security if a root is given.
+            ValueError: Of kafka-python, for an unknown setting.
+            KafkaError: Of kafka-python, such as KafkaConfigurationError for settings that contradict each other.
 
         Example:
             >>> producer = sparklog.Producer("my-log", value_serializer=str.encode, compression_type="zstd")
         """
+        is_address = isinstance(root, str) and _ADDRESSES.fullmatch(root) is not None
+        _check_settings(root, configs, is_address)
         require("kafka")
+        self._topics: set[str] = set()
+        """The names that were checked."""
         self._turn, self._closed, self._forked = threading.Lock(), False, False
         self._server: SharedServer | None = None
         self._settings: dict[str, Any] = {}
-        if isinstance(place, str) and _ADDRESSES.fullmatch(place):
-            self._configs = configs | {"bootstrap_servers": place.split(",")}
+        if is_address:
+            self._configs = configs | {"bootstrap_servers": str(root).split(",")}
         else:
             self._configs = {"reconnect_backoff_max_ms": _RECONNECT_MS, **configs}
             # The thread that follows the server keeps no producer alive that the program has let go.
             follow = weakref.WeakMethod(self._follow)
-            self._server = SharedServer(str(arguments.named_root(place)), lambda: (known := follow()) and known())
+            self._server = SharedServer(str(arguments.named_root(root)), lambda: (known := follow()) and known())
             self._at_end = weakref.finalize(self, self._server.close)
         _MADE.add(self)
         with self._turn:
@@ -93,6 +109,7 @@ class Producer:
         settings = self._server.settings if self._server else {}
         self._producer, self._settings = KafkaProducer(**self._configs | settings), settings
         _renew_ids(self._producer)
+        self._refused = _keep_answers(self._producer)
 
     def _connected(self, call: str) -> Any:
         """The producer of kafka-python, which sends to the server that runs now. CallError PRODUCER_FORKED."""
@@ -136,10 +153,12 @@ class Producer:
 
         Returns:
             A future of kafka-python. Its `get(timeout=s)` returns when the record is committed, with `partition`, `offset` and
-            `timestamp`, or raises a `KafkaError`.
+            `timestamp`, or raises a `KafkaError`. The text of a KafkaTimeoutError has the last answer of the server, such as that
+            its disk is full.
 
         Raises:
-            CallError: PRODUCER_FORKED; SERVE_START if the server has died, and does not start again.
+            CallError: TOPIC_NAME_ILLEGAL; OPTION_VALUE for `__consumer_offsets`, which servers alone write; PRODUCER_FORKED; SERVE_START if
+                the server has died, and does not start again.
             KafkaError: KafkaTimeoutError if the server does not answer; MessageSizeTooLargeError; IllegalStateError after `close`.
             TypeError: If the key or the value is not bytes, and has no serializer; if a number is not one.
 
@@ -147,6 +166,9 @@ class Producer:
             >>> producer.send("visits", value=b"2", key=b"ann").get(timeout=30).partition
             0
         """
+        if not isinstance(topic, str) or topic not in self._topics:
+            _check_topic(topic)
+            self._topics.add(topic)
         for name, given in (("partition", partition), ("timestamp_ms", timestamp_ms)):
             if given is not None:
                 arguments.integer(name, given)
@@ -214,7 +236,7 @@ class Producer:
     def close(self, timeout: float | None = None) -> None:
         """Sends the records that wait, and ends. A second call does nothing. In a callback of a future, it returns at once.
 
-        In a process that was forked from the one of the producer, it does nothing.
+        In a forked process, it does nothing.
 
         Args:
             timeout: The longest wait for the records, in seconds; None for no limit. Records that still wait have failed then, with
@@ -245,7 +267,7 @@ class Producer:
             self._leave()
 
     def _leave_to_parent(self) -> None:
-        """In a forked process: nothing that runs at its end waits for the threads, or for a lock that one of them may have had."""
+        """In a forked process: its end waits for no thread of the parent, and for no lock that such a thread may have had."""
         self._forked = True
         if inner := getattr(self, "_producer", None):
             inner._unregister_cleanup()
@@ -263,6 +285,34 @@ class Producer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def storage_fault(producer: Producer, least_s: float) -> str | None:
+    """Returns the last answer of the server, if its storage has refused the records of a partition for so long; None otherwise."""
+    from kafka.errors import KafkaStorageError
+
+    for code, since, answer in list(producer._refused.values()):
+        if code == KafkaStorageError.errno and time.monotonic() - since >= least_s:
+            return answer
+    return None
+
+
+def _check_settings(root: object, configs: Mapping[str, Any], is_address: bool) -> None:
+    if isinstance(root, Mapping):  # as confluent-kafka takes them; it may have a password
+        raise TypeError(f"`root` is of type {type(root).__name__}; {_PLACE}")
+    for name in configs:
+        instead = _INSTEAD.get(name)
+        if instead is None and not is_address and name.startswith(_OF_SERVERS):
+            instead = "leave it out: the producer of a root starts its server, and reaches it with a password of its own"
+        if instead:
+            raise TypeError(f"`{name}` is an argument of Kafka's clients, and Producer() does not take it: {instead}")
+
+
+def _check_topic(topic: object) -> None:
+    arguments.topic(topic, "topic")
+    if topic == _OF_GROUPS:
+        reason = "give another topic: servers alone write the positions of groups"
+        raise SparklogError("OPTION_VALUE", option="topic", value=topic, reason=reason)
 
 
 _MADE: weakref.WeakSet[Producer] = weakref.WeakSet()
@@ -338,6 +388,44 @@ def _renew_ids(producer: Any) -> None:
 
     manager.reset_producer_id, manager.next_request_handler = reset_producer_id, handler_that_asks_again
     sender.run_once, sender._maybe_send_pending_request = run_once_and_expire, send_pending_request_if_ready
+
+
+class _Refused(NamedTuple):
+    """A partition whose batches the server refuses, and kafka-python sends again."""
+
+    code: int
+    since: float
+    answer: str
+
+
+def _keep_answers(producer: Any) -> dict[Any, _Refused]:
+    """Keeps the last answer of the server for each partition that it refuses, and adds it to the error of a batch whose time is over.
+
+    kafka-python's own error has no cause: "Expiring 1 record(s)".
+    """
+    from kafka.errors import DuplicateSequenceNumberError, KafkaTimeoutError, for_code
+
+    refused: dict[Any, _Refused] = {}
+    sender = producer._sender
+    complete_batch, complete_batch_with_exception = sender._complete_batch, sender._complete_batch_with_exception
+
+    def complete(batch: Any, answer: Any) -> None:
+        code, known = answer.error_code, refused.get(batch.topic_partition)
+        if code in (0, DuplicateSequenceNumberError.errno):
+            refused.pop(batch.topic_partition, None)
+        else:
+            since, error = known.since if known and known.code == code else time.monotonic(), for_code(code)
+            refused[batch.topic_partition] = _Refused(code, since, str(error(answer.error_message or error.description)))
+        complete_batch(batch, answer)
+
+    def complete_with_exception(batch: Any, exception: Any) -> None:
+        last = refused.get(batch.topic_partition)
+        if last and isinstance(exception, KafkaTimeoutError):
+            exception = KafkaTimeoutError(f"{exception.args[0]}. The last answer of the server: {last.answer}")
+        complete_batch_with_exception(batch, exception)
+
+    sender._complete_batch, sender._complete_batch_with_exception = complete, complete_with_exception
+    return refused
 
 
 def _abort(producer: Any) -> None:

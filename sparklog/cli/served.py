@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import time
 from typing import TYPE_CHECKING, Any
 
 from sparklog.errors import SparklogError
@@ -20,6 +22,9 @@ _AS_SPARK = ("partitions", "partitioner")
 """The options that say where a key goes. `produce` puts a key where Spark does, and takes the server's defaults of other options."""
 _RECORD_BYTES = 512 << 10
 _WAIT_S = 120
+_STORAGE_S = 10
+"""A server that cannot write, such as to a full disk, is given up after this time."""
+_LOOKS_S = 1
 
 
 def is_sendable(record: Record) -> bool:
@@ -88,9 +93,24 @@ class ServedTopic:
                 raise SparklogError("PARTITION_OUT_OF_RANGE", partition=record.partition, topic=self._name, root=self._root, last=last)
         try:
             sent = [self._send(record) for record in records]  # all of them, so that they share commits
-            return [(done.partition, done.offset) for done in [each.get(_WAIT_S) for each in sent]]
+            return [(done.partition, done.offset) for done in [self._done(each) for each in sent]]
         except KafkaError as error:
             raise self._refused(error) from None
+
+    def _done(self, sent: Any) -> Any:
+        """The outcome of a record. kafka-python sends a record again that the server cannot write, for two minutes, and says nothing."""
+        from kafka.errors import KafkaTimeoutError
+
+        from sparklog.producer import storage_fault
+
+        until = time.monotonic() + _WAIT_S
+        while not sent.is_done and time.monotonic() < until:
+            try:
+                return sent.get(_LOOKS_S)
+            except KafkaTimeoutError:
+                if fault := storage_fault(self._producer, _STORAGE_S):
+                    raise self._refused(fault) from None
+        return sent.get(0)
 
     def _send(self, record: Record) -> Any:
         headers = [(each["key"], each["value"]) for each in record.headers]
@@ -99,12 +119,15 @@ class ServedTopic:
             partition = partition_for(record.key, self._partitions, self._partitioner)
         return self._producer.send(self._name, record.value, record.key, headers, partition, record.timestamp)
 
-    def _refused(self, error: Exception) -> SparklogError:
-        return SparklogError("SERVE_REFUSED", topic=self._name, root=self._root, cause=error)
+    def _refused(self, cause: object) -> SparklogError:
+        return SparklogError("SERVE_REFUSED", topic=self._name, root=self._root, cause=str(cause).rstrip("."))
 
     def close(self, wait_s: float = _WAIT_S) -> None:
         """Ends the use of the server. Records that have no answer get one, for at most `wait_s` seconds."""
-        self._producer.close(wait_s)
+        from kafka.errors import KafkaTimeoutError
+
+        with contextlib.suppress(KafkaTimeoutError):  # `write` has raised an error for these records
+            self._producer.close(wait_s)
 
 
 def _is_known(entry: tuple[str, str]) -> bool:

@@ -71,6 +71,23 @@ def test_a_line_is_committed_while_the_next_one_is_awaited(tmp_path: Path) -> No
     print(f"visible after {times[0]:.1f} s, then after {', '.join(f'{each * 1000:.0f}' for each in times[1:])} ms")
 
 
+@pytest.mark.usefixtures("cache")
+def test_records_that_the_storage_refuses_end_the_command_with_the_answer_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kafka-python would send them again for two minutes, and say nothing."""
+    monkeypatch.setattr(served, "_STORAGE_S", 1)
+    Topic(tmp_path / "log", "orders").append([Record(b"0")])
+    topic = served.ServedTopic(str(tmp_path / "log"), "orders", {})
+    topic.write([lines.Record(b"1")])
+    data = tmp_path / "log" / "_partlog" / "orders" / "data"
+    data.rename(data.with_name("kept"))
+    data.touch()
+    with pytest.raises(sparklog.RetryError, match=r"SERVE_REFUSED.*all records: \[Error 56\] KafkaStorageError"):
+        topic.write([lines.Record(b"2")])
+    topic.close(0)
+
+
 def test_spark_writes_where_it_alone_can(tmp_path: Path) -> None:
     root = tmp_path / "log"
     Topic(root, "plain").append([Record(b"0")])

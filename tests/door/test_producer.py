@@ -152,10 +152,13 @@ def test_a_folder_of_servers_that_others_can_write_is_refused(root: Path, tmp_pa
         sparklog.Producer(root)
 
 
-def test_the_first_record_makes_the_root_and_the_topic(cache: Path, tmp_path: Path) -> None:
-    with sparklog.Producer(tmp_path / "new-log") as producer:
+def test_the_first_record_makes_the_root_and_the_topic(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the locale, as of a container, has no letter of the root's name."""
+    monkeypatch.setenv("LC_ALL", "C")
+    root = tmp_path / "Grüße 100% #1"
+    with sparklog.Producer(root) as producer:
         assert producer.send("visits", b"1", key=b"ann").get(timeout=60).offset == 0
-    assert sparklog.Log(tmp_path / "new-log")["visits"].read().num_rows == 1
+    assert sparklog.Log(root)["visits"].read().num_rows == 1
 
 
 def until(condition: Callable[[], object]) -> None:
@@ -374,6 +377,56 @@ def test_a_producer_goes_on_after_its_server_was_silent_when_it_was_asked_for_a_
             os.kill(pid, signal.SIGCONT)
         producer._producer._accumulator.config["delivery_timeout_ms"] = 120_000
         assert producer.send("visits", b"2").get(timeout=120).offset >= 0
+
+
+def break_storage(root: Path, topic: str) -> None:
+    """As a full disk does, the next commits of the topic fail, and reads go on."""
+    data = root / "_partlog" / topic / "data"
+    data.rename(data.with_name("kept"))
+    data.touch()
+
+
+def test_a_record_that_the_storage_refuses_fails_with_the_answer_of_the_server(root: Path) -> None:
+    Topic(root, "refused", partitions=1).append([Record(b"first")], 0)
+    with sparklog.Producer(root, request_timeout_ms=1_000, delivery_timeout_ms=3_000) as producer:
+        until(lambda: producer.partitions_for("refused"))
+        break_storage(root, "refused")
+        failed = producer.send("refused", b"1")
+        producer.flush(120)
+        with pytest.raises(KafkaTimeoutError, match=r"The last answer of the server: \[Error 56\] KafkaStorageError"):
+            failed.get(timeout=0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"bootstrap_servers": "prod.example:9092"}, "`bootstrap_servers` .*first argument"),
+        ({"transactional_id": "t"}, "`transactional_id` .*no transactions"),
+        ({"sasl_plain_password": "secret"}, "`sasl_plain_password` .*leave it out"),
+    ],
+)
+def test_an_argument_without_effect_is_refused(tmp_path: Path, settings: dict[str, str], told: str) -> None:
+    with pytest.raises(TypeError, match=told) as refused:
+        sparklog.Producer(root=tmp_path / "log", **settings)
+    assert "secret" not in str(refused.value)
+    with pytest.raises(TypeError, match="`root` is of type dict") as refused:
+        sparklog.Producer({"sasl.password": "secret"})  # type: ignore[arg-type]
+    assert "secret" not in str(refused.value)
+
+
+def test_a_topic_that_no_client_may_write_is_refused_at_once(root: Path) -> None:
+    with sparklog.Producer(root) as producer:
+        with pytest.raises(sparklog.CallError, match="servers alone write the positions"):
+            producer.send("__consumer_offsets", b"1")
+        with pytest.raises(sparklog.CallError, match="TOPIC_NAME_ILLEGAL"):
+            producer.send("no topic", b"1")
+        with pytest.raises(TypeError, match="`topic` is 5"):
+            producer.send(5, b"1")  # type: ignore[arg-type]
+
+
+def test_a_root_whose_name_java_cannot_open_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(sparklog.CallError, match=r"root.*log\\xff.*UTF-8"):
+        sparklog.Producer(tmp_path / os.fsdecode(b"log\xff"))
 
 
 def test_callbacks_may_raise_and_send_and_close(root: Path) -> None:
