@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Timeout;
 /** Plans that callers follow in part: they leap, read elsewhere, need few bytes, meet files that are gone, are interrupted, and stop. */
 @Timeout(240)
 final class PlannedReadsHistoriesTest {
-  private static final int HISTORIES = Seed.either(25, 100);
+  private static final int HISTORIES = Seed.either(12, 100);
   private static final int MIB = 1 << 20;
 
   /** 32 MiB, and what the last request of a range may have more. */
