@@ -9,7 +9,7 @@ import java.util.function.LongSupplier;
 final class Seldom {
   static final long PAUSE_NANOS = TimeUnit.MINUTES.toNanos(1);
 
-  /** Of more things than this, some are told again too early: a client may name any number of topics. */
+  /** Some things are told again too early if there are more than this: a client may name any number of topics. */
   static final int THINGS_MAX = 10_000;
 
   private final LongSupplier nanos;

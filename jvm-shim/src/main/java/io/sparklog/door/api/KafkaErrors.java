@@ -62,7 +62,7 @@ final class KafkaErrors {
   }
 
   /**
-   * Why a commit failed, for the client: what the system said of a file of the topic, which is named by its path under the root. Other
+   * Why a commit failed, for the client: the error of the system, and the file of the topic by its path under the root. Other
    * causes may name places of the server.
    */
   static String why(Throwable failure) {

@@ -41,8 +41,8 @@ public record Operators(ServedTopics topics, Clock clock, RandomGenerator random
   /** A topic whose name Kafka takes for the same in metrics is not created, as at a broker. */
   void requireDistinct(String topic) {
     if (Topic.hasCollisionChars(topic) && topics.root().recentNames(clock).stream().anyMatch(other -> isLike(topic, other))) {
-      throw Errors.INVALID_TOPIC_EXCEPTION.exception("Topic " + topic
-          + " differs from a topic that exists by dots and underscores alone, and metrics of both would have one name. Choose another name.");
+      throw Errors.INVALID_TOPIC_EXCEPTION.exception("Topic " + topic + " differs from a topic that exists by dots and underscores alone,"
+          + " and metrics of both would have one name. Choose another name.");
     }
   }
 

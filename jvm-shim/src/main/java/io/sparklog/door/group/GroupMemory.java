@@ -6,10 +6,10 @@ import java.util.stream.IntStream;
 
 /**
  * The memory of the live records of all partitions that this process coordinates. A record that would take too much is refused before it is
- * written: what was written can be loaded, and is, whatever it takes.
+ * written. Records that were written are always loaded.
  *
  * <p>A server gets the share of the limit that it has of the partitions. So the servers of a root have no more than the limit together, and
- * one of them can load the records of all when the others have died.
+ * a server can load the records of all when the others have died.
  */
 final class GroupMemory {
   private final long bytesMax;
@@ -34,7 +34,7 @@ final class GroupMemory {
     return bytesMax / partitions * ours;
   }
 
-  /** Whether there is room for so much more. What does not grow is always taken. */
+  /** Whether there is room for so much more. Records that take no more than the records before them are always taken. */
   boolean hasRoom(long more) {
     return more <= 0 || bytes.get() + more <= limit();
   }

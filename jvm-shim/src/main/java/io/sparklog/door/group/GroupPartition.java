@@ -75,7 +75,7 @@ final class GroupPartition {
   private long compactAt;
   private long records;
 
-  /** What the newest records take in memory, with the records that are not committed yet. */
+  /** The memory that the newest records take, with the records that are not committed yet. */
   private LiveSizes sizes = new LiveSizes();
 
   GroupPartition(OffsetsTopic topic, String topicId, int partition, GroupCoordinator service, int recordsMin, GroupMemory memory) {
@@ -192,7 +192,7 @@ final class GroupPartition {
     }
     if (!memory.hasRoom(change.growth())) {
       String text = "the groups of this server take " + memory.bytes() + " bytes of memory, and may take " + memory.limit()
-          + ": delete groups or positions that nobody needs, or raise " + Groups.BYTES_MAX;
+          + ": delete groups or positions that no client needs, or raise " + Groups.BYTES_MAX;
       Warnings.seldom(GroupPartition.class, topic.log().store().root(), "records of groups under {} are refused: {}",
           topic.log().store().root(), text);
       throw (isOfPositions ? Errors.INVALID_COMMIT_OFFSET_SIZE : Errors.GROUP_MAX_SIZE_REACHED).exception(text);

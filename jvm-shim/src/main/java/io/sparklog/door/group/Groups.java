@@ -39,7 +39,7 @@ public final class Groups implements AutoCloseable {
   /** The number of its partitions, which counts when it is made. */
   static final String PARTITIONS = "offsets.topic.num.partitions";
 
-  /** The most memory of the live records of all groups, whatever the heap is: servers with other heaps load what one of them wrote. */
+  /** The most memory of the live records of all groups. It does not depend on the heap: servers with other heaps load the records. */
   static final String BYTES_MAX = "group.records.max.bytes";
 
   /** The settings of groups by Kafka's names, with their defaults. They are Kafka's, but for the first three. */

@@ -7,11 +7,11 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The memory that the newest record of each key takes, without the keys: a table by a hash of 64 bits. Two keys of one hash count as one,
- * which nobody can bring about who does not know the seed.
+ * The memory that the newest record of each key takes, without the keys: a table by a hash of 64 bits. Two keys of one hash count as one.
+ * A client that does not know the seed cannot find such keys.
  */
 final class LiveSizes {
-  /** What a record takes in the coordinator beside its key and its value, about. */
+  /** The memory that a record takes in the coordinator beside its key and its value, about. */
   static final int RECORD_BYTES = 300;
 
   private static final long SEED = new SecureRandom().nextLong();

@@ -13,8 +13,8 @@ import java.util.stream.Stream;
  * nothing keeps nothing from others.
  *
  * <p>A step is given only if all frames that have a part of theirs could end, one after another, by the memory that is left: the banker's
- * algorithm. Otherwise frames that each have a part could wait for each other for ever. A reserve is for short frames alone, which pass while
- * long ones wait.
+ * algorithm. Otherwise frames that each have a part could wait for each other for ever. A reserve is for short frames alone, which pass
+ * while long ones wait.
  */
 class Budget {
   /** A short frame has at most so many bytes, and takes them in one step. */
@@ -97,7 +97,7 @@ class Budget {
     claim.held = 0;
   }
 
-  /** Gives the frames that wait what they asked for, in their order, as far as there is room. */
+  /** Gives the frames that wait their steps, in their order, as far as there is room. */
   void serve(ArrayDeque<Runnable> next) {
     boolean isShort = false;
     for (Iterator<Claim> each = waiting.iterator(); each.hasNext();) {

@@ -147,7 +147,7 @@ public final class Intake {
     return new Accepted(batch, least, keyed, routed, ordered);
   }
 
-  /** A limit of the topic, or the one that topics without it have. */
+  /** @param otherwise the limit if the topic does not have the key */
   private long limit(String key, long otherwise) {
     String text = config.entries().get(key);
     try {

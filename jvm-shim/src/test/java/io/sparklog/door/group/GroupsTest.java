@@ -361,7 +361,7 @@ final class GroupsTest {
     assertEquals(8, new Member(open(), "g").fetch(topics.get(0), 0));
   }
 
-  /** Whatever was acknowledged is loaded again, by servers of any limit; and no commit that does not grow is refused. */
+  /** Each position that was acknowledged is loaded again, by servers of any limit. No commit that takes no more is refused. */
   @Test
   void positionsThatTakeTooMuchMemoryAreRefusedBeforeTheyAreWritten() {
     String limit = Integer.toString(20 * (LiveSizes.RECORD_BYTES + 100));

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The budget alone, under random interleavings of clients that send frames, stop in the midst of a frame, claim and send nothing, or end. */
+/** The budget alone, under random interleavings of clients that send frames, stop in the midst of a frame, or end. */
 final class BudgetTest {
   private static final int LONGEST = 40 * Budget.SHORT_BYTES;
   private static final int BYTES = LONGEST + LONGEST / 2;
