@@ -1,6 +1,7 @@
 """The page in a real browser."""
 
 import re
+import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ from ui.hostile_root import HOSTILE
 from ui.large_root import large_root
 
 from sparklog import Log
+from sparklog.ui.groups import GroupPages
 
 VIEWS = {
     "/": ".topics tbody tr",
@@ -364,3 +366,21 @@ def test_what_was_asked_wrongly_can_be_set_right(browser, serve, root):
     browser.open(f"{url}/topics/wide/tail", ".notice")
     browser.run("const choice = document.querySelector('select'); choice.value = '7'; choice.dispatchEvent(new Event('change'))")
     browser.find(".light[data-state=live]")
+
+
+def test_an_opened_page_says_that_it_loads(browser, serve, root, table, monkeypatch):
+    answer, may_answer = GroupPages.groups, threading.Event()
+
+    def late(pages, request):
+        may_answer.wait(120)
+        return answer(pages, request)
+
+    monkeypatch.setattr(GroupPages, "groups", late)
+    url = serve(root, table.path)
+    try:
+        browser.open(f"{url}/groups", ".wait")
+        assert browser.texts("main .wait") == ["Loading …"]
+    finally:
+        may_answer.set()
+    browser.find("main tbody tr")
+    assert browser.all(".wait") == []

@@ -68,7 +68,10 @@ async function show(moved) {
   }
   const place = h("div", { class: "view" });
   const whole = view.topic ? [tabs(view), place] : [place];
-  const wait = setTimeout(() => (busy.hidden = false), 120);
+  const wait = setTimeout(() => {
+    busy.hidden = false;
+    if (place.isConnected && !place.hasChildNodes()) place.append(h("p", { class: "wait" }, "Loading …"));
+  }, 120);
   const context = {
     topic: view.topic,
     query: address.searchParams,
