@@ -23,11 +23,10 @@ public final class Option {
   /** An error shows this much of a long value. */
   private static final int SHOWN_CHARACTERS = 80;
 
-  private static final Pattern DURATION = Pattern.compile("([0-9]+)\\s*(us|ms|s|m|min|h|d|)");
+  private static final Pattern DURATION = Pattern.compile("([0-9]+)\\s*(us|ms|s|m|min|h|d)");
 
-  private static final Map<String, Duration> UNITS = Map.of("us", Duration.ofNanos(1000), "", Duration.ofMillis(1), "ms",
-      Duration.ofMillis(1), "s", Duration.ofSeconds(1), "m", Duration.ofMinutes(1), "min", Duration.ofMinutes(1), "h", Duration.ofHours(1),
-      "d", Duration.ofDays(1));
+  private static final Map<String, Duration> UNITS = Map.of("us", Duration.ofNanos(1000), "ms", Duration.ofMillis(1), "s",
+      Duration.ofSeconds(1), "m", Duration.ofMinutes(1), "min", Duration.ofMinutes(1), "h", Duration.ofHours(1), "d", Duration.ofDays(1));
 
   private final JsonNode declaration;
 
@@ -218,6 +217,9 @@ public final class Option {
 
   /** The milliseconds of a duration in Spark's form. @throws PartlogException OPTION_VALUE */
   static long milliseconds(String name, String value) {
+    if (value.equals("0")) {
+      return 0; // in every unit
+    }
     Matcher duration = DURATION.matcher(lower(value));
     if (!duration.matches()) {
       throw invalidValue(name, value, "it must be a number with a unit, such as 30s, 15m or 2h");

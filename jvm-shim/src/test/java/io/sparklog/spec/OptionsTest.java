@@ -80,6 +80,7 @@ class OptionsTest {
       "subscribe          | ,          | it must have one name or more, separated by commas.",
       "maxBytesPerTrigger | 10m        | it must be an integer from 1 to 9223372036854775807, in bytes.",
       "maxTriggerDelay    | soon       | it must be a number with a unit, such as 30s, 15m or 2h.",
+      "maxTriggerDelay    | 15         | it must be a number with a unit, such as 30s, 15m or 2h.",
       "includeHeaders     | yes        | it must be one of true, false."})
   void aRefusalOfAReadSaysWhatIsValid(String key, String value, String said) {
     PartlogException error = assertThrows(PartlogException.class, () -> Options.of(Map.of(key, value), Options.Side.READ));
