@@ -62,18 +62,14 @@ def call(session: SparkSession, procedure: str, arguments: Mapping[str, Any]) ->
 
 def create(session: SparkSession, root: str, topic: str, config: Mapping[str, str], *, if_not_exists: bool) -> bool:
     """Creates a topic, which gets these options. False if it exists, and CallError TOPIC_EXISTS without `if_not_exists`."""
-    from pyspark.errors import PySparkException
-
     name = ".".join(f"`{part.replace('`', '``')}`" for part in (root, topic))
     properties = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in config.items())
     try:
         with errors():
             session.sql(f"CREATE TABLE partlog.{name}" + (f" TBLPROPERTIES ({properties})" if properties else ""))
-    except PySparkException as error:
-        if error.getCondition() != "TABLE_OR_VIEW_ALREADY_EXISTS":
+    except SparklogError as error:
+        if error.id != "TOPIC_EXISTS" or not if_not_exists:
             raise
-        if not if_not_exists:
-            raise SparklogError("TOPIC_EXISTS", topic=topic, root=root) from None
         return False
     return True
 

@@ -43,6 +43,7 @@ OPTIONS = [
         "it must be an integer from 0",
     ),
     ("a space in the topic", {"topic": "my topic"}, "TOPIC_NAME_ILLEGAL", "'my topic'", "Use 1 to 249 of the characters"),
+    ("the topic of groups", {"topic": "__consumer_offsets"}, "TOPIC_OF_SERVER", "Topic __consumer_offsets under", "Write to another topic"),
     ("two topics", {"topic": "t,u"}, "TOPIC_NAME_ILLEGAL", "'t,u'", "Use 1 to 249 of the characters"),
 ]
 
@@ -68,6 +69,12 @@ TABLE = [
     *(Mistake(what, lambda w, c=columns: w.save(*c), f"PARTLOG_{id}", tuple(says)) for what, columns, id, *says in ROWS),
     *(Mistake(what, lambda w, o=given: w.save(**o), f"PARTLOG_{id}", tuple(says)) for what, given, id, *says in OPTIONS),
     *(Mistake(what, lambda w, at=root: w.save(root=at(w)), f"PARTLOG_{id}", tuple(says)) for what, root, id, *says in ROOTS),
+    Mistake(
+        "a row for the topic of groups",
+        lambda w: w.save(V, "'__consumer_offsets' AS topic", topic=None),
+        "PARTLOG_TOPIC_OF_SERVER",
+        ("their server alone writes it", "Write to another topic"),
+    ),
     Mistake("mode overwrite", lambda w: w.save(mode="overwrite"), "PARTLOG_SAVE_MODE", ("mode overwrite", 'Write with .mode("append")')),
     Mistake("a typo in the mode", lambda w: w.save(mode="apend"), "INVALID_SAVE_MODE", ('"apend"', 'Valid save modes include "append"')),
     Mistake(

@@ -93,7 +93,7 @@ WORK = [
 
 # Statements that are refused, with the condition.
 REFUSED = [
-    ("CREATE TABLE {c}.orders", "TABLE_OR_VIEW_ALREADY_EXISTS"),
+    ("CREATE TABLE {c}.orders", "PARTLOG_TOPIC_EXISTS"),
     ("CREATE TABLE {c}.bad (key STRING NOT NULL)", "PARTLOG_STATEMENT_UNSUPPORTED"),
     ("CREATE TABLE {c}.bad (key STRING COMMENT 'x')", "PARTLOG_STATEMENT_UNSUPPORTED"),
     ("CREATE TABLE {c}.bad (user STRING)", "PARTLOG_COLUMN_UNKNOWN"),
@@ -106,7 +106,9 @@ REFUSED = [
     ("CREATE TABLE {c}.bad COMMENT 'x'", "PARTLOG_STATEMENT_UNSUPPORTED"),
     ("CREATE TABLE {c}.bad LOCATION '/elsewhere'", "PARTLOG_STATEMENT_UNSUPPORTED"),
     ("CREATE TABLE {c}.`bad name!`", "PARTLOG_TOPIC_NAME_ILLEGAL"),
-    ("CREATE TABLE {c}.orders AS SELECT 'a' AS value", "TABLE_OR_VIEW_ALREADY_EXISTS"),
+    ("CREATE TABLE {c}.orders AS SELECT 'a' AS value", "PARTLOG_TOPIC_EXISTS"),
+    ("CREATE TABLE {c}.__consumer_offsets", "PARTLOG_TOPIC_OF_SERVER"),
+    ("CREATE TABLE {c}.__consumer_offsets AS SELECT 'a' AS value", "PARTLOG_TOPIC_OF_SERVER"),
     ("CREATE TABLE {c}.bad AS SELECT 1 AS value", "PARTLOG_COLUMN_TYPE"),
     ("CREATE OR REPLACE TABLE {c}.orders AS SELECT 'a' AS value", "PARTLOG_STATEMENT_UNSUPPORTED"),
     ("REPLACE TABLE {c}.orders AS SELECT 'a' AS value", "PARTLOG_STATEMENT_UNSUPPORTED"),
@@ -118,7 +120,11 @@ REFUSED = [
     ("DELETE FROM {c}.orders WHERE key = 'a'", "PARTLOG_STATEMENT_UNSUPPORTED"),
     ("DELETE FROM {c}.orders WHERE offset > 5", "PARTLOG_STATEMENT_UNSUPPORTED"),
     ("DELETE FROM {c}.orders WHERE timestamp < now()", "PARTLOG_STATEMENT_UNSUPPORTED"),
-    ("TRUNCATE TABLE {c}.orders.commits", None),
+    ("TRUNCATE TABLE {c}.orders.commits", "PARTLOG_STATEMENT_UNSUPPORTED"),
+    ("DELETE FROM {c}.orders.commits WHERE version = 0", "PARTLOG_STATEMENT_UNSUPPORTED"),
+    ("DELETE FROM {c}.orders.commits", "PARTLOG_STATEMENT_UNSUPPORTED"),
+    ("TRUNCATE TABLE partlog.`{root}`", "PARTLOG_STATEMENT_UNSUPPORTED"),
+    ("DELETE FROM partlog.`{root}` WHERE partition = 0", "PARTLOG_STATEMENT_UNSUPPORTED"),
     ("ALTER TABLE {c}.orders SET TBLPROPERTIES ('partitions' = '1')", "PARTLOG_OPTION_VALUE"),
     ("ALTER TABLE {c}.orders SET TBLPROPERTIES ('retention.ms' = '1', 'partitions' = '1')", "PARTLOG_OPTION_VALUE"),
     ("ALTER TABLE {c}.orders SET TBLPROPERTIES ('nope' = '1')", "PARTLOG_OPTION_UNKNOWN"),
@@ -271,10 +277,10 @@ def frames(spark: SparkSession, catalog: str, root: Path) -> None:
     before = contents(root)
     writer = row.write
     for action, condition in [
-        (lambda: writer.saveAsTable(t), "TABLE_OR_VIEW_ALREADY_EXISTS"),
+        (lambda: writer.saveAsTable(t), "PARTLOG_TOPIC_EXISTS"),
         (lambda: row.write.mode("overwrite").saveAsTable(t), "PARTLOG_STATEMENT_UNSUPPORTED"),
         (lambda: row.write.insertInto(t, overwrite=True), "PARTLOG_SAVE_MODE"),
-        (lambda: row.writeTo(u).create(), "TABLE_OR_VIEW_ALREADY_EXISTS"),
+        (lambda: row.writeTo(u).create(), "PARTLOG_TOPIC_EXISTS"),
         (lambda: row.writeTo(u).replace(), "PARTLOG_STATEMENT_UNSUPPORTED"),
         (lambda: row.writeTo(u).createOrReplace(), "PARTLOG_STATEMENT_UNSUPPORTED"),
         (lambda: row.writeTo(u).overwrite(functions.lit(True)), "PARTLOG_SAVE_MODE"),

@@ -23,7 +23,7 @@ record CatalogTarget(String path, Map<String, String> settings, String topic, St
     return Root.of(path, () -> SessionSettings.with(settings));
   }
 
-  /** The refusal of a save in the default mode. Spark would say that a table exists, and advise to drop it. */
+  /** The refusal of CREATE TABLE and of a save in the default mode. Spark would say that a table exists, and advise to drop it. */
   PartlogException isThere() {
     return topic != null
         ? root().topic(topic).exists()

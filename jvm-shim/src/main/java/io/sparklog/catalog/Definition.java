@@ -91,6 +91,7 @@ final class Definition {
   private static Map<String, String> properties(String name, CatalogTarget place, TableInfo info, boolean ofWrite) {
     if (place.topic() != null) {
       ReadableTopics.requireLegal(place.topic());
+      ReadableTopics.requireOfPrograms(place.topic(), place.root().location());
     }
     if (info.partitions().length > 0) {
       throw refused(CREATE + " … PARTITIONED BY or CLUSTERED BY", name, "the key, or the column partition, says where a record goes",

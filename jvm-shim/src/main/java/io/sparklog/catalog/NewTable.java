@@ -3,6 +3,7 @@ package io.sparklog.catalog;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.sink.Existence;
 import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -29,6 +30,12 @@ final class NewTable extends PartlogTable implements StagedTable {
       SparkErrors.act(() -> TopicTable.requireOwn(place, info.options()));
     }
     return write(info, Existence.NEW);
+  }
+
+  /** Two interfaces have a default of it. */
+  @Override
+  public CustomTaskMetric[] reportDriverMetrics() {
+    return StagedTable.super.reportDriverMetrics();
   }
 
   @Override

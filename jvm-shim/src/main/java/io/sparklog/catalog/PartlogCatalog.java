@@ -84,7 +84,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       if (exists) {
         boolean isSave = FormatIdentifier.isBegun(identifier);
         FormatIdentifier.ended(identifier);
-        if (isSave && RunningQuery.isOfNewTable()) {
+        if ((isSave || place.get().isTopic()) && RunningQuery.isOfNewTable()) {
           throw place.get().isThere();
         }
       }
@@ -182,8 +182,8 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     } catch (NoSuchTableException e) {
       throw new NoSuchNamespaceException(identifier.namespace());
     } catch (PartlogException e) {
-      if (e.id().equals("TOPIC_EXISTS")) {
-        throw new TableAlreadyExistsException(identifier);
+      if (e.id().equals("TOPIC_EXISTS") && !RunningQuery.isOfNewTable()) {
+        throw new TableAlreadyExistsException(identifier); // which Spark takes for the end of CREATE TABLE IF NOT EXISTS
       }
       throw e;
     }

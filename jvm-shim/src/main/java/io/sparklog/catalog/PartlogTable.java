@@ -44,7 +44,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A root, with the options of a load, a save or a table of Spark's own catalog. Nothing is read before a scan or a write. */
-class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, ReportsSinkMetrics {
+class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, ReportsSinkMetrics, KeepsRecords {
   /** The name of the format, of its catalog and of its settings. */
   static final String FORMAT = "partlog";
 
@@ -183,6 +183,12 @@ class PartlogTable implements SupportsRead, SupportsWrite, SupportsMetadataColum
   final PartlogException notTheTarget() {
     return Definition.refused("DELETE through a view or a WITH query", name(), "the table has records that these do not show",
         "DELETE FROM a topic by its name in a catalog, for example WHERE partition = 0 AND offset < 100");
+  }
+
+  @Override
+  public PartlogException keepsRecords(String statement) {
+    return Definition.refused(statement, name(), "records are deleted from a topic by its name in a catalog alone",
+        "Name it so, for example DELETE FROM log.orders WHERE partition = 0 AND offset < 100, or CALL partlog.delete_records");
   }
 
   @Override

@@ -31,7 +31,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** A table about a topic: its commits, partitions or segments, in the state that a query finds. No task runs for it. */
-final class TopicInfo implements SupportsRead {
+final class TopicInfo implements SupportsRead, KeepsRecords {
   static final List<String> NAMES = List.of("commits", "partitions", "segments");
 
   private static final StructType COMMITS = new StructType().add("version", DataTypes.LongType, false)
@@ -90,6 +90,11 @@ final class TopicInfo implements SupportsRead {
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
     SparkErrors.act(() -> requireNone(options));
     return () -> SparkErrors.run(() -> new Rows(schema, rows().toArray(InternalRow[]::new)));
+  }
+
+  @Override
+  public PartlogException keepsRecords(String statement) {
+    return Definition.refused(statement, name, "it shows what the log says of a topic", "Name a topic");
   }
 
   /** No option of a read has a meaning here. @throws PartlogException OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT */

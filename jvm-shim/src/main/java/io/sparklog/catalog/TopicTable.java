@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
-import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
@@ -23,7 +22,7 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A topic as a table of a catalog; perhaps as it was at an earlier version. */
-final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
+final class TopicTable extends PartlogTable {
   /** Options that would make it another table. */
   private static final List<String> OF_TOPICS = List.of("topic", "subscribe");
   private static final List<String> OF_ROOTS = List.of("path", TableCatalog.PROP_LOCATION);

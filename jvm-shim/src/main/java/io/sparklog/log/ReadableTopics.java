@@ -22,6 +22,9 @@ import java.util.Optional;
  * of this format.
  */
 public interface ReadableTopics {
+  /** The topic in which a server for Kafka's clients keeps their groups. */
+  String GROUPS = "__consumer_offsets";
+
   /** Opens the same topics in another process. Equal references are to the same topics. */
   interface Reference extends Serializable {
     /** @throws PartlogException what opening them in the first process can throw */
@@ -98,6 +101,13 @@ public interface ReadableTopics {
     List<String> existing = topics();
     return PartlogException.of("TOPIC_NOT_FOUND", "topic", topic, "root", location(), "topics",
         existing.isEmpty() ? "none" : String.join(", ", existing));
+  }
+
+  /** Refuses {@link #GROUPS}: to its server, records of other programs would be groups. @throws PartlogException TOPIC_OF_SERVER */
+  static void requireOfPrograms(String topic, String root) {
+    if (topic.equals(GROUPS)) {
+      throw PartlogException.of("TOPIC_OF_SERVER", "topic", topic, "root", root);
+    }
   }
 
   /** Names of topics follow Kafka's rules, in every place. @throws PartlogException TOPIC_NAME_ILLEGAL */

@@ -149,7 +149,8 @@ final class Arguments {
   }
 
   private SortedMap<Integer, Long> offsets(Signature.Parameter parameter, String given) {
-    return asArgument(parameter.name(), () -> PartitionJson.ofTopic(parameter.name(), given));
+    String example = parameter.type().equals("weights") ? "{\"0\":2,\"1\":1}" : "{\"0\":23,\"1\":-1}";
+    return asArgument(parameter.name(), () -> PartitionJson.ofTopic(parameter.name(), given, example));
   }
 
   private String when(Signature.Parameter parameter, String given) {

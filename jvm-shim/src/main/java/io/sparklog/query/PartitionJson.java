@@ -62,11 +62,11 @@ public final class PartitionJson {
     return topics;
   }
 
-  /** {@code {"0":23,"1":-1}}: a number for each partition of one topic. @throws PartlogException OPTION_VALUE */
-  public static SortedMap<Integer, Long> ofTopic(String option, String json) {
+  /** A number for each partition of one topic, as in the example. @throws PartlogException OPTION_VALUE */
+  public static SortedMap<Integer, Long> ofTopic(String option, String json, String example) {
     JsonNode partitions = parse(option, json);
     if (!partitions.isObject() || partitions.isEmpty()) {
-      throw Option.invalidValue(option, json, "it must be an object by partition, such as {\"0\":23,\"1\":-1}");
+      throw Option.invalidValue(option, json, "it must be an object by partition, such as " + example);
     }
     return numbers(option, json, object(option, json, partitions), "", false);
   }

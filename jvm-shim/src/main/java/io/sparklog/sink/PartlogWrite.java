@@ -55,12 +55,13 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
    * Refuses a query that cannot write any rows.
    *
    * @param options of a write
-   * @throws PartlogException OPTION_VALUE, TOPIC_NAME_ILLEGAL, and what {@link Root#requireWritable} throws
+   * @throws PartlogException OPTION_VALUE, TOPIC_NAME_ILLEGAL, TOPIC_OF_SERVER, and what {@link Root#requireWritable} throws
    */
   public static void requireStream(Root root, Options options) {
     requireNoTransaction(options);
     if (options.given("topic")) {
       ReadableTopics.requireLegal(options.text("topic"));
+      ReadableTopics.requireOfPrograms(options.text("topic"), root.location());
     }
     root.requireWritable();
   }

@@ -125,9 +125,10 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
   /**
    * The plan of a topic, the same on the driver and in each task.
    *
-   * @throws PartlogException TOPIC_NAME_ILLEGAL, OPTION_CONTRADICTS_TOPIC; the error that makes the topic unreadable
+   * @throws PartlogException TOPIC_NAME_ILLEGAL, TOPIC_OF_SERVER, OPTION_CONTRADICTS_TOPIC; the error that makes the topic unreadable
    */
   TopicPlan topicPlan(String name) {
+    ReadableTopics.requireOfPrograms(name, store.root());
     TopicPlan existing = known.get(name);
     if (unreadable.containsKey(name)) {
       throw unreadable.get(name);

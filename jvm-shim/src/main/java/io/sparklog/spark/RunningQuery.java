@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
 import org.apache.spark.sql.catalyst.optimizer.NullPropagation;
+import org.apache.spark.sql.catalyst.plans.logical.CreateTable;
 import org.apache.spark.sql.catalyst.plans.logical.CreateTableAsSelect;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -25,11 +26,12 @@ import scala.Option;
 public final class RunningQuery {
   private RunningQuery() {}
 
-  /** Whether it creates a table with rows, and refuses an existing table: a save in the default mode, and not in mode ignore. */
+  /** Whether it creates a table, and refuses an existing table: CREATE TABLE, and a save in the default mode; not in mode ignore. */
   public static boolean isOfNewTable() {
     try {
       return execution().map(QueryExecution::logical)
-          .filter(plan -> plan instanceof CreateTableAsSelect create && !create.ignoreIfExists())
+          .filter(plan -> plan instanceof CreateTableAsSelect filled && !filled.ignoreIfExists()
+              || plan instanceof CreateTable empty && !empty.ignoreIfExists())
           .isPresent();
     } catch (LinkageError otherSpark) {
       return false;

@@ -2,6 +2,7 @@ package io.sparklog.transfer;
 
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.log.ForeignSegments;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.Rebuilt;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
@@ -53,9 +54,10 @@ public final class Rebuild {
    *
    * @param to the name of the new topic
    * @param partitions of it, from 1 to 10,000
-   * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL, TOPIC_EXISTS, FOREIGN_SEGMENTS
+   * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL, TOPIC_OF_SERVER, TOPIC_EXISTS, FOREIGN_SEGMENTS
    */
   public static Rebuild planned(Root root, String topic, String to, int partitions) throws IOException {
+    ReadableTopics.requireOfPrograms(to, root.location());
     State origin = root.state(topic);
     TopicLog log = root.topic(to);
     Optional<State> latest = log.latest();

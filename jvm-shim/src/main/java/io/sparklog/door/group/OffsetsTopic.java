@@ -4,6 +4,7 @@ import io.sparklog.admin.Administration;
 import io.sparklog.door.group.FencedAppend.Batch;
 import io.sparklog.door.group.FencedAppend.Part;
 import io.sparklog.format.BatchDecoder;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
@@ -36,7 +37,7 @@ import org.apache.kafka.common.errors.NotCoordinatorException;
  * of its own.
  */
 final class OffsetsTopic implements AutoCloseable {
-  static final String NAME = "__consumer_offsets";
+  static final String NAME = ReadableTopics.GROUPS;
 
   /** As after the writes of a stream: many small segments become few. */
   private static final long MERGE_BYTES = 16 << 20;
