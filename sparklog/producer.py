@@ -166,12 +166,12 @@ class Producer:
             >>> producer.send("visits", value=b"2", key=b"ann").get(timeout=30).partition
             0
         """
-        if not isinstance(topic, str) or topic not in self._topics:
-            _check_topic(topic)
-            self._topics.add(topic)
         for name, given in (("partition", partition), ("timestamp_ms", timestamp_ms)):
             if given is not None:
                 arguments.integer(name, given)
+        if not isinstance(topic, str) or topic not in self._topics:
+            _check_topic(topic)
+            self._topics.add(topic)
         from kafka.errors import IllegalStateError
 
         while True:

@@ -79,23 +79,23 @@ class OutputConsumer(Consumer):
     # ---- its table
 
     def looks_at_table(self) -> Snapshot:
-        self.interrupted()
+        self.disturbed()
         if self.world.chance(self.world.lossy):
             raise OSError("the table cannot be read")
         return Snapshot(self.world.versions)
 
     def appends(self, table: Snapshot, rows: pa.Table, versions: dict[str, int]) -> None:
-        self.interrupted()
+        self.disturbed()
         if self.world.chance(self.world.lossy):
             raise OSError("the table cannot be written")
         if any(table.transaction_version(each) != self.world.versions.get(each) for each in versions):
             raise deltalake.exceptions.CommitFailedError("a concurrent transaction")
         self.world.written(rows, versions)
-        self.interrupted()
+        self.disturbed()
         if self.world.chance(self.world.lossy):
             raise OSError("the answer was lost")
 
-    def interrupted(self) -> None:
+    def disturbed(self) -> None:
         outer, self.busy = self.busy, True
         if not self.world.depth and self.world.chance(0.03):
             self.overtaken()
