@@ -64,10 +64,11 @@ def count_looks(table: OffsetTable, looks: Counter[bool]) -> None:
     table._lake.look = counting  # type: ignore[method-assign]
 
 
-def read(consumer: Consumer) -> dict[str, list[int]]:
-    """All that it can read at once, by partition."""
+def read(consumer: Consumer, at_least: int = 0) -> dict[str, list[int]]:
+    """All that it can read at once, by partition; it waits for so many records."""
     found: dict[str, list[int]] = {}
-    while polled := consumer.poll(300):
+    end = time.monotonic() + WAIT_S
+    while (polled := consumer.poll(300)) or (sum(map(len, found.values())) < at_least and time.monotonic() < end):
         for (topic, number), its in polled.items():
             found.setdefault(f"{topic}-{number}", []).extend(record.offset for record in its)
     return found

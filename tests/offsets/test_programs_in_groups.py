@@ -30,7 +30,7 @@ def test_a_reset_between_a_look_at_the_group_and_a_take_holds(world: World) -> N
     world.events.clear()
     one.subscribe(["t", "u"])
     world.reset(5)
-    assert read(one) == {"t-0": list(range(5, 20)), "t-1": list(range(5, 20)), "u-0": list(range(20)), "u-1": list(range(20))}
+    assert read(one, 70) == {"t-0": list(range(5, 20)), "t-1": list(range(5, 20)), "u-0": list(range(20)), "u-1": list(range(20))}
     about_t = [event for event, partitions in world.events if "t-0" in partitions]
     assert about_t == ["on_lost", "on_assign"]
     one.close()
@@ -69,7 +69,7 @@ def test_latest_begins_with_what_is_committed_after_the_call(world: World, strat
     one = world.consumer("t", partition_assignment_strategy=strategy, auto_offset_reset="latest")
     for number in (0, 1):
         world.topics["t"].append(records(10), number)
-    assert read(one) == {"t-0": list(range(20, 30)), "t-1": list(range(20, 30))}
+    assert read(one, 20) == {"t-0": list(range(20, 30)), "t-1": list(range(20, 30))}
 
 
 def test_close_commits_what_is_still_held_where_one_partition_was_reset(world: World) -> None:
@@ -115,13 +115,13 @@ def test_a_change_of_subscription_revokes_with_positions_and_without_an_error(wo
     read(one)
     one.subscribe(["u"])
     assert (seen, world.positions()) == ([20, 20], {0: 20, 1: 20})
-    assert read(one).keys() == {"u-0", "u-1"}
+    assert read(one, 40).keys() == {"u-0", "u-1"}
 
 
 def test_a_pattern_keeps_its_flags(world: World) -> None:
     one = world.consumer()
     one.subscribe(pattern=re.compile("T # of orders", re.IGNORECASE | re.VERBOSE))
-    assert read(one).keys() == {"t-0", "t-1"}
+    assert read(one, 40).keys() == {"t-0", "t-1"}
 
 
 def test_a_pattern_of_another_language_is_left_out(world: World, caplog: pytest.LogCaptureFixture) -> None:
@@ -193,7 +193,7 @@ def test_members_that_died_under_another_assignor_make_room(world: World) -> Non
     one.poll(0)
     one._membership._heartbeater.stop(5)  # type: ignore[union-attr] # as if it were killed
     two = world.consumer("t")
-    assert read(two).keys() == {"t-0", "t-1"}
+    assert read(two, 40).keys() == {"t-0", "t-1"}
     three = world.consumer("t", partition_assignment_strategy="range")
     with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_ASSIGNOR"):
         three.poll(0)
@@ -305,7 +305,7 @@ def test_a_reset_goes_before_members_that_commit_without_end(world: World) -> No
     world.reset(5)
     assert commits >= 1
     assert "asks members to wait" in [each.why for each in world.table.changes("g")]
-    assert read(one) == {"t-0": list(range(5, 20)), "t-1": list(range(5, 20))}
+    assert read(one, 30) == {"t-0": list(range(5, 20)), "t-1": list(range(5, 20))}
 
 
 def test_a_consumer_that_is_collected_leaves_its_group(world: World) -> None:
