@@ -37,7 +37,8 @@ public final class Serve {
         ServeConfig.defaults().forEach((key, value) -> System.out.println(key + "=" + value));
         return;
       }
-      if (System.getProperty(LOG_SETTINGS) == null) {
+      if (System.getenv("LOG4J_CONFIGURATION_FILE") == null && System.getProperty("log4j.configurationFile") == null
+          && System.getProperty(LOG_SETTINGS) == null) {
         System.setProperty(LOG_SETTINGS, "classpath:io/sparklog/door/log4j2.properties");
       }
       ServeConfig config = ServeConfig.of(arguments);

@@ -44,6 +44,9 @@ import java.util.stream.Stream;
  * @param endsWithInput whether the server ends when its standard input does
  */
 record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean endsWithInput, SortedMap<String, String> entries) {
+  /** Numbers whose 0 means nothing of it. */
+  private static final Set<String> MAY_BE_ZERO = Set.of("offset.metadata.max.bytes", "max.incremental.fetch.session.cache.slots");
+
   private static final String LISTENERS = "listeners";
   private static final String ADVERTISED = "advertised.listeners";
   private static final String PROTOCOLS = "listener.security.protocol.map";
@@ -150,10 +153,12 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
       throw bad(key, value, "Give true or false");
     }
     if (NUMBER.matcher(usual).matches()) {
-      int least = key.equals("connections.max.idle.ms") ? -1 : Math.min(1, Integer.parseInt(usual));
+      long least = key.equals("connections.max.idle.ms") ? -1 : MAY_BE_ZERO.contains(key) ? 0 : Math.min(1, Long.parseLong(usual));
+      long most = key.equals(Groups.BYTES_MAX) ? Long.MAX_VALUE : Integer.MAX_VALUE;
       try {
-        if (Integer.parseInt(value) < least) {
-          throw bad(key, value, "Give " + least + " or more");
+        long number = Long.parseLong(value);
+        if (number < least || number > most) {
+          throw bad(key, value, "Give " + least + " or more" + (number > most ? ", and at most " + most : ""));
         }
       } catch (NumberFormatException e) {
         throw PartlogException.caused(e, "OPTION_VALUE", "option", key, "value", value, "reason", "Give a whole number");

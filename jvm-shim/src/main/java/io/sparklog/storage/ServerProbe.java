@@ -58,7 +58,8 @@ final class ServerProbe {
     }
     synchronized (this) { // Other threads wait for the thread that tries.
       if (!passed && refusal != null && Math.abs(clock.millis() - refusedAtMs) < REFUSED.toMillis()) {
-        throw refusal;
+        Map<String, String> why = refusal.parameters();
+        throw PartlogException.of("STORE_UNSAFE", "root", store.root(), "endpoint", why.get("endpoint"), "reason", why.get("reason"));
       }
       if (!passed && !isNoted(store, folder, clock)) {
         try {

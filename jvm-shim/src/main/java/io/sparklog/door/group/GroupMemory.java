@@ -39,6 +39,11 @@ final class GroupMemory {
     return more <= 0 || bytes.get() + more <= limit();
   }
 
+  /** Whether this process coordinates the groups of a partition now. */
+  boolean isOf(int partition) {
+    return isOurs.test(partition);
+  }
+
   void add(long more) {
     bytes.addAndGet(more);
   }

@@ -191,6 +191,9 @@ final class GroupPartition {
       isOfPositions &= type == CoordinatorRecordType.OFFSET_COMMIT.id() || type == CoordinatorRecordType.LEGACY_OFFSET_COMMIT.id();
     }
     if (!memory.hasRoom(change.growth())) {
+      if (!memory.isOf(place.partition())) { // Such as after a sleep: then the process may hold nothing.
+        throw new NotCoordinatorException("another server may coordinate the groups of " + place.partition());
+      }
       String text = "the groups of this server take " + memory.bytes() + " bytes of memory, and may take " + memory.limit()
           + ": delete groups or positions that no client needs, or raise " + Groups.BYTES_MAX;
       Warnings.seldom(GroupPartition.class, topic.log().store().root(), "records of groups under {} are refused: {}",

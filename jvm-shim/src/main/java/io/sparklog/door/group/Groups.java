@@ -82,6 +82,8 @@ public final class Groups implements AutoCloseable {
     this.nodeId = nodeId;
     Map<String, Object> all = new HashMap<>(SETTINGS);
     all.putAll(settings);
+    // Each request is appended alone, so that a request that is refused for its memory fails no other request. A commit has many of them.
+    all.put(GroupCoordinatorConfig.GROUP_COORDINATOR_APPEND_LINGER_MS_CONFIG, "0");
     this.settings = Map.copyOf(all);
     GroupCoordinatorConfig.fromProps(this.settings); // A wrong value is an error now, and not of the first request.
     this.partitions = Integer.parseInt(this.settings.get(PARTITIONS).toString());

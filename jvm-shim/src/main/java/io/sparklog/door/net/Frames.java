@@ -37,6 +37,8 @@ final class Frames extends ByteToMessageDecoder {
   /** The number of the frame. A timer knows the frame by it, and keeps no bytes. */
   private long number;
   private long watched = -1;
+  /** Whether the frame got memory since the last look: it was not read before. */
+  private boolean isGiven;
   private boolean ended;
 
   /** @param budgets the budget of the next frame @param bytesMax the length of the next frame */
@@ -138,6 +140,7 @@ final class Frames extends ByteToMessageDecoder {
     } catch (Error e) {
       context.fireExceptionCaught(e);
     }
+    isGiven = true;
     reading.goOn(Reading.Stop.MEMORY);
   }
 
@@ -163,7 +166,9 @@ final class Frames extends ByteToMessageDecoder {
       if (claim == null || number != of) {
         return;
       }
-      boolean isSlow = frame.position() - before < Budget.SHORT_BYTES && frame.capacity() > 0 && !reading.isStopped();
+      boolean waited = isGiven || reading.isStopped(Reading.Stop.MEMORY);
+      isGiven = false;
+      boolean isSlow = frame.position() - before < Budget.SHORT_BYTES && frame.capacity() > 0 && !waited;
       if (isSlow && budget.isShort()) {
         context.fireExceptionCaught(new CorruptedFrameException(
             "a frame of " + length + " bytes has " + frame.position() + ", few came in " + SLOW_MS + " ms, and others wait"));

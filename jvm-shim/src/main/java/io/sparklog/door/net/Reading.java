@@ -34,6 +34,10 @@ final class Reading {
     return !stops.isEmpty();
   }
 
+  boolean isStopped(Stop reason) {
+    return stops.contains(reason);
+  }
+
   void stop(Stop reason) {
     stops.add(reason);
     pause();

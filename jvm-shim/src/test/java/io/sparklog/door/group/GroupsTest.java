@@ -24,6 +24,9 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -363,7 +366,7 @@ final class GroupsTest {
 
   /** Each position that was acknowledged is loaded again, by servers of any limit. No commit that takes no more is refused. */
   @Test
-  void positionsThatTakeTooMuchMemoryAreRefusedBeforeTheyAreWritten() {
+  void positionsThatTakeTooMuchMemoryAreRefusedBeforeTheyAreWritten() throws Exception {
     String limit = Integer.toString(20 * (LiveSizes.RECORD_BYTES + 100));
     Groups groups = open(Groups.BYTES_MAX, limit);
     List<String> taken = new ArrayList<>();
@@ -387,6 +390,21 @@ final class GroupsTest {
       assertEquals(groups.bytes(), each.bytes());
       assertEquals(Errors.INVALID_COMMIT_OFFSET_SIZE, new Member(each, "another").commit(topics.get(0), 0, 1));
     }
+    // Requests for one partition at the same time: one that is refused fails no other.
+    ExecutorService clients = Executors.newFixedThreadPool(32);
+    List<Future<Errors>> known = new ArrayList<>();
+    List<Future<Errors>> fresh = new ArrayList<>();
+    for (int i = 0; i < 200; i++) {
+      int number = i % taken.size();
+      String other = "more" + i;
+      known.add(clients.submit(() -> new Member(groups, taken.get(number)).commit(topics.get(0), 0, number)));
+      fresh.add(clients.submit(() -> new Member(groups, other).commit(topics.get(0), 0, 1)));
+    }
+    for (int i = 0; i < known.size(); i++) {
+      assertEquals(Errors.NONE, known.get(i).get());
+      assertEquals(Errors.INVALID_COMMIT_OFFSET_SIZE, fresh.get(i).get());
+    }
+    clients.shutdown();
     Member gone = new Member(groups, taken.get(0));
     gone.delete();
     assertEquals(Errors.NONE, new Member(groups, "another").commit(topics.get(0), 0, 1), "a group that is deleted makes room");
