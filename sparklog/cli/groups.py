@@ -186,6 +186,7 @@ def delete(
     """
     of = opened(homes.of_table(root, group, at_table), root)
     count = sum(topics is None or each.topic in topics for each in of.positions(group))
+    stays = homes.is_in_topic(root, group)
     if execute:
         of.delete(group, topics=topics, force=force)
     if as_json:
@@ -194,7 +195,7 @@ def delete(
     what = f"Group {readable(group, 100)}" + (f" in {', '.join(topics)}" if topics else "")
     done = "deleted" if execute else "to be deleted (add --execute to do it)"
     write(f"{what}: positions in {counted(count, 'partition')} {done}")
-    if homes.is_in_topic(root, group):
+    if stays:
         write("The root has another group of this name, of Kafka's clients, which stays.")
 
 

@@ -110,6 +110,8 @@ class ServedTopic:
             except KafkaTimeoutError:
                 if fault := storage_fault(self._producer, _STORAGE_S):
                     raise self._refused(fault) from None
+        if not sent.is_done:
+            raise self._refused(f"the server has not answered for {_WAIT_S} s")
         return sent.get(0)
 
     def _send(self, record: Record) -> Any:

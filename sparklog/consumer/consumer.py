@@ -547,13 +547,14 @@ class Consumer:
     def __next__(self) -> ConsumerRecord:
         """The next record. It waits for one, and ends after `consumer_timeout_ms`, or when `wakeup` or `close` is called."""
         iterator, self._iterator = self._iterator or self._records(), None  # an error, the end, and a callback within it find no iterator
+        self._core.last = []
         try:
             record = next(iterator)
             self._iterator = iterator
             return record
-        except BaseException as error:
+        except BaseException:
             self._iterator = None
-            iterator.throw(error)  # raised at once if the generator has ended; otherwise it takes its last record back
+            self._core.take_back()
             raise
 
     def wakeup(self) -> None:

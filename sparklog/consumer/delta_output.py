@@ -92,6 +92,7 @@ class DeltaOutput:
             >>> sorted((each.partition, batch.num_rows) for each, batch in batches.items())
             [(0, 2), (1, 5)]
         """
+        self._consumer._core.last = []
         try:
             return self._next(timeout_ms, max_records)
         except BaseException:

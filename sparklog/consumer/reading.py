@@ -174,14 +174,9 @@ class Reading(Beliefs, ABC):
             for record in records:
                 if share.position != position or share.paused or not share.alive or not is_live():
                     break
-                try:
-                    share.position = position = record.offset + 1
-                    yield record
-                except GeneratorExit:
-                    raise
-                except BaseException:  # an interrupt came before the program had the record
-                    share.position = record.offset
-                    raise
+                self.last = [(share, record.offset)]
+                share.position = position = record.offset + 1
+                yield record
             else:
                 if share.position != position or share.paused or not share.alive:
                     continue

@@ -362,9 +362,11 @@ class Standing(ABC):
         try:
             found = self._topics.state(topic).topic_id
         except SparklogError as error:
-            return error
-        if id not in (None, found):
-            return SparklogError("TOPIC_RECREATED", topic=topic, root=self.root, expected=id, found=found)
+            if error.id == "TOPIC_NOT_FOUND":
+                return error  # otherwise it cannot be seen now, and the share is not this member's
+        else:
+            if id not in (None, found):
+                return SparklogError("TOPIC_RECREATED", topic=topic, root=self.root, expected=id, found=found)
         return SparklogError("MEMBER_FENCED", group=self.group, table=self.table, root=self.root, topic=topic, partition=number)
 
     def _placed(self, offsets: Offsets, ids: Ids, held: Mapping[Partition, Held]) -> list[Position]:

@@ -377,13 +377,16 @@ class Consumer:
         try:
             taken = self.call(self.core.take(0, 50, 1 << 30))
             self.fetched_to = {}  # the loop may end within these, or call `poll`
+            self.core.last = []
             given = self.core.give(taken, self.decode, self.group.is_live)
             for record in itertools.islice(given, self.world.random.randrange(1, 9)):
                 if self.is_interrupted and self.world.chance(0.05):
-                    given.throw(Interrupted())  # type: ignore[attr-defined]
+                    self.core.take_back()
+                    raise Interrupted
                 share = self.core.shares.get(TopicPartition(record.topic, record.partition))
                 if share is None:
                     raise Fault(f"{self.name} was given {record}, and does not hold it")
+                self.core.last = []
                 self.world.given(self, share, [record.offset])
                 self.world.interrupt(self)
                 if self.world.depth < 2 and self.world.chance(0.02):

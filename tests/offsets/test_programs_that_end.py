@@ -190,7 +190,9 @@ def iterated(one: Consumer) -> list[tuple[int, int]]:
 @pytest.mark.parametrize(
     ("call", "shared"), [(polled, None), (polled, "sticky"), (batched, "sticky"), (iterated, "sticky")], ids=lambda each: str(each)[:20]
 )
-def test_an_interrupt_at_any_line_skips_no_record(tmp_path: Path, call: Callable[[Consumer], list[Any]], shared: str | None) -> None:
+def test_an_interrupt_at_any_line_skips_and_repeats_no_record(
+    tmp_path: Path, call: Callable[[Consumer], list[Any]], shared: str | None
+) -> None:
     """The positions of partitions that `poll` had decoded were behind records that the program never got, and `close` committed them."""
     topic = Topic(tmp_path / "root", partitions=2)
     for number in (0, 1):
@@ -205,7 +207,8 @@ def test_an_interrupt_at_any_line_skips_no_record(tmp_path: Path, call: Callable
         found, where = list[Any](), ""
         try:
             with Interrupts(at) as interrupts:
-                found += call(one)
+                for _ in range(2 if call is iterated else 1):  # the second record comes from a generator that goes on
+                    found += call(one)
         except KeyboardInterrupt as interrupt:
             where = str(interrupt)
         ends = {number: one.position(TopicPartition("t", number)) for number in (0, 1)}
