@@ -40,7 +40,7 @@ public final class Groups implements AutoCloseable {
   static final String PARTITIONS = "offsets.topic.num.partitions";
 
   /** The most memory of the live records of all groups. It does not depend on the heap: servers with other heaps load the records. */
-  static final String BYTES_MAX = "group.records.max.bytes";
+  public static final String BYTES_MAX = "group.records.max.bytes";
 
   /** The settings of groups by Kafka's names, with their defaults. They are Kafka's, but for the first three. */
   public static final Map<String, String> SETTINGS = Map.of(PARTITIONS, "8", BYTES_MAX, "134217728", "group.initial.rebalance.delay.ms",
