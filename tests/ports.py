@@ -9,7 +9,7 @@ HOST = "127.0.0.1"
 def free_port(*hosts: str) -> int:
     """A port that can be listened on at each of these hosts (127.0.0.1 if there is none).
 
-    It lies below those that Linux gives to clients, so that no client takes it before the server does, or while the server is down.
+    The port lies below the ports that Linux gives to clients. So no client takes the port before the server does, or later.
     """
     while True:
         port = random.SystemRandom().randrange(15000, 32000)

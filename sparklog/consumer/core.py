@@ -128,7 +128,7 @@ class Core(Reading):
             if view.asked_for and not self.closed:
                 yield from self._hand_in([each for each in view.asked_for if each in self.shares])
                 if not self.closed:
-                    # Also shares that it never read, since the program changed its subscription before it learned of them.
+                    # Also shares that were never read: the program changed the subscription before the consumer knew of them.
                     going = list(view.asked_for)
                     yield from self._adopt((yield ask.Release(going, self._not_committed(going) if self.commits_by_itself else {})))
             if not self.closed:

@@ -37,7 +37,8 @@ def test_partitions_of_a_subscription_that_was_taken_back_go_to_others(world: Wo
     one.subscribe(pattern=wide) if isinstance(wide, str) else one.subscribe(wide)
     one.subscribe(["t"])
     until(lambda: len(two.assignment()) == 4, one, two)
-    assert {each.consumer_id for each in world.table.assignments("g") if each.topic == "u"} == {two._membership.id}  # type: ignore[union-attr]
+    assert two._membership
+    assert {each.consumer_id for each in world.table.assignments("g") if each.topic == "u"} == {two._membership.id}
 
 
 # ---- callbacks of commits
