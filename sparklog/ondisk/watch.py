@@ -142,10 +142,10 @@ class TopicWatch:
         while idle and self._under_way and not found:
             wait([look.answer.future for look in self._under_way.values()], _BUSY_S, FIRST_COMPLETED)
             self._take_ended(found)
-            not_begun = next((name for name, look in self._under_way.items() if not look.answer.is_begun()), None)
-            if not_begun is not None and not found:
+            waiting = next((name for name, look in self._under_way.items() if look.answer.waits_for_others()), None)
+            if waiting is not None and not found:
                 # All threads of the store are busy.
-                self._take_one(found, not_begun)
+                self._take_one(found, waiting)
         return found
 
     def _take_ended(self, found: dict[str, State | SparklogError]) -> None:

@@ -35,8 +35,8 @@ class Answer(Generic[B]):
     def __init__(self, ask: Callable[[A], B], argument: A) -> None:
         self._call, self._process = partial(ask, argument), os.getpid()
         self.future: Future[B] = Future()
-        self.queued = False
-        """Whether threads have been asked to make the call."""
+        self.threads: Requests | None = None
+        """The threads that have been asked to make the call."""
 
     def result(self) -> B:
         """The answer, or the exception of the call. It is asked for once."""
@@ -44,7 +44,11 @@ class Answer(Generic[B]):
 
     def has_thread(self) -> bool:
         """Whether a thread of this process has made the call, or makes it as soon as one is free."""
-        return os.getpid() == self._process and self.queued
+        return os.getpid() == self._process and self.threads is not None
+
+    def waits_for_others(self) -> bool:
+        """Whether no thread has begun the call, and none is free to begin it. A thread that has yet to start is free."""
+        return not self.is_begun() and (self.threads is None or self.threads.are_busy())
 
     def is_begun(self) -> bool:
         """Whether a thread of this process makes the call, or has made it."""
@@ -82,6 +86,7 @@ class Requests:
         self._change = threading.Condition()
         self._waiting: deque[Answer[Any]] = deque()
         self._threads = self._idle = 0
+        """Threads, and those without a call. A thread that has yet to start has none."""
 
     def in_order(self, ask: Callable[[A], B], each: Iterable[A]) -> Iterator[B]:
         """`ask` of each, in the order of `each`. Up to `most` calls are made at once, and up to `most` answers wait for the caller.
@@ -118,15 +123,20 @@ class Requests:
                 with suppress(RuntimeError):
                     threading.Thread(target=self._work, name="sparklog-requests", daemon=True).start()
                     self._threads += 1
+                    self._idle += 1
             if self._threads:
-                answer.queued = True
+                answer.threads = self
                 self._waiting.append(answer)
         return answer
+
+    def are_busy(self) -> bool:
+        """Whether more calls wait than threads are free."""
+        with self._change:
+            return len(self._waiting) > self._idle
 
     def _work(self) -> None:
         while True:
             with self._change:
-                self._idle += 1
                 found = self._change.wait_for(lambda: self._waiting, _IDLE_S)
                 self._idle -= 1
                 if not found:
@@ -137,6 +147,8 @@ class Requests:
             answer.work()
             # A thread that waits for work must not keep the last answer in memory.
             del answer
+            with self._change:
+                self._idle += 1
 
     def end(self, deadline: float) -> None:
         """Begins no further call, and waits until all threads are idle, but not beyond the deadline (`time.monotonic`)."""

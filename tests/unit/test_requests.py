@@ -98,6 +98,17 @@ def test_calls_that_no_thread_will_make_do_not_wait_for_one(monkeypatch):
     assert none.begin(abs, -1).has_thread()
 
 
+def test_a_thread_that_has_yet_to_start_is_free(monkeypatch):
+    """On a busy machine a thread starts late. The thread that waits need not make its call."""
+    monkeypatch.setattr(threading.Thread, "start", lambda _: None)
+    requests = Requests(3)
+    answers = [requests.begin(abs, -number) for number in range(2)]
+    assert not any(answer.waits_for_others() for answer in answers)
+    answers.append(requests.begin(abs, -2))
+    assert all(answer.waits_for_others() for answer in answers), "two threads, three calls"
+    assert [answer.result() for answer in answers] == [0, 1, 2]
+
+
 def test_a_failure_comes_in_its_turn_and_the_rest_is_left_out():
     asked = []
 

@@ -32,7 +32,7 @@ class Later(Answer[Any]):
         self.found: tuple[Any, BaseException | None] | None = None
 
     def make(self) -> None:
-        if self.queued and self.found is None and not self.future.cancelled() and self.future.set_running_or_notify_cancel():
+        if self.threads and self.found is None and not self.future.cancelled() and self.future.set_running_or_notify_cancel():
             try:
                 self.found = self._call(), None
             except SparklogError as error:
@@ -61,9 +61,14 @@ class World:
         self.topics = {name: NewestState(Log(self, name), lambda: self.now) for name in NAMES}  # type: ignore[arg-type]
 
     def begin(self, ask: Callable[[Any], Any], argument: Any) -> Later:
-        self.looks.append(Later(ask, argument))
-        self.looks[-1].queued = self.random.random() < 0.7
-        return self.looks[-1]
+        look = Later(ask, argument)
+        if self.random.random() < 0.7:
+            look.threads = self  # type: ignore[assignment]
+        self.looks.append(look)
+        return look
+
+    def are_busy(self) -> bool:
+        return self.random.random() < 0.5
 
     def act(self) -> None:
         act = self.random.choice(
