@@ -47,7 +47,7 @@ class Answer(Generic[B]):
         return os.getpid() == self._process and self.threads is not None
 
     def waits_for_others(self) -> bool:
-        """Whether no thread has begun the call, and none is free to begin it. A thread that has yet to start is free."""
+        """Whether no thread has begun the call, and all threads are busy. A thread that has yet to start is free."""
         return not self.is_begun() and (self.threads is None or self.threads.are_busy())
 
     def is_begun(self) -> bool:
@@ -86,7 +86,7 @@ class Requests:
         self._change = threading.Condition()
         self._waiting: deque[Answer[Any]] = deque()
         self._threads = self._idle = 0
-        """Threads, and those without a call. A thread that has yet to start has none."""
+        """The count of threads, and of threads without a call. A thread that has yet to start is without a call."""
 
     def in_order(self, ask: Callable[[A], B], each: Iterable[A]) -> Iterator[B]:
         """`ask` of each, in the order of `each`. Up to `most` calls are made at once, and up to `most` answers wait for the caller.
