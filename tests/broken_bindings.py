@@ -5,10 +5,10 @@ from typing import Any
 
 from broken_reroutes import WRONG, Routed, crc_of, of_routing, without_of_routing
 from broken_rules import Change, changed
-from handmade import Topic, batch, given, records, summed
+from handmade import Topic, batch, featured, given, records, summed
 
 UNBOUND = 65_535
-FEATURES = ["routing.slots", "routing.unbound"]
+FEATURES = featured("routing.slots", "routing.unbound")
 SLOTS = 4096
 
 
@@ -24,12 +24,12 @@ class Bound(Routed):
 
     def begin(self, moves: dict[int, list[int]], *added: dict[str, Any]) -> None:
         """Writes the version that begins the topic, and binds these slots."""
-        content = self.topic.next(*added, writerFeatures=FEATURES)
+        content = self.topic.next(*added, features=FEATURES)
         self._take(content | {"routing": self._routing(moves)})
 
     def bind(self, moves: dict[int, list[int]], *added: dict[str, Any]) -> dict[str, Any]:
         """The content of a version that binds these slots, by partition."""
-        return self.topic.next(*added, writerFeatures=self.features, routing=self._routing(moves))
+        return self.topic.next(*added, features=self.features, routing=self._routing(moves))
 
     def _routing(self, moves: dict[int, list[int]]) -> dict[str, Any]:
         table = list(self.table)
@@ -70,9 +70,9 @@ def rerouted(topic: Topic) -> Bound:
 
 BEGINS: dict[str, Change] = {
     "no routing": lambda content: content.pop("routing"),
-    "no feature unbound": given("writerFeatures", ["routing.slots"]),
-    "no feature slots": given("writerFeatures", ["routing.unbound"]),
-    "no features": given("writerFeatures", []),
+    "no feature unbound": given("features", featured("routing.slots")),
+    "no feature slots": given("features", featured("routing.unbound")),
+    "no features": given("features", []),
     "placement modulo": lambda content: content["config"].update(placement="modulo"),
     "no placement": lambda content: content["config"].pop("placement"),
     "a re-route": lambda content: (content["routing"].pop("binds"), content["routing"].update(epoch=1, slots=SLOTS, weights=[1, 1])),
@@ -98,8 +98,8 @@ BINDINGS: dict[str, Change] = {
         content["routing"].pop("binds"),
         content["routing"].update(epoch=1, slots=SLOTS, weights=[1, 1]),
     ),
-    "no feature unbound": given("writerFeatures", ["routing.slots"]),
-    "no features": lambda content: (content.update(writerFeatures=[]), content.pop("routing")),
+    "no feature unbound": given("features", featured("routing.slots")),
+    "no features": lambda content: (content.update(features=[]), content.pop("routing")),
 }
 """Changes of a binding after which it is corrupt."""
 
@@ -110,8 +110,8 @@ RIGHT: dict[str, Change] = {
 """Changes of a binding after which it is still right."""
 
 HEADS: dict[str, Change] = {
-    "no feature unbound": given("writerFeatures", ["routing.slots"]),
-    "no features": given("writerFeatures", []),
+    "no feature unbound": given("features", featured("routing.slots")),
+    "no features": given("features", []),
     "no routing": lambda head: head.pop("routing"),
     "placement modulo": lambda head: head["config"].update(placement="modulo"),
     "no placement": lambda head: head["config"].pop("placement"),

@@ -43,8 +43,7 @@ HEADS: dict[str, Change] = {
         f"no {name}": without(name)
         for name in (
             "format",
-            "readerFeatures",
-            "writerFeatures",
+            "features",
             "topic",
             "topicId",
             "version",

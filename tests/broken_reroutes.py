@@ -6,7 +6,7 @@ from typing import Any
 
 import google_crc32c
 from broken_rules import Change, changed
-from handmade import Topic, batch, given, records
+from handmade import Topic, batch, featured, given, records
 from mmh3 import hash as murmur3
 
 SLOTS = 4096
@@ -27,7 +27,7 @@ class Routed:
         self.epoch = 0
         self.weights = [1, 1]
         self.past: list[dict[str, Any]] = []
-        self.features = ["routing.slots"]
+        self.features = featured("routing.slots")
 
     def home(self, key: bytes) -> int:
         """The partition of a key now."""
@@ -52,7 +52,7 @@ class Routed:
             for slot in slots:
                 table[slot] = partition
         return self.topic.next(
-            writerFeatures=self.features,
+            features=self.features,
             operation="reroute",
             config={"partitions": str(len(weights))} if added else {},
             starts=last["starts"] + added,
@@ -104,7 +104,7 @@ def grown(topic: Topic) -> Routed:
     """The same after it got a third partition, with records in each, and then partition 1 was closed."""
     routed = begun(topic)
     routed.put(routed.reroute([1, 1, 1], {2: [*range(2731, 4096)]}))
-    topic.commit(*(topic.data(batch(records(2)), partition) for partition in range(3)), writerFeatures=["routing.slots"])
+    topic.commit(*(topic.data(batch(records(2)), partition) for partition in range(3)), features=featured("routing.slots"))
     routed.put(routed.reroute([2, 0, 1], {0: [slot for slot in range(SLOTS) if routed.table[slot] == 1]}))
     return routed
 
@@ -133,8 +133,8 @@ FIRST: dict[str, Change] = {
     "routing is an array": given("routing", []),
     "routing epoch 0": of_routing("epoch", 0),
     "routing epoch 2 first": of_routing("epoch", 2),
-    "no feature": given("writerFeatures", []),
-    "no feature and no routing": lambda content: (given("writerFeatures", [])(content), content.pop("routing")),
+    "no feature": given("features", []),
+    "no feature and no routing": lambda content: (given("features", [])(content), content.pop("routing")),
     "partitions without a re-route": lambda content: content.pop("routing"),
     "no starts of an added partition": given("starts", [0, 0]),
     "no starts and ends of an added partition": lambda content: content.update(starts=[0, 0], ends=[5, 5]),
@@ -177,8 +177,8 @@ FIRST: dict[str, Change] = {
 """Changes of a first re-route after which it is corrupt."""
 
 SECOND: dict[str, Change] = {
-    "no feature": given("writerFeatures", []),
-    "no feature and no routing": lambda content: (given("writerFeatures", [])(content), content.pop("routing")),
+    "no feature": given("features", []),
+    "no feature and no routing": lambda content: (given("features", [])(content), content.pop("routing")),
     "the same routing epoch": of_routing("epoch", 2),
     "a routing epoch is left out": of_routing("epoch", 4),
     "another number of slots": of_routing("slots", 8192),
@@ -192,7 +192,6 @@ RIGHT: dict[str, Change] = {
     "an unknown field": lambda content: content["routing"].update(more=[{}]),
     "an unknown name of the operation": given("operation", "anything"),
     "the largest weight": of_routing("weights", [1_000_000, 1, 1]),
-    "the feature twice": given("writerFeatures", ["routing.slots", "routing.slots"]),
 }
 """Changes of a first re-route after which it is still right."""
 
@@ -220,7 +219,7 @@ CONFIGS: dict[str, Change] = {
 HEADS: dict[str, Change] = {
     **{f"no {name}": without_of_routing(name) for name in ("epoch", "slots", "weights", "first", "reroutes", "table")},
     **{f"{name} is {value!r}": of_routing(name, value) for name in ("epoch", "slots", "weights", "first", "table") for value in WRONG},
-    "routing without the feature": given("writerFeatures", []),
+    "routing without the feature": given("features", []),
     "no routing": lambda head: head.pop("routing"),
     "routing is null": given("routing", None),
     "fewer re-routes had": of_routing("epoch", 1),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from handmade import SEGMENT_FIELDS, TIME, Topic, batch, given, identity, records, summed, without
+from handmade import SEGMENT_FIELDS, TIME, Topic, batch, featured, given, identity, records, summed, without
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -55,8 +55,7 @@ def times(factor: int):
 FIELDS = [
     *(
         "format",
-        "readerFeatures",
-        "writerFeatures",
+        "features",
         "topic",
         "topicId",
         "version",
@@ -101,10 +100,20 @@ BROKEN: dict[str, Change] = {
     **{f"{name} is negative": given(name, -1) for name in ("format", "version", "time", "horizon", "boundary")},
     **{f"{name} is too large": given(name, BIG) for name in ("version", "time", "horizon", "boundary")},
     "format 0": given("format", 0),
-    "features of readers that are numbers": given("readerFeatures", [1]),
-    "features of writers that are numbers": given("writerFeatures", [1]),
-    "a feature of readers that writers need not know": lambda content: content.update(readerFeatures=["routing.slots"]),
-    "a feature without the feature that it requires": given("writerFeatures", ["routing.unbound"]),
+    "features that are numbers": given("features", [1]),
+    "features by name": given("features", {"ledger": "writers"}),
+    "a feature without a name": given("features", [{"binds": "readers"}]),
+    "a feature without its class": given("features", [{"name": "ledger"}]),
+    "a feature whose class is a list": given("features", [{"name": "ledger", "binds": ["writers"]}]),
+    **{
+        f"a feature with the name {name!r}": given("features", featured(name, binds="readers"))
+        for name in ("", "Ledger", "a_b", "a" * 65, "a\n", "ä", "１")
+    },
+    "two features with one name": given("features", featured("ledger") + featured("ledger", binds="readers")),
+    "a known feature that binds too few": given("features", [{"name": "routing.slots", "binds": "writers"}]),
+    "a known feature that binds too many": given("features", featured("producers", binds="readers")),
+    "a known feature that binds a class of its own": given("features", featured("producers", binds="auditors")),
+    "a feature without the feature that it requires": given("features", featured("routing.unbound")),
     "another topic": given("topic", "other"),
     "another topic id": given("topicId", identity("other")),
     "a topic id of 21 characters": given("topicId", "A" * 21),

@@ -127,7 +127,7 @@ class Topic:
     hash: str | None = None
     starts: list[int] = field(default_factory=list)
     """The first offset of each partition; 0 for all if this is empty."""
-    features: list[str] = field(default_factory=list)
+    features: list[dict[str, str]] = field(default_factory=list)
 
     @property
     def folder(self) -> Path:
@@ -195,8 +195,7 @@ class Topic:
             ends[segment["partition"]] = max(ends[segment["partition"]], segment["end"])
         return {
             "format": 1,
-            "readerFeatures": [],
-            "writerFeatures": self.features,
+            "features": self.features,
             "topic": self.name,
             "topicId": before["topicId"],
             "version": version,
@@ -220,7 +219,7 @@ class Topic:
         before, count = self.versions[-1], len(self.versions[-1]["ends"])
         slots, new = count * -(-4096 // count), [0] * (partitions - count)
         table = struct.pack(f"<{slots}H", *(slot % count for slot in range(slots)))
-        self.features = ["routing.slots"]
+        self.features = featured("routing.slots")
         self.commit(
             operation="reroute",
             config={"partitions": str(partitions)},
@@ -292,8 +291,7 @@ class Topic:
         newest = self.versions[-1]
         head = {
             "format": 1,
-            "readerFeatures": [],
-            "writerFeatures": [],
+            "features": [],
             "topic": self.name,
             "topicId": newest["topicId"],
             "version": newest["version"],
@@ -324,6 +322,11 @@ class Topic:
         path = self.folder / f"{version:020d}.checkpoint-{hashlib.sha256(b''.join(texts)).hexdigest()[:16]}.jsonl"
         path.write_bytes(content)
         return path
+
+
+def featured(*names: str, binds: str = "writers") -> list[dict[str, str]]:
+    """The field `features` with these features. All features of routing bind key readers, too."""
+    return [{"name": name, "binds": "keyReaders" if name.startswith("routing.") else binds} for name in names]
 
 
 def batches(*contents: list[Record]) -> bytes:

@@ -45,7 +45,7 @@ class Written(Routed):
     def commit(self, added: list[dict], placed: dict[int, int]) -> None:
         """Writes the version of a write."""
         assert not placed
-        self.topic.commit(*added, writerFeatures=self.features if self.epoch else [])
+        self.topic.commit(*added, features=self.features if self.epoch else [])
 
     def change(self, weights: list[int]) -> None:
         after, moves = replan(self.table, {partition: weight for partition, weight in enumerate(weights) if weight})
@@ -90,7 +90,7 @@ class WrittenUnbound(Written, Bound):
         elif moves:
             self.take(self.bind(moves, *added))
         else:
-            self.topic.commit(*added, writerFeatures=self.features)
+            self.topic.commit(*added, features=self.features)
 
     def place(self, key: bytes, to: int, count: int) -> None:
         """Records of a key, whose slot they bind to this partition."""

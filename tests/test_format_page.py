@@ -108,7 +108,7 @@ def test_sections_that_are_named_exist():
 def test_checksums_hashes_and_order_of_the_examples():
     """Version files and checkpoints have the fields that they share first, in one order."""
     text = PAGE.read_text(encoding="utf-8")
-    versions = re.findall(r'^(\{"format":1,"readerFeatures".*\})\ncrc32c:([0-9a-f]{8})\n', text, re.MULTILINE)
+    versions = re.findall(r'^(\{"format":1,"features".*\})\ncrc32c:([0-9a-f]{8})\n', text, re.MULTILINE)
     head, head_crc, segment, crc = re.findall(r"^(\{.*\})\t([0-9a-f]{8})\n(\[.*\])\t([0-9a-f]{8})\n", text, re.MULTILINE)[0]
     checked = [*versions, (head, head_crc), (head + segment, crc)]
     assert [f"{google_crc32c.value(line.encode()):08x}" for line, _ in checked] == [crc for _, crc in checked]
@@ -117,6 +117,6 @@ def test_checksums_hashes_and_order_of_the_examples():
     assert all(f"Its hash is `{each}`" in text for each in hashes)
     begin, end = (json.loads(line) for line, _ in versions)
     assert (begin["previous"], end["previous"]) == (None, hashes[0])
-    shared = ["format", "readerFeatures", "writerFeatures", "topic", "topicId", "version", "time", "horizon", "boundary", "starts", "ends"]
+    shared = ["format", "features", "topic", "topicId", "version", "time", "horizon", "boundary", "starts", "ends"]
     for fields in (begin, end, json.loads(head)):
         assert [name for name in fields if name != "deleted"][: len(shared)] == shared

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from sparklog.batches.faults import TooNew
-from sparklog.ondisk.fields import Fields, string
+from sparklog.ondisk.fields import Fields
 from sparklog.ondisk.names import INT64_MAX
 from sparklog.store.store import Damaged
 
 _FORMAT = 1
-_ROUTING = "routing."
-"""The beginning of the names of all features that decide where keys go."""
+_NAME = re.compile("[a-z0-9.-]{1,64}")
 _NAMES_SHOWN = 200
 """Characters of the names of unknown features that an error shows: a hostile file may have very many."""
 
@@ -27,18 +27,23 @@ class Binds(enum.IntEnum):
     """Readers that find the partition of a key, or that keep the order of keys over re-routes."""
     WRITERS = enum.auto()
 
+    @classmethod
+    def of(cls, word: str) -> Binds:
+        """The programs that a word in a file means. An unknown word means all programs."""
+        return {"keyReaders": cls.KEY_READERS, "writers": cls.WRITERS}.get(word, cls.RECORD_READERS)
+
 
 class Feature(enum.Enum):
     """The features that this version of sparklog knows: the name of each, the programs that it binds, and the features that it requires."""
 
-    SLOTS = ("routing.slots", Binds.KEY_READERS)
+    SLOTS = ("routing.slots", "keyReaders")
     """Keys have slots, which re-routes move."""
-    UNBOUND = ("routing.unbound", Binds.KEY_READERS, "routing.slots")
+    UNBOUND = ("routing.unbound", "keyReaders", "routing.slots")
     """Slots get their partition when a record first uses them."""
-    PRODUCERS = ("producers", Binds.WRITERS)
+    PRODUCERS = ("producers", "writers")
     """The topic knows the newest batches of producers, so that a batch that is sent again is not added again."""
 
-    def __init__(self, text: str, binds: Binds, *requires: str) -> None:
+    def __init__(self, text: str, binds: str, *requires: str) -> None:
         self.text = text
         self.binds = binds
         self.requires = requires
@@ -48,13 +53,12 @@ _KNOWN = {feature.text for feature in Feature}
 
 
 class Features(NamedTuple):
-    """The features of a topic at one version. `unknown` are the names that this version of sparklog does not know, in order.
+    """The features of a topic at one version: the word of each that says whom it binds, by name.
 
     A record reader goes on with unknown features: `read` has refused unknown features that bind it.
     """
 
-    names: frozenset[str]
-    unknown: tuple[str, ...]
+    words: Mapping[str, str]
 
     @classmethod
     def read(cls, fields: Fields) -> Features:
@@ -65,27 +69,35 @@ class Features(NamedTuple):
             Damaged: The fields break a rule.
         """
         require_format(fields)
-        readers = _names(fields, "readerFeatures")
-        _require_none(readers - _KNOWN)
-        names = _names(fields, "writerFeatures")
-        if readers - names:
-            raise Damaged("`writerFeatures` lacks a feature of `readerFeatures`")
-        for feature in Feature:
-            if feature.text in names and not names.issuperset(feature.requires):
+        words: dict[str, str] = {}
+        for entry in map(Fields, fields.array("features", most=INT64_MAX)):
+            name = entry.string("name")
+            if not _NAME.fullmatch(name):
+                raise Damaged("the name of a feature is not 1 to 64 characters of a-z, 0-9, . and -")
+            if name in words:
+                raise Damaged(f"`features` has {name} twice")
+            words[name] = entry.string("binds")
+        features = cls(words)
+        features.require_known_to(Binds.RECORD_READERS)
+        for feature in filter(features.has, Feature):
+            if words[feature.text] != feature.binds:
+                raise Damaged(f"the feature {feature.text} binds others than {feature.binds}")
+            if not words.keys() >= set(feature.requires):
                 raise Damaged(f"it has the feature {feature.text}, and lacks a feature that {feature.text} requires")
-        return cls(names, tuple(sorted(names - _KNOWN)))
+        return features
 
     def has(self, feature: Feature) -> bool:
         """Whether the topic has this feature."""
-        return feature.text in self.names
+        return feature.text in self.words
 
     def unknown_to(self, programs: Binds) -> list[str]:
-        """The unknown features that bind these programs."""
-        return [name for name in self.unknown if (Binds.KEY_READERS if name.startswith(_ROUTING) else Binds.WRITERS) <= programs]
+        """The unknown features that bind these programs, in order."""
+        return sorted(name for name, word in self.words.items() if name not in _KNOWN and Binds.of(word) <= programs)
 
     def require_known_to(self, programs: Binds) -> None:
         """Refuses the topic to programs that an unknown feature binds: TooNew."""
-        _require_none(self.unknown_to(programs))
+        if names := ", ".join(self.unknown_to(programs)):
+            raise TooNew(f"it needs the features {names if len(names) <= _NAMES_SHOWN else names[:_NAMES_SHOWN] + '…'}")
 
     @property
     def have_slots(self) -> bool:
@@ -98,12 +110,3 @@ def require_format(fields: Fields) -> None:
     format = fields.integer("format", least=1)
     if format > _FORMAT:
         raise TooNew(f"its format is {format}, and this version of sparklog reads up to {_FORMAT}")
-
-
-def _names(fields: Fields, name: str) -> frozenset[str]:
-    return frozenset(string(each, name) for each in fields.array(name, most=INT64_MAX))
-
-
-def _require_none(unknown: Iterable[str]) -> None:
-    if names := ", ".join(sorted(unknown)):
-        raise TooNew(f"it needs the features {names if len(names) <= _NAMES_SHOWN else names[:_NAMES_SHOWN] + '…'}")

@@ -248,7 +248,7 @@ class State:
             raise Damaged(f"it has {version.partitions} partitions where there were {self.partitions}")
         if _falls(self.starts, version.starts) or _falls(self.ends, version.ends):
             raise Damaged("an offset where a partition starts or ends falls")
-        if not version.deleted and self.features.names - version.features.names:
+        if not version.deleted and self.features.words.items() - version.features.words.items():
             raise Damaged("it lacks a feature that the topic has")
         config = {**self.config, **version.config}
         require_whole(config, version.partitions)

@@ -84,7 +84,7 @@ class Chain:
         self._numbered: list[tuple[int, Finding]] = []
         """Findings about version files. Their cost depends on the boundary, which is known in the end."""
         self._writers = Writers()
-        self._unknown: tuple[str, ...] = ()
+        self._unknown: list[str] = []
 
     def replay(self) -> Chain:
         """Reads and replays everything."""
@@ -174,12 +174,12 @@ class Chain:
         try:
             features.require_known_to(Binds.WRITERS)
         except TooNew as reason:
-            if features.unknown != self._unknown:
+            if (unknown := features.unknown_to(Binds.WRITERS)) != self._unknown:
                 problem = f"{reason}: the places of keys and the rules of writers are not checked from this version on"
                 finding = self._damage("FORMAT_TOO_NEW", problem, self._file(version_file(number)), 0)
                 impact, fix = "no record: this version of sparklog reads by offset, and cannot write", "upgrade sparklog, and verify again"
                 self._numbered.append((number, _with(finding, impact=impact, fix=fix)))
-            self._unknown = features.unknown
+                self._unknown = unknown
 
     def _follow(self, before: Link, version: Version) -> None:
         """Checks that a version names the version before it. If not, one of the two files was changed after its commit."""
@@ -216,7 +216,8 @@ class Chain:
             self._state_ends(version.version)
             self._later.append(version)
             return
-        for severity, condition, problem in () if version.features.unknown else self._writers.problems(state, version, self._queries):
+        known = not version.features.unknown_to(Binds.WRITERS)
+        for severity, condition, problem in self._writers.problems(state, version, self._queries) if known else ():
             self._numbered.append(
                 (version.version, self._damage(condition, problem, self._file(version_file(version.version)), 0, severity))
             )

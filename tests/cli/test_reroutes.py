@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from broken_reroutes import Routed, grown
-from handmade import Record, Topic, batch
+from handmade import Record, Topic, batch, featured
 from mmh3 import hash as murmur3
 
 
@@ -41,7 +41,7 @@ def test_describe_with_the_busiest_slots(tmp_path: Path, run: Callable[..., str]
     key = next(b"key-%d" % n for n in range(100) if routed.table[(murmur3(b"key-%d" % n) & 0x7FFFFFFF) % 4096] == 2)
     other = next(b"k%d" % n for n in range(100) if routed.table[(murmur3(b"k%d" % n) & 0x7FFFFFFF) % 4096] == 2)
     content = [Record(key=key)] * 6 + [Record(key=other)] * 2 + [Record(key=None)]
-    routed.topic.commit(routed.topic.data(batch(content), 2), writerFeatures=["routing.slots"])
+    routed.topic.commit(routed.topic.data(batch(content), 2), features=featured("routing.slots"))
     shown = run("describe", tmp_path, "t", "--slots")
     assert "A sample: 9 records with keys, the newest of each partition since its last cut" in shown
     slot = (murmur3(key) & 0x7FFFFFFF) % 4096
@@ -74,7 +74,7 @@ def test_describe_with_the_busiest_slots(tmp_path: Path, run: Callable[..., str]
 def test_a_reroute_that_waits(tmp_path: Path, run: Callable[..., str], value: str, weights: list[int] | None) -> None:
     """A value of another routing epoch, or one that fits no partitions, has no effect."""
     routed = grown(Topic(tmp_path, partitions=2))
-    routed.topic.put(routed.topic.next(writerFeatures=["routing.slots"], operation="alter", config={"routing.pending.weights": value}))
+    routed.topic.put(routed.topic.next(features=featured("routing.slots"), operation="alter", config={"routing.pending.weights": value}))
     shown = run("describe", tmp_path, "t")
     assert ("before the next write to be re-routed to the weights" in shown) == bool(weights)
     assert json.loads(run("describe", tmp_path, "t", "--json"))["pending_weights"] == weights
@@ -91,7 +91,7 @@ def test_a_key_is_read_where_it_was_in_each_routing_epoch(tmp_path: Path, run: C
     routed.put(routed.reroute([1, 1, 1], {2: [*range(2731, 4096)]}))
     routed.topic.commit(
         *(routed.topic.data(batch([Record(key=key if partition == 2 else b"other")]), partition) for partition in range(3)),
-        writerFeatures=["routing.slots"],
+        features=featured("routing.slots"),
     )
     found = json.loads(run("keys", tmp_path, "t", key.decode(), "--json"))
     assert [(each["partition"], each["records"], each["first"]) for each in found] == [(2, 1, 0), (home, 1, 0)]

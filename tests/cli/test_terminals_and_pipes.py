@@ -95,7 +95,7 @@ def test_tail_follows_partitions_that_are_added(start, topic):
     with start("tail", topic.root, "t", "-n", 1, "-f", "--json") as process:
         json.loads(process.stdout.readline())
         routed.put(routed.reroute([1, 1, 1], {2: [*range(2731, 4096)]}))
-        topic.commit(topic.data(batch(records(2, "new")), 2), writerFeatures=routed.features)
+        topic.commit(topic.data(batch(records(2, "new")), 2), features=routed.features)
         found = [json.loads(process.stdout.readline()) for _ in range(2)]
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import broken_bindings
 from contract.verdicts import agree_on_checkpoints, agree_on_versions
-from handmade import Topic, given
+from handmade import Topic, featured, given
 from logtool import LogTool
 
 from sparklog.ondisk.root import Root
@@ -24,7 +24,7 @@ def test_version_files(tool: LogTool) -> None:
     cases = {
         **{(kind, rule): (put[kind], change, "VERSION_CORRUPT") for kind, changes in wrong.items() for rule, change in changes.items()},
         **{(kind, rule): (put[kind], change, "ok") for kind, changes in right.items() for rule, change in changes.items()},
-        ("first", "more features"): (put["first"], given("readerFeatures", ["more"]), "FORMAT_TOO_NEW"),
+        ("first", "more features"): (put["first"], given("features", featured("more", binds="readers")), "FORMAT_TOO_NEW"),
     }
     agree_on_versions(tool, cases)
 
@@ -38,7 +38,7 @@ def test_a_checkpoint_says_what_replay_says(tool: LogTool) -> None:
     topic = Topic(tool.root, partitions=2)
     bound = broken_bindings.rerouted(topic)
     replayed = newest(tool.root)
-    topic.checkpoint(writerFeatures=broken_bindings.FEATURES, routing=bound.routing())
+    topic.checkpoint(features=broken_bindings.FEATURES, routing=bound.routing())
     for version in range(2):
         topic.version_file(version).unlink()
     loaded = newest(tool.root)

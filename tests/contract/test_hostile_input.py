@@ -15,7 +15,7 @@ import google_crc32c
 import pytest
 from broken_rules import BIG, changed, write_third, write_two_versions
 from contract import json_texts
-from handmade import Record, Topic, batch, flipped, given, records, seeded
+from handmade import Record, Topic, batch, featured, flipped, given, records, seeded
 from logtool import TIMEOUT_S, BatchTool, LogTool
 from odd_batches import BROKEN, CONTENT, RIGHT, WRONG, compressed
 
@@ -62,8 +62,8 @@ def test_version_files(tool: LogTool) -> None:
         **{rule: (id, text, "VERSION_CORRUPT") for rule, text in json_texts.WRONG_TEXTS.items()},
         **{rule: (id, text, "ok") for rule, text in json_texts.OTHER_TEXTS.items()},
         "format 2": (given("format", 2), bytes, "FORMAT_TOO_NEW"),
-        "a feature": (given("readerFeatures", ["more"]), bytes, "FORMAT_TOO_NEW"),
-        "very many features": (given("readerFeatures", ["more"] * 2000), bytes, "FORMAT_TOO_NEW"),
+        "a feature": (given("features", featured("more", binds="readers")), bytes, "FORMAT_TOO_NEW"),
+        "very many features": (given("features", featured(*map(str, range(2000)), binds="readers")), bytes, "FORMAT_TOO_NEW"),
         "as it should be": (id, bytes, "ok"),
     }
     assert len(changes) == 4 + sum(map(len, (broken_rules.BROKEN, broken_rules.ODD, json_texts.WRONG_TEXTS, json_texts.OTHER_TEXTS)))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from broken_rules import Change, changed
 from contract.verdicts import agree_on_checkpoints, agree_on_versions
-from handmade import TIME, Topic, batch, given, records
+from handmade import TIME, Topic, batch, featured, given, records
 from logtool import LogTool
 
 from sparklog import Log
@@ -16,7 +16,7 @@ from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 
-FEATURES = ["producers"]
+FEATURES = featured("producers")
 WRAPS = 2**31 - 2
 """The sequence of the first of four records; the third record has sequence 0."""
 
@@ -39,7 +39,7 @@ class Written:
             ends[partition] += count
             added.append(self.topic.data(octets, partition, routed=False) | {"base": base, "end": base + count})
             entries.append({"partition": partition, "id": id, "epoch": epoch, "first": first, "base": base, "end": base + count})
-        return self.topic.next(*added, writerFeatures=FEATURES, producers=entries) | fields
+        return self.topic.next(*added, features=FEATURES, producers=entries) | fields
 
     def put(self, sent: list[tuple[int, int, int, int, int]], **fields: Any) -> None:
         self.topic.put(self.next(sent, **fields))
@@ -98,7 +98,7 @@ BROKEN: dict[str, Change] = {
     "a time to expire in that is no number": given("config", {"producer.id.expiration.ms": "1e3"}),
     "a time to expire in of 5,000 digits": given("config", {"producer.id.expiration.ms": "1" * 5_000}),
     "a time to expire in of 65 bits": given("config", {"producer.id.expiration.ms": str(2**63)}),
-    "the feature ends": given("writerFeatures", []),
+    "the feature ends": given("features", []),
 }
 RIGHT: dict[str, Change] = {
     "as it should be": lambda content: None,
@@ -143,7 +143,7 @@ HEADS: dict[str, Change] = {
     "batches that overlap": head("batches", [[0, 0, 3], [3, 2, 5]]),
     "batches whose sequences do not follow": head("batches", [[0, 0, 3], [4, 3, 5]]),
     "a batch beyond the end": head("batches", [[0, 9, 11]]),
-    "no feature": given("writerFeatures", []),
+    "no feature": given("features", []),
 }
 
 
@@ -172,7 +172,7 @@ def test_a_state_knows_the_last_five_batches_of_each_producer(tmp_path: Path) ->
 
 def test_a_producer_is_forgotten_in_time(tmp_path: Path) -> None:
     written = Written(Topic(tmp_path, partitions=2))
-    written.topic.commit(writerFeatures=FEATURES, operation="alter", config={"producer.id.expiration.ms": "5000"})
+    written.topic.commit(features=FEATURES, operation="alter", config={"producer.id.expiration.ms": "5000"})
     written.put([(0, 7, 0, 6, 1)], time=TIME + 5999)
     assert set(newest(tmp_path).producers) == {(0, 7), (0, 9)}
     written.put([], time=TIME + 6000)
@@ -187,12 +187,12 @@ def test_a_checkpoint_of_java_says_what_replay_says(tool: LogTool) -> None:
     topic = Topic(Path(tool.root), partitions=2)
     written = Written(topic)
     config = {key.replace(".", "_"): value for key, value in newest(topic.root).config.items()}
-    topic.commit(writerFeatures=FEATURES, operation="alter", config={"producer.id.expiration.ms": str(2**63 - 1)})
+    topic.commit(features=FEATURES, operation="alter", config={"producer.id.expiration.ms": str(2**63 - 1)})
     for number in range(4):
         written.put([(0, 7, 0, 6 + number, 1)])
     tool.run("append", topic="t", tag="A", commits=3, tasks=1, pace=2, clock=0, **config)
     state = newest(topic.root)
-    assert state.features.names == {"producers"}
+    assert state.features.words == {"producers": "writers"}
     assert {key: len(its.batches) for key, its in state.producers.items()} == {(0, 7): 5, (0, 9): 1, (1, 7): 1}
     found = [each.name for each in topic.folder.glob("*.checkpoint-*")]
     assert found
@@ -218,13 +218,13 @@ def test_verify_compares_headers_with_versions(tmp_path: Path, what: str) -> Non
     topic = Topic(tmp_path, partitions=2)
     said = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
     entry = {"partition": 0, "id": 7, "epoch": 0, "first": 0, "base": 0, "end": 3}
-    topic.commit(topic.data(batch(records(3), **said | HEADERS[what]), routed=False), writerFeatures=FEATURES, producers=[entry])
+    topic.commit(topic.data(batch(records(3), **said | HEADERS[what]), routed=False), features=FEATURES, producers=[entry])
     assert [each.condition for each in Log(tmp_path).verify().findings] == ["PRODUCER_WRONG"]
 
 
 def test_verify_misses_a_batch_of_a_producer_that_a_version_does_not_name(tmp_path: Path) -> None:
     topic = Topic(tmp_path, partitions=2)
-    topic.commit(topic.data(batch(records(3), producer_id=7, producer_epoch=0, base_sequence=0), routed=False), writerFeatures=FEATURES)
+    topic.commit(topic.data(batch(records(3), producer_id=7, producer_epoch=0, base_sequence=0), routed=False), features=FEATURES)
     assert [each.condition for each in Log(tmp_path).verify().findings] == ["PRODUCER_WRONG"]
 
 

@@ -2,7 +2,7 @@
 
 import broken_reroutes
 from contract.verdicts import agree_on_checkpoints, agree_on_versions, verdict
-from handmade import Topic, given
+from handmade import Topic, featured, given
 from logtool import LogTool
 
 from sparklog.ondisk.root import Root
@@ -21,7 +21,7 @@ def test_version_files(tool: LogTool) -> None:
             for number, (value, key) in enumerate(broken_reroutes.WISHES.items())
         },
         ("third", "as it should be"): (broken_reroutes.rerouted_again, lambda content: None, "ok"),
-        ("first", "more features"): (broken_reroutes.rerouted, given("readerFeatures", ["more"]), "FORMAT_TOO_NEW"),
+        ("first", "more features"): (broken_reroutes.rerouted, given("features", featured("more", binds="readers")), "FORMAT_TOO_NEW"),
     }
     agree_on_versions(tool, cases)
 
@@ -30,7 +30,7 @@ def test_without_the_feature_the_field_has_no_meaning(tool: LogTool) -> None:
     topic = Topic(tool.root, partitions=2)
     routed = broken_reroutes.begun(topic)
     content = routed.reroute([1, 1, 1], {2: [0]})
-    topic.put(content | {"writerFeatures": [], "config": {}, "starts": [0, 0], "ends": [5, 5], "routing": "anything"})
+    topic.put(content | {"features": [], "config": {}, "starts": [0, 0], "ends": [5, 5], "routing": "anything"})
     assert verdict(tool.root, "t") == "ok"
     assert tool.run("states") == ["t ok"]
     assert TopicLog(Root.at(str(tool.root)), "t").newest().routing is None
@@ -38,14 +38,14 @@ def test_without_the_feature_the_field_has_no_meaning(tool: LogTool) -> None:
 
 def test_checkpoints(tool: LogTool) -> None:
     right = {"as it should be": lambda head: None}
-    agree_on_checkpoints(tool, broken_reroutes.grown, broken_reroutes.HEADS, right, ["routing.slots"])
+    agree_on_checkpoints(tool, broken_reroutes.grown, broken_reroutes.HEADS, right, featured("routing.slots"))
 
 
 def test_a_checkpoint_says_what_replay_says(tool: LogTool) -> None:
     topic = Topic(tool.root, partitions=2)
     routed = broken_reroutes.grown(topic)
     replayed = TopicLog(Root.at(str(tool.root)), "t").newest()
-    topic.checkpoint(writerFeatures=["routing.slots"], routing=routed.routing())
+    topic.checkpoint(features=featured("routing.slots"), routing=routed.routing())
     for version in range(4):
         topic.version_file(version).unlink()
     loaded = TopicLog(Root.at(str(tool.root)), "t").newest()

@@ -39,7 +39,7 @@ def agree_on_versions(tool: LogTool, cases: Mapping[tuple[str, str], tuple[Calla
 
 
 def agree_on_checkpoints(
-    tool: LogTool, made: Callable[[Topic], Any], wrong: Mapping[str, Change], right: Mapping[str, Change], features: list[str]
+    tool: LogTool, made: Callable[[Topic], Any], wrong: Mapping[str, Change], right: Mapping[str, Change], features: list[dict[str, str]]
 ) -> None:
     """Both readers take the checkpoints whose heads have a right change, and no wrong one, of topics that `made` makes.
 
@@ -49,7 +49,7 @@ def agree_on_checkpoints(
     names = {f"t{number}": rule for number, rule in enumerate(changes)}
     for name, rule in names.items():
         topic = Topic(tool.root, name, partitions=2)
-        path = topic.checkpoint(writerFeatures=features, routing=made(topic).routing())
+        path = topic.checkpoint(features=features, routing=made(topic).routing())
         lines = [json.loads(line.split(b"\t")[0]) for line in path.read_bytes().splitlines()]
         path.unlink()
         newest = len(topic.versions) - 1

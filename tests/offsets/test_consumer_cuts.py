@@ -50,7 +50,7 @@ def test_a_key_that_moved_twice_comes_in_order_where_the_records_between_have_ex
     topic = written.topic
 
     def put(partition: int, *values: bytes) -> None:
-        topic.commit(topic.data(batch([Record(value, key) for value in values]), partition), writerFeatures=written.features)
+        topic.commit(topic.data(batch([Record(value, key) for value in values]), partition), features=written.features)
 
     home = written.home(key)
     second, third = [number for number in range(3) if number != home]
@@ -64,7 +64,7 @@ def test_a_key_that_moved_twice_comes_in_order_where_the_records_between_have_ex
     gone = topic.live[second]
     starts = list(topic.versions[-1]["starts"])
     starts[second] = topic.versions[-1]["ends"][second]
-    topic.commit(removed=gone, starts=starts, operation="delete-records", writerFeatures=written.features)
+    topic.commit(removed=gone, starts=starts, operation="delete-records", features=written.features)
     small: Any = {"max_partition_fetch_bytes": 500, "max_poll_records": 2, "auto_offset_reset": "earliest"}
     with Consumer(tmp_path / "root", "t", **small) as consumer:
         values = []
@@ -104,7 +104,7 @@ def moved(tmp_path: Path) -> Topic:
     topic = written.topic
     topic.commit(topic.data(batch([Record(b"%d" % number, key) for number in range(20)]), 0))
     written.put(written.move({key: 1}))
-    topic.commit(topic.data(batch([Record(b"%d" % number, key) for number in range(20, 70)]), 1), writerFeatures=written.features)
+    topic.commit(topic.data(batch([Record(b"%d" % number, key) for number in range(20, 70)]), 1), features=written.features)
     return topic
 
 

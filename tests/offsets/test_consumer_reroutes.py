@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from broken_reroutes import Routed
-from handmade import Record, Topic, batch
+from handmade import Record, Topic, batch, featured
 from numbered import Reader, Written, WrittenUnbound, out_of_order, read_in_order
 
 from sparklog import Consumer, TopicPartition
@@ -111,7 +111,7 @@ def test_offsets_without_records_before_a_cut_keep_nobody_waiting(tmp_path: Path
     topic.commit(*(topic.data(marked, partition, offsets="stored") for partition in range(2)))
     routed = Routed(topic)
     routed.put(routed.reroute([1, 1, 1], {2: [*range(2731, 4096)]}))
-    topic.commit(topic.data(batch([Record(b"after")]), 2), writerFeatures=["routing.slots"])
+    topic.commit(topic.data(batch([Record(b"after")]), 2), features=featured("routing.slots"))
     options = {"auto_offset_reset": "earliest", "poll_interval_ms": 60_000, "max_partition_fetch_bytes": 1}
     with Consumer(tmp_path, "t", **options) as consumer:
         # The turn of the partition that waits is before those of the others.

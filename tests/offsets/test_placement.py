@@ -46,7 +46,7 @@ class Placed:
         """Records of a key, whose slot is bound if it is not yet."""
         added = self.topic.data(batch([Record(key=key) for _ in range(count)]), partition)
         if self.bound.home(key) == partition:
-            self.topic.commit(added, writerFeatures=self.bound.features)
+            self.topic.commit(added, features=self.bound.features)
         else:
             self.bound.take(self.bound.bind({partition: [slot(key)]}, added))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from broken_reroutes import crc_of
 from commit_steps import DONE, NOT_DONE
-from handmade import Topic, either
+from handmade import Topic, either, featured
 from handmade import records as numbered
 from logtool import HALTED, TIMEOUT_S, LogTool
 from verifying import faults
@@ -139,9 +139,9 @@ def test_many_reroutes_with_short_cuts_take_no_room(tool: LogTool) -> None:
     topic = Topic(tool.root, TOPIC, partitions)
     topic.append(numbered(count))
     routing = {"epoch": count, "slots": 1, "weights": [1] * partitions, "table": crc_of([0])}
-    topic.put(topic.next(writerFeatures=["routing.slots"], version=count, operation="reroute", routing=routing | {"moved": []}))
+    topic.put(topic.next(features=featured("routing.slots"), version=count, operation="reroute", routing=routing | {"moved": []}))
     reroutes = [{"version": number, "cut": [number], "moved": []} for number in range(1, count + 1)]
-    topic.checkpoint(writerFeatures=["routing.slots"], routing=routing | {"first": [0], "reroutes": reroutes})
+    topic.checkpoint(features=featured("routing.slots"), routing=routing | {"first": [0], "reroutes": reroutes})
     topic.version_file(0).unlink()
     before = values(records(tool, TOPIC))
     small = replace(tool, java=("-Xmx128m", "-XX:+UseSerialGC"))

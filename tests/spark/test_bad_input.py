@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from handmade import featured
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -225,7 +226,7 @@ def test_a_version_from_the_future_is_left_alone(spark: SparkSession, root: Path
     import google_crc32c
 
     file = root / "_partlog/t/00000000000000000000.json"
-    for change in ({"format": 2}, {"readerFeatures": ["slot-table"]}):
+    for change in ({"format": 2}, {"features": featured("slot-table", binds="readers")}):
         version = json.loads(file.read_text().splitlines()[0]) | change
         line = json.dumps(version).encode()
         future = root.with_name(f"future-{next(iter(change))}")
@@ -241,7 +242,7 @@ def test_a_topic_with_the_routing_of_the_future_is_read_by_offset_alone(spark: S
     import google_crc32c
 
     file = root / "_partlog/t/00000000000000000000.json"
-    line = json.dumps(json.loads(file.read_text().splitlines()[0]) | {"writerFeatures": ["routing.tables"]}).encode()
+    line = json.dumps(json.loads(file.read_text().splitlines()[0]) | {"features": featured("routing.tables")}).encode()
     file.write_bytes(line + b"\ncrc32c:%08x\n" % google_crc32c.value(line))
     before = files(root)
     rows = spark.read.format("partlog").load(str(root))

@@ -10,7 +10,7 @@ from typing import Any
 
 import google_crc32c
 import pytest
-from handmade import draw_seed
+from handmade import draw_seed, featured
 from pyspark.errors.exceptions.base import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -191,7 +191,7 @@ def test_a_topic_of_unknown_routing_has_all_columns_but_this_one(spark: SparkSes
     topic = Topic(spark, tmp_path / "root", partitions=3)
     topic.write()
     file = topic.root / "_partlog/t/00000000000000000000.json"
-    line = json.dumps(json.loads(file.read_text().splitlines()[0]) | {"writerFeatures": ["routing.tables"]}).encode()
+    line = json.dumps(json.loads(file.read_text().splitlines()[0]) | {"features": featured("routing.tables")}).encode()
     file.write_bytes(line + b"\ncrc32c:%08x\n" % google_crc32c.value(line))
     rows = spark.read.format("partlog").load(str(topic.root))
     assert len(rows.collect()) == topic.records()

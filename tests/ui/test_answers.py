@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from broken_reroutes import grown
-from handmade import TIME, Record, Topic, batch, batches, records, seeded
+from handmade import TIME, Record, Topic, batch, batches, featured, records, seeded
 from shutting import shut
 from starlette.testclient import TestClient
 from ui.asking import got, places
@@ -51,7 +51,7 @@ def test_slots_are_those_of_describe_and_hot_slots(client, root):
     routed = grown(Topic(root, "routed", partitions=2))
     content = [Record(key=b"busy")] * 7 + [Record(key=b"k%d" % number) for number in range(20)] + [Record(key=b"x" * 9_000)] * 3
     for partition in (0, 2):
-        routed.topic.commit(routed.topic.data(batch(content), partition, routed=False), writerFeatures=["routing.slots"])
+        routed.topic.commit(routed.topic.data(batch(content), partition, routed=False), features=featured("routing.slots"))
     topic = Log(root)["routed"]
     found = got(client, "topics/routed/slots")
     about = topic.describe()["routing"]

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from broken_reroutes import grown
-from handmade import Record, Topic, batch, batches, records
+from handmade import Record, Topic, batch, batches, featured, records
 from logtool import LogTool
 from ui.hostile_root import HOSTILE
 from ui.large_root import large_root
@@ -307,8 +307,9 @@ def test_a_search_can_be_stopped_and_goes_on(browser, serve, root):
 
 def test_slots_and_reroutes_of_a_topic(browser, serve, root):
     routed = grown(Topic(root, "routed", partitions=2))
-    routed.topic.commit(routed.topic.data(batch([Record(key=HOSTILE[0].encode())] * 3), 0, routed=False), writerFeatures=["routing.slots"])
-    routed.topic.commit(routed.topic.data(batch([Record(key=HOSTILE[0].encode())] * 3), 2, routed=False), writerFeatures=["routing.slots"])
+    for partition in (0, 2):
+        added = routed.topic.data(batch([Record(key=HOSTILE[0].encode())] * 3), partition, routed=False)
+        routed.topic.commit(added, features=featured("routing.slots"))
     url = serve(root)
     browser.open(f"{url}/topics/routed", ".chart")
     rows = browser.run(

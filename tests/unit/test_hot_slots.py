@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 from broken_reroutes import begun
-from handmade import Record, Topic, batch, batches, seeded
+from handmade import Record, Topic, batch, batches, featured, seeded
 from mmh3 import hash as murmur3
 
 from sparklog import Log
@@ -31,7 +31,7 @@ def test_a_sample_has_the_newest_records_of_each_partition_since_the_last_rerout
         elsewhere = next(key for key in keys if routed.table[slot_of(key)] != partition)
         others = [Record(key=None), Record(key=elsewhere)] * 50
         content = [*others, *(Record(key=key) for key in written)]
-        routed.topic.commit(routed.topic.data(batch(content), partition, routed=False), writerFeatures=["routing.slots"])
+        routed.topic.commit(routed.topic.data(batch(content), partition, routed=False), features=featured("routing.slots"))
     found = Log(tmp_path)["t"].hot_slots(4096, records=300)
     assert found.sampled == dict.fromkeys(range(3), 300)
     slots: dict[tuple[int, int], Counter[bytes]] = {}

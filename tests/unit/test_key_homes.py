@@ -83,7 +83,7 @@ class History:
             case 5:
                 starts = [self.random.randint(start, end) for start, end in zip(*self._bounds(), strict=True)]
                 if self.random.random() < 0.5:
-                    self.topic.commit(writerFeatures=self._features(), operation="delete-records", starts=starts)
+                    self.topic.commit(features=self._features(), operation="delete-records", starts=starts)
 
     def _move(self, open_: list[int]) -> None:
         """Slots of some keys and others move; now and then a partition is added."""
@@ -104,9 +104,9 @@ class History:
 
     def _write(self) -> None:
         partitions = self.random.sample(range(len(self.routed.weights)), 2)
-        self.topic.commit(*(self.topic.data(batch(records(3)), partition) for partition in partitions), writerFeatures=self._features())
+        self.topic.commit(*(self.topic.data(batch(records(3)), partition) for partition in partitions), features=self._features())
 
-    def _features(self) -> list[str]:
+    def _features(self) -> list[dict[str, str]]:
         return self.routed.features if self.routed.epoch or isinstance(self.routed, Bound) else []
 
     def _bounds(self) -> tuple[list[int], list[int]]:
@@ -174,7 +174,7 @@ def test_segments_that_cannot_hold_a_key_that_moved_are_not_read(tmp_path: Path)
     def write(has: int) -> list[Path]:
         """A segment in each partition, of which this one may have the key."""
         added = [routed.topic.data(batch([Record(b"v", b"k")]), number, name=f"p{number}-t0-0-0.log") for number in (0, 1)]
-        routed.topic.commit(*added, writerFeatures=routed.features if routed.epoch else [])
+        routed.topic.commit(*added, features=routed.features if routed.epoch else [])
         return [routed.topic.data_file(len(routed.topic.versions) - 1, 1 - has)]
 
     gone = write(home)

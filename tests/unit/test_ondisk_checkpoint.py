@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from broken_checkpoints import HEADS, LINES
-from handmade import Topic, batch, flipped, records, seeded
+from handmade import Topic, batch, featured, flipped, records, seeded
 from unit.readback import failure, newest, segments, values
 
 from sparklog import Log, SparklogError
@@ -106,7 +106,7 @@ def test_a_checkpoint_with_a_wrong_head_is_skipped(topic, checked, wanted, chang
 
 def test_a_checkpoint_of_a_later_format_stops(topic, checked):
     lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
-    topic.put_checkpoint(9, [lines[0] | {"readerFeatures": ["tiered"]}, *lines[1:]])
+    topic.put_checkpoint(9, [lines[0] | {"features": featured("tiered", binds="readers")}, *lines[1:]])
     checked.unlink()
     assert failure(topic).id == "FORMAT_TOO_NEW"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from broken_rules import BROKEN, changed, write_third, write_two_versions
-from handmade import TIME, Topic, batch, flipped, identity, records, seeded, summed
+from handmade import TIME, Topic, batch, featured, flipped, identity, records, seeded, summed
 from kinds_of_versions import KINDS
 from unit.readback import failure, newest, segments, values
 
@@ -201,7 +201,7 @@ def test_a_version_that_was_changed_with_its_checksum_is_found_by_the_next(topic
     assert failure(topic).parameters["file"] == str(topic.version_file(1))
 
 
-@pytest.mark.parametrize("changes", [{"format": 2}, {"readerFeatures": ["tiered"]}, {"format": 2, "txn": None}])
+@pytest.mark.parametrize("changes", [{"format": 2}, {"features": featured("tiered", binds="readers")}, {"format": 2, "txn": None}])
 def test_what_a_later_version_wrote_is_not_read(topic, changes):
     topic.append(records(1))
     topic.commit(**changes)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from broken_reroutes import SLOTS, Routed, begun
-from handmade import Record, Topic, batch, batches, seeded
+from handmade import Record, Topic, batch, batches, featured, seeded
 from mmh3 import hash as murmur3
 
 from sparklog import Log
@@ -92,8 +92,8 @@ def test_a_topic_is_levelled_by_its_newest_records(tmp_path):
     idle = keys_of(routed, 1)[0]
     topic = Log(tmp_path)["t"]
     first, second = (each.records_before for each in topic.suggest_moves().loads)
-    routed.topic.append([Record(key=one)] * 50 + [Record(key=two)] * 30 + [Record()] * 9, 0, writerFeatures=["routing.slots"])
-    routed.topic.append([Record(key=three)] * 20 + [Record(key=idle)], 1, writerFeatures=["routing.slots"])
+    routed.topic.append([Record(key=one)] * 50 + [Record(key=two)] * 30 + [Record()] * 9, 0, features=featured("routing.slots"))
+    routed.topic.append([Record(key=three)] * 20 + [Record(key=idle)], 1, features=featured("routing.slots"))
     moves = topic.suggest_moves()
     assert len(moves) == 2
     assert moves[slot_of(one)] == 1

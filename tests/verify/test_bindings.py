@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from broken_bindings import FEATURES, SLOTS, Bound
-from handmade import Record, Topic, batch
+from handmade import Record, Topic, batch, featured
 from mmh3 import hash as murmur3
 from planting import found, only
 
@@ -30,7 +30,7 @@ def written(root: Path, binds: bool = True, wrong: int | None = None) -> Bound:
 
 def test_a_topic_that_is_right(tmp_path: Path) -> None:
     bound = written(tmp_path)
-    bound.topic.checkpoint(writerFeatures=FEATURES, routing=bound.routing())
+    bound.topic.checkpoint(features=FEATURES, routing=bound.routing())
     assert found(tmp_path) == []
     assert {slot.partition for slot in Log(tmp_path)["t"].hot_slots()} == {0, 1}
 
@@ -58,5 +58,5 @@ def test_only_a_write_binds(tmp_path: Path) -> None:
 
 def test_a_topic_keeps_its_placement(tmp_path: Path) -> None:
     bound = written(tmp_path)
-    bound.topic.commit(operation="alter", config={"placement": "modulo"}, writerFeatures=["routing.slots"])
+    bound.topic.commit(operation="alter", config={"placement": "modulo"}, features=featured("routing.slots"))
     assert "it lacks a feature that the topic has" in only(tmp_path).problem

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from broken_reroutes import Routed, crc_of
-from handmade import Record, Topic, batch
+from handmade import Record, Topic, batch, featured
 from mmh3 import hash as murmur3
 from planting import found, only
 
@@ -25,7 +25,7 @@ def write(routed: Routed, wrong: int | None = None, **fields: object) -> None:
             keys.append(next(key for key in KEYS if home(routed, key) != partition))
         if keys:
             added.append(topic.data(batch([Record(key=key) for key in keys]), partition))
-    topic.commit(*added, writerFeatures=["routing.slots"] if routed.epoch else [], **fields)
+    topic.commit(*added, features=featured("routing.slots") if routed.epoch else [], **fields)
 
 
 def grown(root: Path) -> Routed:
@@ -41,7 +41,7 @@ def grown(root: Path) -> Routed:
 def test_a_topic_that_is_right(tmp_path: Path) -> None:
     routed = grown(tmp_path)
     write(routed)
-    routed.topic.checkpoint(writerFeatures=["routing.slots"], routing=routed.routing())
+    routed.topic.checkpoint(features=featured("routing.slots"), routing=routed.routing())
     assert found(tmp_path) == []
 
 
@@ -70,7 +70,7 @@ def test_a_checkpoint_that_says_something_else(tmp_path: Path) -> None:
     write(routed)
     wrong = routed.routing()
     wrong["reroutes"] = [{**wrong["reroutes"][0], "cut": [0, 0, 0]}, wrong["reroutes"][1]]
-    routed.topic.checkpoint(writerFeatures=["routing.slots"], routing=wrong)
+    routed.topic.checkpoint(features=featured("routing.slots"), routing=wrong)
     finding = only(tmp_path)
     assert finding.condition == "CHECKPOINT_WRONG"
     assert "routing" in finding.problem
@@ -103,6 +103,9 @@ def test_a_merge_over_a_cut(tmp_path: Path) -> None:
     before = list(topic.live[0])
     joined = topic.data(batch([Record(key=b"key-1")] * before[1]["end"]), name="p0-t0-0-0.log")
     topic.commit(
-        joined | {"base": 0, "end": before[1]["end"], "routed": False}, removed=before, operation="merge", writerFeatures=["routing.slots"]
+        joined | {"base": 0, "end": before[1]["end"], "routed": False},
+        removed=before,
+        operation="merge",
+        features=featured("routing.slots"),
     )
     assert found(tmp_path) == [("damage", "VERSION_ODD")]

@@ -18,15 +18,32 @@ enum Feature {
   /** The programs that must know a feature. Each kind binds the kinds after it, too. */
   enum Binds {
     /** Programs that return the records of a range of offsets. */
-    RECORD_READERS,
+    RECORD_READERS("readers"),
     /** Readers that find the partition of a key, or that keep the order of keys over re-routes. */
-    KEY_READERS,
+    KEY_READERS("keyReaders"),
     /** Writers. */
-    WRITERS
-  }
+    WRITERS("writers");
 
-  /** The beginning of the names of all features that decide where keys go. */
-  private static final String ROUTING = "routing.";
+    private final String word;
+
+    Binds(String word) {
+      this.word = word;
+    }
+
+    /** The programs that a word in a file means. An unknown word means all programs. */
+    static Binds of(String word) {
+      return Arrays.stream(values()).filter(binds -> binds.word.equals(word)).findFirst().orElse(RECORD_READERS);
+    }
+
+    /** The word in version files and checkpoints. */
+    String word() {
+      return word;
+    }
+
+    boolean includes(Binds programs) {
+      return compareTo(programs) <= 0;
+    }
+  }
 
   private final String text;
   private final Binds binds;
@@ -48,17 +65,12 @@ enum Feature {
     return requires;
   }
 
-  boolean binds(Binds programs) {
-    return binds.compareTo(programs) <= 0;
+  Binds binds() {
+    return binds;
   }
 
   /** The feature of a name; empty if this version of sparklog does not know it. */
   static Optional<Feature> of(String text) {
     return Arrays.stream(values()).filter(feature -> feature.text.equals(text)).findFirst();
-  }
-
-  /** Whether a feature that is unknown, and does not bind record readers, binds these programs. */
-  static boolean unknownBinds(String text, Binds programs) {
-    return (text.startsWith(ROUTING) ? Binds.KEY_READERS : Binds.WRITERS).compareTo(programs) <= 0;
   }
 }

@@ -6,27 +6,29 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.json.Damaged;
 import io.sparklog.json.Json;
 import io.sparklog.spec.PartlogException;
-import java.util.Arrays;
 import java.util.Collection;
-import java.util.List;
-import java.util.SortedSet;
-import java.util.TreeSet;
-import java.util.stream.Stream;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * The features of a topic at one version. A record reader goes on with features that it does not know, unless they bind it, too.
  *
- * @param names also of features that this version of sparklog does not know
+ * @param entries by name, as they came: also of features that this version of sparklog does not know, and with fields that it does not know
  * @param location of the file that named the features, for messages; null for features that this process chose
  */
-public record Features(SortedSet<String> names, String location) {
-  public static final Features NONE = new Features(new TreeSet<>(), null);
+public record Features(SortedMap<String, JsonNode> entries, String location) {
+  public static final Features NONE = new Features(new TreeMap<>(), null);
 
   /** The format number of version files and checkpoints. */
   static final int FORMAT = 1;
 
   /** Characters of the names of unknown features that an error shows: a hostile file may have very many. */
   private static final int NAMES_SHOWN = 200;
+
+  private static final Pattern NAME = Pattern.compile("[a-z0-9.-]{1,64}");
 
   /**
    * The features that a version file or the head of a checkpoint names.
@@ -36,14 +38,22 @@ public record Features(SortedSet<String> names, String location) {
    */
   static Features parse(JsonNode json, String location) throws Damaged {
     requireFormat(json, location);
-    SortedSet<String> readers = names(json, "readerFeatures");
-    requireNone(readers.stream().filter(name -> Feature.of(name).isEmpty()), location);
-    SortedSet<String> names = names(json, "writerFeatures");
-    Damaged.unless(names.containsAll(readers), "field writerFeatures lacks a feature of readerFeatures");
-    Features features = new Features(names, location);
+    SortedMap<String, JsonNode> entries = new TreeMap<>();
+    for (JsonNode entry : Json.array(json, "features", Integer.MAX_VALUE)) {
+      String name = Json.text(entry, "name");
+      Damaged.unless(NAME.matcher(name).matches(), "the name of a feature is not 1 to 64 characters of a-z, 0-9, . and -");
+      Json.text(entry, "binds");
+      Damaged.unless(entries.put(name, entry) == null, "field features has " + name + " twice");
+    }
+    Features features = new Features(entries, location);
+    features.requireKnownTo(Feature.Binds.RECORD_READERS);
     for (Feature feature : Feature.values()) {
-      Damaged.unless(!features.has(feature) || feature.requires().stream().allMatch(features::has),
-          "it has the feature " + feature.text() + ", and lacks a feature that " + feature.text() + " requires");
+      if (features.has(feature)) {
+        String word = feature.binds().word();
+        Damaged.unless(word(entries.get(feature.text())).equals(word), "the feature " + feature.text() + " binds others than " + word);
+        Damaged.unless(feature.requires().stream().allMatch(features::has),
+            "it has the feature " + feature.text() + ", and lacks a feature that " + feature.text() + " requires");
+      }
     }
     return features;
   }
@@ -57,27 +67,24 @@ public record Features(SortedSet<String> names, String location) {
     }
   }
 
-  private static SortedSet<String> names(JsonNode json, String field) throws Damaged {
-    SortedSet<String> names = new TreeSet<>();
-    for (JsonNode name : Json.array(json, field, Integer.MAX_VALUE)) {
-      names.add(Json.string(name, field));
-    }
-    return names;
-  }
-
   /** Puts the format number and the features. */
   void put(ObjectNode json) {
-    json.put("format", FORMAT);
-    ArrayNode readers = json.putArray("readerFeatures");
-    Arrays.stream(Feature.values())
-        .filter(feature -> has(feature) && feature.binds(Feature.Binds.RECORD_READERS))
-        .forEach(feature -> readers.add(feature.text()));
-    ArrayNode all = json.putArray("writerFeatures");
-    names.forEach(all::add);
+    json.put("format", FORMAT).putArray("features").addAll(entries.values());
   }
 
   boolean has(Feature feature) {
-    return names.contains(feature.text());
+    return entries.containsKey(feature.text());
+  }
+
+  /** The word of each feature that says whom it binds, by name. */
+  Map<String, String> words() {
+    return entries.entrySet()
+        .stream()
+        .collect(Collectors.toMap(Map.Entry::getKey, entry -> word(entry.getValue()), (a, b) -> a, TreeMap::new));
+  }
+
+  private static String word(JsonNode entry) {
+    return entry.get("binds").textValue();
   }
 
   /** Whether keys have slots, and all features that decide where keys go are known. */
@@ -87,30 +94,32 @@ public record Features(SortedSet<String> names, String location) {
 
   /** These features and others. */
   Features and(Collection<Feature> added) {
-    SortedSet<String> all = new TreeSet<>(names);
-    added.forEach(feature -> all.add(feature.text()));
+    SortedMap<String, JsonNode> all = new TreeMap<>(entries);
+    added.forEach(feature -> all.computeIfAbsent(feature.text(),
+        name -> Json.MAPPER.createObjectNode().put("name", name).put("binds", feature.binds().word())));
     return new Features(all, location);
   }
 
   /** Whether this version of sparklog knows all features that bind these programs. */
   boolean areKnownTo(Feature.Binds programs) {
-    return unknownTo(programs).findAny().isEmpty();
+    return unknownTo(programs).isEmpty();
   }
 
   /** Refuses the topic to programs that an unknown feature binds. @throws PartlogException FORMAT_TOO_NEW */
   void requireKnownTo(Feature.Binds programs) {
-    requireNone(unknownTo(programs), location);
-  }
-
-  private Stream<String> unknownTo(Feature.Binds programs) {
-    return names.stream().filter(name -> Feature.of(name).isEmpty() && Feature.unknownBinds(name, programs));
-  }
-
-  private static void requireNone(Stream<String> unknown, String location) {
-    String names = String.join(", ", unknown.toList());
+    String names = unknownTo(programs);
     if (!names.isEmpty()) {
       throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason",
           "it needs the features " + (names.length() > NAMES_SHOWN ? names.substring(0, NAMES_SHOWN) + "…" : names));
     }
+  }
+
+  /** The names of the unknown features that bind these programs, with commas in between. */
+  private String unknownTo(Feature.Binds programs) {
+    return words().entrySet()
+        .stream()
+        .filter(entry -> Feature.of(entry.getKey()).isEmpty() && Feature.Binds.of(entry.getValue()).includes(programs))
+        .map(Map.Entry::getKey)
+        .collect(Collectors.joining(", "));
   }
 }

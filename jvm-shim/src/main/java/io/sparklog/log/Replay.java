@@ -123,7 +123,9 @@ final class Replay {
       Damaged.unless(version.head().ends()[p] >= head.fields().ends()[p], "the end of partition " + p + " falls");
     }
     Damaged.unless(begins || version.rebuilt() == null, "it is of a topic that was rebuilt, and begins none");
-    Damaged.unless(begins || version.head().deleted() || version.head().features().names().containsAll(head.fields().features().names()),
+    Damaged.unless(
+        begins || version.head().deleted()
+            || version.head().features().words().entrySet().containsAll(head.fields().features().words().entrySet()),
         "it lacks a feature that the topic has");
     boolean routes = !version.head().deleted() && version.head().features().areKnownTo(Feature.Binds.KEY_READERS);
     Routing routing = Routing.modulo(changed.partitions());

@@ -103,7 +103,7 @@ final class MoveSlotsTest extends CommitsOverFaults {
     assertEquals(other, move(other, true, key(1), key(1)).is().partition(key(1)).orElseThrow());
     assertEquals(0, state().version(), "a dry run changes nothing");
     Changed changed = move(other, false, key(1), key(1));
-    assertEquals("[\"routing.slots\"]", file(1).get("writerFeatures").toString());
+    assertEquals("[{\"name\":\"routing.slots\",\"binds\":\"keyReaders\"}]", file(1).get("features").toString());
     JsonNode said = file(1).get("routing");
     assertEquals(List.of("1", "4096", "[1,1,1,1]", "[[" + other + "," + slot + "]]"),
         List.of(said.get("epoch").toString(), said.get("slots").toString(), said.get("weights").toString(), said.get("moved").toString()));

@@ -119,14 +119,14 @@ final class RerouteTest extends CommitsOverFaults {
     administration().reroute(weights(0, 3, 1, 3, 2, 3, 3, 3), RerouteTime.NOW, false);
     assertFalse(routing().isModulo());
     assertEquals(List.of(), routing().past(), "no record is from before a cut");
-    assertEquals("[\"routing.slots\"]", file(1).get("writerFeatures").toString());
+    assertEquals("[{\"name\":\"routing.slots\",\"binds\":\"keyReaders\"}]", file(1).get("features").toString());
   }
 
   @Test
   void partitionsAreAddedClosedAndWeighedAndFewestSlotsMove() throws IOException {
     write(300);
     assertTrue(state().routing().isModulo());
-    assertEquals("[]", file(0).get("writerFeatures").toString());
+    assertEquals("[]", file(0).get("features").toString());
     State first = state();
 
     Changed grown = administration().addPartitions(6, RerouteTime.NOW, false);
@@ -154,7 +154,7 @@ final class RerouteTest extends CommitsOverFaults {
     administration().reroute(weights(0, 3), RerouteTime.NOW, false);
     int[] counts = routing().table().counts(9);
     assertArrayEquals(new int[] {1756, 0, 585, 585, 0, 585, 0, 585, 0}, counts);
-    assertEquals("[\"routing.slots\"]", file(state().version()).get("writerFeatures").toString());
+    assertEquals("[{\"name\":\"routing.slots\",\"binds\":\"keyReaders\"}]", file(state().version()).get("features").toString());
     assertEquals(List.of(4, 9), List.of(routing().epoch(), state().partitions()));
 
     String replayed = told(state());
@@ -164,14 +164,14 @@ final class RerouteTest extends CommitsOverFaults {
     }
     assertEquals(replayed, told(state()), "a checkpoint says the same");
     write(10);
-    assertEquals("[\"routing.slots\"]", file(state().version()).get("writerFeatures").toString());
+    assertEquals("[{\"name\":\"routing.slots\",\"binds\":\"keyReaders\"}]", file(state().version()).get("features").toString());
 
     administration().delete(false);
     State deleted = new TopicLog(Stores.open(root.toString()), "t").latest().orElseThrow();
-    assertEquals("[]", file(deleted.version()).get("writerFeatures").toString());
+    assertEquals("[]", file(deleted.version()).get("features").toString());
     write(10);
     assertTrue(state().routing().isModulo(), "the next topic of the name has no slots");
-    assertEquals("[]", file(state().version()).get("writerFeatures").toString());
+    assertEquals("[]", file(state().version()).get("features").toString());
   }
 
   @Test

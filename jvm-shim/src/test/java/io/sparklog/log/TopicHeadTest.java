@@ -11,23 +11,19 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
 /** The fields that version files and checkpoints share. */
 final class TopicHeadTest {
-  private static final Map<String, Object> VALUES = Map.of("features", features("hypothetical"), "topic", "t", "topicId",
-      Names.identity(new Random(1)), "version", 3L, "time", 4L, "horizon", 5L, "boundary", 2L, "deleted", true, "starts", new long[] {6, 0},
-      "ends", new long[] {7, 8});
+  private static final Features PRODUCERS = Features.NONE.and(List.of(Feature.PRODUCERS));
+
+  private static final Map<String, Object> VALUES = Map.of("features", PRODUCERS, "topic", "t", "topicId", Names.identity(new Random(1)),
+      "version", 3L, "time", 4L, "horizon", 5L, "boundary", 2L, "deleted", true, "starts", new long[] {6, 0}, "ends", new long[] {7, 8});
 
   /** Another value for each component. */
   private static final Map<String, Object> OTHERS = Map.of("features", Features.NONE, "topic", "u", "topicId",
       Names.identity(new Random(2)), "version", 4L, "time", 5L, "horizon", 6L, "boundary", 3L, "deleted", false, "starts",
       new long[] {6, 1}, "ends", new long[] {7, 9});
-
-  private static Features features(String name) {
-    return new Features(new TreeSet<>(List.of(name)), null);
-  }
 
   /** The head with these values, by the names of its components. */
   private static TopicHead head(Map<String, Object> values) throws ReflectiveOperationException {
@@ -59,7 +55,7 @@ final class TopicHeadTest {
   @Test
   void theLocationOfTheFileIsNotCompared() throws ReflectiveOperationException {
     Map<String, Object> values = new HashMap<>(VALUES);
-    values.put("features", new Features(new TreeSet<>(List.of("hypothetical")), "another file"));
+    values.put("features", new Features(PRODUCERS.entries(), "another file"));
     assertTrue(head(VALUES).agreesWith(head(values)));
   }
 }
