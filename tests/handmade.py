@@ -154,14 +154,10 @@ class Topic:
         headers = [HEADER.unpack_from(one) for one in split(octets)]
         base = self._before()["ends"][partition]
         count = sum(header[12] for header in headers)
-        end = {
-            "dense": base + count,
-            "tiled": base + sum(header[6] + 1 for header in headers),
-            "stored": headers[-1][0] + headers[-1][6] + 1,
-        }[offsets]
+        end = base + (count if offsets == "dense" else sum(header[6] + 1 for header in headers))
         crc = 0
         for one in split(octets):
-            crc = google_crc32c.extend(crc, one[0 if offsets == "stored" else 8 : 61])
+            crc = google_crc32c.extend(crc, one[8:61])
         times = [header[8] for header in headers]
         return {
             "partition": partition,

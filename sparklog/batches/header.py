@@ -32,7 +32,7 @@ def _end_of(field: str) -> int:
 
 HEADER_BYTES = _end_of("records")
 LENGTH_FROM = _end_of("base_offset")
-"""The header of a dense batch never changes from this byte on. The base offset before it may be stamped at any time."""
+"""A header never changes from this byte on. The base offset before it may be stamped at any time."""
 COUNTED_FROM = _end_of("length")
 """The length field counts the bytes from this one on."""
 SUMMED_FROM = _end_of("crc")
@@ -56,9 +56,8 @@ MAGIC = 2
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _CODEC_BITS = 0b111
 _LOG_APPEND_TIME = 1 << 3
-_TRANSACTIONAL = 1 << 4
-_CONTROL = 1 << 5
-_DELETE_HORIZON = 1 << 6
+_ATTRIBUTES = _CODEC_BITS | _LOG_APPEND_TIME
+"""No batch of this release has another bit. FORMAT.md section 3.1."""
 
 RECORD_BYTES_MIN = 7
 """The length field and six other fields, of one byte each."""
@@ -102,21 +101,6 @@ class Header(NamedTuple):
         """Whether every record has the time `max_timestamp`, at which the batch was appended."""
         return bool(self.attributes & _LOG_APPEND_TIME)
 
-    @property
-    def transactional(self) -> bool:
-        """Whether a Kafka transaction wrote the batch."""
-        return bool(self.attributes & _TRANSACTIONAL)
-
-    @property
-    def control(self) -> bool:
-        """Whether the batch is a marker of Kafka's, whose record is not a user's."""
-        return bool(self.attributes & _CONTROL)
-
-    @property
-    def delete_horizon(self) -> bool:
-        """Whether Kafka's log cleaner set a delete horizon, which is then in `base_timestamp`."""
-        return bool(self.attributes & _DELETE_HORIZON)
-
     @classmethod
     def read(cls, data: bytes, at: int, bytes_left: int) -> Header:
         """The header at byte `at` of `data`. Damaged if it breaks a rule, or if the batch is longer than `bytes_left`."""
@@ -129,6 +113,8 @@ class Header(NamedTuple):
             raise Damaged(f"its length is {header.length} where {bytes_left - COUNTED_FROM} bytes follow")
         if header.codec >= len(CODECS):
             raise Damaged(f"its codec is {header.codec}, which is not a known codec")
+        if header.attributes & ~_ATTRIBUTES:
+            raise Damaged(f"its attributes are 0x{header.attributes & 0xFFFF:04x}, and bits 4 to 15 must be 0")
         if not 0 <= header.records <= RECORDS_MAX:
             raise Damaged(f"it counts {header.records} records, and at most {RECORDS_MAX} fit")
         if header.last_offset_delta < 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 _SEQUENCES = 1 << 31
 """Sequence numbers begin at 0 again after the last number that an int32 holds."""
-_END_MARKERS = ("ABORT", "COMMIT")
 
 
 def dump(
@@ -99,13 +97,12 @@ def _as_json(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _batch_line(batch: Batch, position: int, *, valid: bool) -> str:
-    horizon = f"OptionalLong[{batch.base_timestamp}]" if batch.delete_horizon else "OptionalLong.empty"
     return (
         f"baseOffset: {batch.base_offset} lastOffset: {batch.last_offset} count: {batch.records} baseSequence: {batch.base_sequence} "
         f"lastSequence: {_sequence(batch, batch.last_offset)} producerId: {batch.producer_id} producerEpoch: {batch.producer_epoch} "
-        f"partitionLeaderEpoch: {batch.leader_epoch} isTransactional: {_word(batch.transactional)} isControl: {_word(batch.control)} "
-        f"deleteHorizonMs: {horizon} position: {position} {_time(batch)}: {batch.max_timestamp} size: {batch.bytes} magic: 2 "
-        f"compresscodec: {batch.codec} crc: {batch.crc} isvalid: {_word(valid)}"
+        f"partitionLeaderEpoch: {batch.leader_epoch} isTransactional: false isControl: false "
+        f"deleteHorizonMs: OptionalLong.empty position: {position} {_time(batch)}: {batch.max_timestamp} size: {batch.bytes} magic: 2 "
+        f"compresscodec: {batch.codec} crc: {batch.crc} isvalid: {str(valid).lower()}"
     )
 
 
@@ -116,24 +113,10 @@ def _record_line(batch: Batch, record: dict[str, Any], *, data: bool) -> str:
         f"| offset: {record['offset']} {_time(batch)}: {record['timestamp']} keySize: {sizes[0]} valueSize: {sizes[1]} "
         f"sequence: {_sequence(batch, record['offset'])} headerKeys: [{headers}]"
     )
-    if batch.control:
-        return line + _marker(record)
     if data:
         for name, content in (("key", record["key"]), ("payload", record["value"])):
             line += "" if content is None else f" {name}: {readable(content, None)}"
     return line
-
-
-def _marker(record: dict[str, Any]) -> str:
-    """The text for a control record that ends a transaction; "" for others.
-
-    Its key holds a version and a type, its value a version and an epoch.
-    """
-    try:
-        kind, (epoch,) = struct.unpack_from(">2xh", record["key"])[0], struct.unpack_from(">2xi", record["value"])
-        return f" endTxnMarker: {_END_MARKERS[kind]} coordinatorEpoch: {epoch}" if kind >= 0 else ""
-    except (struct.error, IndexError, TypeError):
-        return ""
 
 
 def _sequence(batch: Batch, offset: int) -> int:
@@ -142,10 +125,6 @@ def _sequence(batch: Batch, offset: int) -> int:
 
 def _time(batch: Batch) -> str:
     return "LogAppendTime" if batch.log_append_time else "CreateTime"
-
-
-def _word(flag: bool) -> str:
-    return "true" if flag else "false"
 
 
 COMMANDS = (dump,)

@@ -43,9 +43,6 @@ class Batch:
     producer_epoch: int
     base_sequence: int
     leader_epoch: int
-    transactional: bool
-    control: bool
-    delete_horizon: bool
     crc: int
 
 
@@ -68,8 +65,7 @@ class Batches(Displayed, Iterator[Batch]):
     def contents(self) -> Iterator[tuple[Batch | None, list[pa.RecordBatch] | SparklogError]]:
         """All batches of the partition, each with its records as Arrow record batches, or with the error that it is damaged.
 
-        The records of control batches are there too. If a segment is so damaged that its next batch is not found, it is skipped from there
-        on: None with the error.
+        If a segment is so damaged that its next batch is not found, it is skipped from there on: None with the error.
         """
         for file, batch, content in self._reader.contents():
             yield batch and _batch(batch, file, self._partition), content
@@ -144,8 +140,5 @@ def _batch(batch: StoredBatch, file: str, partition: int) -> Batch:
         producer_epoch=header.producer_epoch,
         base_sequence=header.base_sequence,
         leader_epoch=header.leader_epoch,
-        transactional=header.transactional,
-        control=header.control,
-        delete_horizon=header.delete_horizon,
         crc=header.crc,
     )

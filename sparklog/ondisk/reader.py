@@ -186,7 +186,7 @@ class PartitionReader:
         return limited or Part(found, reached, None)
 
     def contents(self) -> Iterator[tuple[str, StoredBatch | None, list[pa.RecordBatch] | SparklogError]]:
-        """All batches, each with its data file, and with its records (also the records of a control batch) or the error that it is damaged.
+        """All batches, each with its data file, and with its records or the error that it is damaged.
 
         The rest of a segment that is damaged beyond a batch is skipped, with the error and without a batch.
         """
@@ -242,7 +242,7 @@ class PartitionReader:
 
         def read(_: Segment, reader: SegmentReader, begin: int) -> Iterator[tuple[int, int]]:
             for batch in reader.headers():
-                if batch.header.max_timestamp >= millis and batch.last_offset >= begin and not batch.header.control:
+                if batch.header.max_timestamp >= millis and batch.last_offset >= begin:
                     for records in self._located(reader, [(batch, self._payload(reader, reader.read(batch)))]):
                         found = np.flatnonzero((records.timestamps >= millis) & (records.offsets >= begin))
                         if found.size:
@@ -379,7 +379,7 @@ class PartitionReader:
     def _chunks(
         self, reader: SegmentReader, batches: Iterable[StoredBatch], start: int = 0, limit: int | None = None
     ) -> Iterator[list[tuple[StoredBatch, Payload]]]:
-        """The batches in chunks of a size that is fast to decode; a control batch is alone in one.
+        """The batches in chunks of a size that is fast to decode.
 
         With `limit`, a chunk ends early when it is enough for that many records from the offset `start` on.
         """
@@ -387,14 +387,14 @@ class PartitionReader:
         size = count = 0
         for batch in batches:
             found = self._payload(reader, batch)
-            if chunk and (batch.header.control or size + found.bytes > 2 * _CHUNK_BYTES):
+            if chunk and size + found.bytes > 2 * _CHUNK_BYTES:
                 yield chunk
                 chunk, size, count = [], 0, 0
             chunk.append((batch, found))
             size += found.bytes
             count += batch.header.records
             enough = limit is not None and batch.last_offset >= start + limit and count >= limit
-            if batch.header.control or size >= _CHUNK_BYTES or count >= _CHUNK_RECORDS or enough:
+            if size >= _CHUNK_BYTES or count >= _CHUNK_RECORDS or enough:
                 yield chunk
                 chunk, size, count = [], 0, 0
         if chunk:
@@ -411,7 +411,7 @@ class PartitionReader:
         raise AssertionError
 
     def _located(self, reader: SegmentReader, chunk: list[tuple[StoredBatch, Payload]]) -> Iterator[Records]:
-        """The records of some batches. All are checked before the first is returned; records of control batches are not returned."""
+        """The records of some batches. All are checked before the first is returned."""
         payloads = [found for _, found in chunk]
         try:
             if sum(found.header.records for found in payloads) <= RECORDS_AT_ONCE:
@@ -420,8 +420,7 @@ class PartitionReader:
                 for _ in locate(payloads):
                     pass
                 records = locate(payloads)
-            if not payloads[0].header.control:
-                yield from records
+            yield from records
         except Damaged as damage:
             raise self._damaged_batch(reader, chunk, damage) from None
 

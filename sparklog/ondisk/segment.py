@@ -130,12 +130,7 @@ class SegmentReader:
         `place` is where an earlier reader of this segment stopped. The batches have at most `bytes_max` bytes together. With `one`, the
         first batch may have more.
         """
-        if place is None and self._segment.tiles:
-            place = self.seek(start)
-        elif place is None:
-            # A wrong base offset can hide batches. Only the checksum over all headers covers it, and a reader that stops early misses it.
-            self.headers()
-        yield from self._walk(place or self.begin, start, bytes_max, one=one)
+        yield from self._walk(place or self.seek(start), start, bytes_max, one=one)
 
     def read(self, batch: StoredBatch) -> StoredBatch:
         """A batch that `headers` returned, with its data."""
@@ -157,7 +152,7 @@ class SegmentReader:
         return Place(self._segment.position, self._segment.base, 0, 0)
 
     def _walk(self, place: Place, start: int | None, bytes_max: int | None = None, *, one: bool = True) -> Iterator[StoredBatch]:
-        """The batches from a place on. The first has the place's offset; in a segment with gaps, that one or a later one.
+        """The batches from a place on; the first has the place's offset.
 
         Without `start`, only headers are read. With it, batches that end before `start` are skipped.
         """
@@ -176,18 +171,19 @@ class SegmentReader:
                 block_at, at = position, 0
             try:
                 header = Header.read(block, at, self.end - position)
-                base = self._base_offset(header, offset)
+                self._require_offsets(header, offset)
             except Damaged as damage:
                 if again == position:
                     raise self.batch_corrupt(position, damage) from None
                 self._open_again()
                 again, block = position, b""
                 continue
+            base = offset
             count += 1
             if count > segment.batches:
                 raise self.corrupt(f"it has more than {segment.batches} batches")
             if header_crc is not None:
-                header_crc = google_crc32c.extend(header_crc, block[at + LENGTH_FROM * segment.tiles : at + HEADER_BYTES])
+                header_crc = google_crc32c.extend(header_crc, block[at + LENGTH_FROM : at + HEADER_BYTES])
             offset = base + header.last_offset_delta + 1
             size = header.total_bytes
             after = Place(position + size, offset, count, header_crc)
@@ -206,7 +202,7 @@ class SegmentReader:
                     block_at, at = position, 0
                 yield StoredBatch(position, base, header, memoryview(block)[at : at + size], after)
             position += size
-        if segment.tiles and offset != segment.end:
+        if offset != segment.end:
             raise self.corrupt(f"its batches end at offset {offset}")
         if header_crc is not None and count != segment.batches:
             raise self.corrupt(f"it has {count} batches, not {segment.batches}")
@@ -218,24 +214,15 @@ class SegmentReader:
         if header.total_bytes > self._batch_bytes_max:
             raise self.batch_corrupt(position, f"it has {header.total_bytes} bytes, and {self._batch_bytes_max} is the limit")
 
-    def _base_offset(self, header: Header, expected: int) -> int:
-        """The base offset of a batch, given the offset after the batches before it. Damaged if the batch cannot follow them."""
+    def _require_offsets(self, header: Header, base: int) -> None:
+        """Checks the offsets of a batch that begins after the batches before it, at the offset `base`. Damaged if it cannot."""
         segment = self._segment
-        if segment.tiles:
-            base = expected
-            if not is_stamped(header.base_offset, expected - segment.base, expected):
-                raise Damaged(f"its offset is {header.base_offset}, not {expected} nor {expected - segment.base}")
-            if segment.dense and header.records != header.last_offset_delta + 1:
-                raise Damaged(f"it counts {header.records} records in {header.last_offset_delta + 1} offsets")
-            if segment.dense and header.control:
-                raise Damaged("it is a control batch, and its segment has a record at every offset")
-        else:
-            base = header.base_offset
-            if base < expected:
-                raise Damaged(f"its offset is {base}, and it must be {expected} or later")
+        if not is_stamped(header.base_offset, base - segment.base, base):
+            raise Damaged(f"its offset is {header.base_offset}, not {base} nor {base - segment.base}")
+        if segment.dense and header.records != header.last_offset_delta + 1:
+            raise Damaged(f"it counts {header.records} records in {header.last_offset_delta + 1} offsets")
         if base + header.last_offset_delta >= segment.end:
             raise Damaged(f"its last offset is {base + header.last_offset_delta}, beyond its segment")
-        return base
 
     def seek(self, start: int) -> Place:
         """The place of a batch that holds the offset `start` or lies before it."""
@@ -252,7 +239,7 @@ class SegmentReader:
         try:
             header = Header.read(self._apart(position, HEADER_BYTES), 0, self.end - position)
             base = segment.base + last - header.last_offset_delta
-            self._base_offset(header, base)
+            self._require_offsets(header, base)
         except Damaged:
             return here
         # An index is linked only after the stamp was synced. So it never points at a field that is half stamped.
@@ -305,7 +292,7 @@ class SegmentReader:
 
 def is_sought(segment: Segment, start: int) -> bool:
     """Whether a reader finds the first batch by the index of a segment. From there on it reads."""
-    return segment.tiles and start > segment.base and segment.bytes >= _INDEX_WORTHWHILE_BYTES
+    return start > segment.base and segment.bytes >= _INDEX_WORTHWHILE_BYTES
 
 
 def is_stamped(field: int, relative: int, absolute: int) -> bool:

@@ -84,7 +84,6 @@ def retention(config: Mapping[str, str]) -> tuple[int, int]:
 
 DENSE = "dense"
 TILED = "tiled"
-STORED = "stored"
 
 
 def _number(least: int = 0, most: int = INT64_MAX) -> Callable[[object, str], int]:
@@ -92,8 +91,8 @@ def _number(least: int = 0, most: int = INT64_MAX) -> Callable[[object, str], in
 
 
 def _kind_of_offsets(value: object, name: str) -> str:
-    if value not in (DENSE, TILED, STORED):
-        raise Damaged(f"`{name}` is not {DENSE}, {TILED} or {STORED}")
+    if value not in (DENSE, TILED):
+        raise Damaged(f"`{name}` is not {DENSE} or {TILED}")
     return string(value, name)
 
 
@@ -159,11 +158,6 @@ class Segment(NamedTuple):
     def dense(self) -> bool:
         """Whether each of its offsets has a record."""
         return self.offsets == DENSE
-
-    @property
-    def tiles(self) -> bool:
-        """Whether each batch begins where the batch before it ends, so that the offsets of all batches follow from `base`."""
-        return self.offsets != STORED
 
     @property
     def end_of_index(self) -> int:

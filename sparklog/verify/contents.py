@@ -45,7 +45,7 @@ class Contents:
         self.records = 0
 
     def batches(self, found: list[tuple[int, Payload]]) -> None:
-        """Adds whole batches, each with its position. Control batches are alone. Damaged if one breaks a rule of section 3."""
+        """Adds whole batches, each with its position. Damaged if one breaks a rule of section 3."""
         payloads = [payload for _, payload in found]
         parts = list(locate(payloads)) if len(payloads) > 1 else locate(payloads)
         counted = 0
@@ -53,8 +53,7 @@ class Contents:
         counts = np.array([payload.header.records for _, payload in having], dtype=np.int64)
         firsts = np.cumsum([0, *counts], dtype=np.int64)
         for part in parts:
-            if not payloads[0].header.control:
-                self._check(part, having, firsts, counted)
+            self._check(part, having, firsts, counted)
             counted += part.offsets.size
         self.records += counted
         self._claimed = max(self._claimed, *(payload.header.max_timestamp for payload in payloads))

@@ -172,7 +172,7 @@ class SegmentCheck:
             header = batch.header
             self.batches += 1
             counted += header.records
-            header_crc = google_crc32c.extend(header_crc, bytes(batch.data[LENGTH_FROM * segment.tiles : HEADER_BYTES]))
+            header_crc = google_crc32c.extend(header_crc, bytes(batch.data[LENGTH_FROM:HEADER_BYTES]))
             view.batch(batch.position - segment.position, batch.base, header, batch.data)
             self._index.batch(batch.position - segment.position, batch.base + header.last_offset_delta, header.max_timestamp)
             self._sent_by(batch)
@@ -188,7 +188,7 @@ class SegmentCheck:
         faults = []
         if self.batches != segment.batches:
             faults.append(f"it has {self.batches} batches where {segment.batches} were committed")
-        if segment.tiles and self._reached != segment.end:
+        if self._reached != segment.end:
             faults.append(f"its batches end at offset {self._reached} and not at {segment.end}")
         if not segment.dense and counted != segment.records:
             faults.append(f"its batches count {counted} records where {segment.records} were committed")
@@ -200,7 +200,7 @@ class SegmentCheck:
         for problem in faults:
             self._segment_fault("SEGMENT_CORRUPT", problem, segment.position, _RESTORE)
         self._stamp()
-        if segment.index_bytes and segment.tiles and not faults:
+        if segment.index_bytes and not faults:
             self._require_index(file)
 
     def _sent_by(self, batch: Walked) -> None:
@@ -245,9 +245,9 @@ class SegmentCheck:
                 size = header.total_bytes
                 if size > batch_bytes_max(self._expected.message_bytes_max):
                     raise Damaged(f"it has {size} bytes, more than a batch of the topic may have")
-                base = self._base_offset(header, position)
+                self._check_offsets(header, position)
             except Damaged as damage:
-                rest = "the records from there to the end of the segment" if segment.tiles else "the whole segment"
+                rest = "the records from there to the end of the segment"
                 self._batch_fault(position, self._reached, segment.end - 1, damage, rest)
                 return
             if at + size > len(block):
@@ -255,38 +255,28 @@ class SegmentCheck:
                 if len(block) < size:
                     self._not_read(f"the file has {file.size} bytes, and only {len(block)} could be read from byte {position} on")
                     return
-            yield Walked(position, base, header, memoryview(block)[at : at + size])
-            self._reached = base + header.last_offset_delta + 1
+            yield Walked(position, self._reached, header, memoryview(block)[at : at + size])
+            self._reached += header.last_offset_delta + 1
             self._position = position + size
 
-    def _base_offset(self, header: Header, position: int) -> int:
-        """The base offset of a batch. Damaged if the batches behind it cannot be checked; what else is wrong is reported."""
-        segment, expected = self._segment, self._reached
-        if not segment.tiles:
-            base = header.base_offset
-            if base < expected:
-                raise Damaged(f"its offset is {base}, and it must be {expected} or later")
-        else:
-            base = expected
-            relative = expected - segment.base
-            if segment.dense and header.records != header.last_offset_delta + 1:
-                raise Damaged(f"it counts {header.records} records in {header.last_offset_delta + 1} offsets")
-            last = base + header.last_offset_delta
-            if not is_stamped(header.base_offset, relative, base):
-                self._batch_fault(position, base, last, f"its base offset field is {header.base_offset}, neither {relative} nor {base}")
-            elif relative != base:
-                self._stamps[0 if header.base_offset == relative else 1 if header.base_offset == base else 2] += 1
-            if header.base_offset != base and self._unstamped is None:
-                self._unstamped = position
-            if segment.dense and header.control:
-                self._batch_fault(position, base, last, "it is a control batch in a dense segment")
-        if base + header.last_offset_delta >= segment.end:
-            raise Damaged(f"its last offset is {base + header.last_offset_delta}, beyond its segment, which ends at {segment.end}")
-        return base
+    def _check_offsets(self, header: Header, position: int) -> None:
+        """Checks the offsets of a batch. Damaged if the batches behind it cannot be checked; what else is wrong is reported."""
+        segment, base = self._segment, self._reached
+        relative, last = base - segment.base, base + header.last_offset_delta
+        if segment.dense and header.records != header.last_offset_delta + 1:
+            raise Damaged(f"it counts {header.records} records in {header.last_offset_delta + 1} offsets")
+        if not is_stamped(header.base_offset, relative, base):
+            self._batch_fault(position, base, last, f"its base offset field is {header.base_offset}, neither {relative} nor {base}")
+        elif relative != base:
+            self._stamps[0 if header.base_offset == relative else 1 if header.base_offset == base else 2] += 1
+        if header.base_offset != base and self._unstamped is None:
+            self._unstamped = position
+        if last >= segment.end:
+            raise Damaged(f"its last offset is {last}, beyond its segment, which ends at {segment.end}")
 
     def _stamp(self) -> None:
         """Without a stamp, every field has the relative offset, or after a merge every field has the absolute offset."""
-        if self._segment.tiles and not self._segment.in_own_file and sum(map(bool, self._stamps)) > 1:
+        if not self._segment.in_own_file and sum(map(bool, self._stamps)) > 1:
             problem = "some base offset fields hold relative offsets and some absolute ones, although nothing stamps this file"
             self._add(
                 REPAIRABLE,
@@ -309,8 +299,6 @@ class SegmentCheck:
         except Damaged as damage:
             self._batch_fault(batch.position, batch.base, batch.base + header.last_offset_delta, damage)
             return
-        if self._chunk and (header.control or self._chunk[0][0].header.control):
-            self._decode_chunk()
         self._chunk.append((batch, payload))
         self._chunk_bytes += payload.bytes
         self._chunk_records += header.records

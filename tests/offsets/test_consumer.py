@@ -205,11 +205,11 @@ def test_fetch_returns_whole_batches_of_so_many_bytes(topic):
     assert consumer.assignment() == set()
 
 
-def test_gaps_and_control_batches_are_passed_over(tmp_path):
+def test_gaps_and_empty_batches_are_passed_over(tmp_path):
     topic = Topic(tmp_path)
-    content = [batch(records(2), 3, deltas=[0, 4]), batch(records(1), 8, attributes=0x20), batch(records(1), 20, last_offset_delta=9)]
-    topic.commit(topic.data(b"".join(content), offsets="stored", base=0))
-    topic.commit(topic.data(batch(records(1), 30, attributes=0x20), offsets="stored"))
+    content = [batch(records(2), 0, deltas=[3, 7]), batch([], 8, last_offset_delta=11), batch(records(1), 20, last_offset_delta=9)]
+    topic.commit(topic.data(b"".join(content), offsets="tiled"))
+    topic.commit(topic.data(batch([], 30), offsets="tiled"))
     consumer = read(topic, max_partition_fetch_bytes=1)
     assert offsets(consumer.poll()) == {T0: [3, 7]}
     assert consumer.position(T0) == 8

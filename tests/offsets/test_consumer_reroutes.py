@@ -105,10 +105,10 @@ def test_without_the_barrier_keys_come_out_of_order(tmp_path: Path, monkeypatch:
 
 
 def test_offsets_without_records_before_a_cut_keep_nobody_waiting(tmp_path: Path) -> None:
-    """A control batch is all that is left before the cut: once it is passed, the partition that waits goes on, without a new commit."""
+    """An empty batch is all that is left before the cut: once it is passed, the partition that waits goes on, without a new commit."""
     topic = Topic(tmp_path, partitions=2)
-    marked = batch([Record(b"value")]) + batch([Record(b"", b"")], 1, attributes=0x20)
-    topic.commit(*(topic.data(marked, partition, offsets="stored") for partition in range(2)))
+    marked = batch([Record(b"value")]) + batch([], 1)
+    topic.commit(*(topic.data(marked, partition, offsets="tiled") for partition in range(2)))
     routed = Routed(topic)
     routed.put(routed.reroute([1, 1, 1], {2: [*range(2731, 4096)]}))
     topic.commit(topic.data(batch([Record(b"after")]), 2), features=featured("routing.slots"))

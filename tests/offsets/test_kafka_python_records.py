@@ -159,7 +159,7 @@ def a_position_within_a_batch(w: World) -> Any:
 
 @case([{0: [43, 44]}, {}])
 def an_offset_without_a_record(w: World) -> Any:
-    w.t.commit(w.t.data(batch([Record(), Record()], 25, deltas=[18, 19]), 0, offsets="stored"))
+    w.t.commit(w.t.data(batch([Record(), Record()], 25, deltas=[18, 19]), 0, offsets="tiled"))
     consumer = w.assigned()
     consumer.seek(w.p0, 42)
     return [offsets(consumer.poll(100)), consumer.poll(0)]

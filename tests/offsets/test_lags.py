@@ -96,7 +96,7 @@ def test_records_without_a_time_have_no_seconds(tmp_path):
 def test_lag_in_a_gap_of_offsets(tmp_path):
     topic = Topic(tmp_path / "root")
     content = batch([Record(timestamp=TIME), Record(timestamp=TIME + 500)], deltas=[0, 9])
-    topic.commit(topic.data(content, offsets="stored"))
+    topic.commit(topic.data(content, offsets="tiled"))
     table = OffsetTable(tmp_path / "offsets", topic.root)
     table.append("g", table.begin("g"), {"t": {0: 4}})
     assert [(row["records"], row["seconds"]) for row in table.lag("g").to_pylist()] == [(6, 0.0)]

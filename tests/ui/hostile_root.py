@@ -23,7 +23,7 @@ def hostile_root(path: Path) -> None:
     for begin in range(0, 3_000, 100):
         deltas = [0, 7, 50, 99]
         octets = batch(records(4, f"g{begin}"), begin, deltas=deltas)
-        gaps.commit(gaps.data(octets, offsets="stored"))
+        gaps.commit(gaps.data(octets, offsets="tiled"))
     hostile = Topic(path, "hostile")
     for text in HOSTILE:
         octets = text.encode()

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from handmade import TIME, VALUES, Record, Topic, batch, batches, records, split, stamped
+from handmade import TIME, VALUES, Topic, batch, batches, records, split, stamped
 from unit.answers import failure, offsets, values
 
 from sparklog import Log
@@ -32,12 +32,11 @@ def test_an_offset_that_is_neither_relative_nor_absolute(topic, log, bases):
         assert error.id == "BATCH_CORRUPT" and error.parameters["partition"] == "0"
 
 
-def test_stored_offsets_may_have_gaps(tmp_path):
+def test_offsets_may_have_gaps(tmp_path):
     topic = Topic(tmp_path)
-    octets = batch(records(3, "a"), 10, deltas=[0, 4, 7], last_offset_delta=9)
-    octets += batch([], 20, last_offset_delta=4) + batch(records(2, "b"), 40)
-    marker = batch([Record(b"\0\0\0\0\0\0", b"\0\0\0\1")], 42, attributes=0x30)
-    topic.commit(topic.data(octets + marker, offsets="stored", base=0, end=60))
+    octets = batch(records(3, "a"), deltas=[10, 14, 17], last_offset_delta=19)
+    octets += batch([], 20, last_offset_delta=19) + batch(records(2, "b"), 40) + batch([], 42, last_offset_delta=17)
+    topic.commit(topic.data(octets, offsets="tiled"))
     log = Log(tmp_path).topic("t")
     found = [10, 14, 17, 40, 41]
     assert offsets(log.read()) == found
@@ -48,16 +47,14 @@ def test_stored_offsets_may_have_gaps(tmp_path):
         assert offsets(log.read(0, start, limit=2)) == [each for each in found if each >= start][:2]
     for n in range(7):
         assert offsets(log.tail(n)) == (found[-n:] if n else [])
-    assert [each.control for each in log.batches(0)] == [False, False, False, True]
     assert log.offsets_for_time(TIME + 2) == {0: 17}
-    assert log.describe()["records"] == 6
+    assert log.describe()["records"] == 5
 
 
 def test_the_contents_of_batches(tmp_path):
-    """Those of a control batch too; a damaged batch comes with its error, and a damaged header ends its segment."""
+    """A damaged batch comes with its error, and a damaged header ends its segment."""
     topic = Topic(tmp_path)
-    marker = batch([Record(b"\0\0\0\0\0\7", b"\0\0\0\1")], 3, attributes=0x30)
-    topic.commit(topic.data(batch(records(3, "a")) + marker, offsets="stored", base=0))
+    topic.commit(topic.data(batch(records(3, "a")) + batch([], 3), offsets="tiled"))
     topic.commit(topic.data(batches(records(2, "b"), records(3, "c"), records(4, "d"))))
     topic.append(records(5, "e"))
     log = Log(tmp_path).topic("t")
@@ -70,7 +67,7 @@ def test_the_contents_of_batches(tmp_path):
         return found
 
     texts = [[f"{tag}-{number}".encode() for number in range(count)] for tag, count in zip("abcde", (3, 2, 3, 4, 5), strict=True)]
-    sound = [(0, texts[0]), (3, [b"\0\0\0\0\0\7"]), (4, texts[1]), (6, texts[2]), (9, texts[3]), (13, texts[4])]
+    sound = [(0, texts[0]), (3, []), (4, texts[1]), (6, texts[2]), (9, texts[3]), (13, texts[4])]
     assert contents() == sound
     assert [each.base_offset for each in log.batches(0)] == [offset for offset, _ in sound]
     file = topic.data_file(1)
@@ -82,47 +79,6 @@ def test_the_contents_of_batches(tmp_path):
     assert contents() == [*sound[:3], (None, "BATCH_CORRUPT"), sound[5]]
     file.unlink()
     assert contents() == [*sound[:2], (None, "SEGMENT_MISSING"), sound[5]]
-
-
-@pytest.mark.parametrize(("at", "base"), [(0, -1), (1, 19), (1, 60), (2, 24), (2, 59)])
-def test_stored_offsets_must_rise_inside_their_segment(tmp_path, at, base):
-    topic = Topic(tmp_path)
-    bases = [10, 20, 40]
-    right = [batch(records(3, "a"), 10, deltas=[0, 4, 7], last_offset_delta=9), batch([], 20, last_offset_delta=4), batch(records(2), 40)]
-    segment = topic.data(b"".join(right), offsets="stored", base=0, end=60)
-    topic.commit(segment)
-    log = Log(tmp_path).topic("t")
-    assert log.read().num_rows == 5
-    bases[at] = base
-    (topic.folder / segment["file"]).write_bytes(stamped(b"".join(right), *bases))
-    for ask in (log.read, lambda: log.read(0, start=41), lambda: list(log.batches(0))):
-        assert failure(ask).id == "BATCH_CORRUPT"
-
-
-def test_a_stored_offset_that_hides_records_is_found(tmp_path):
-    """By its own header, the second batch is before the requested offset. No batch is wrong by itself."""
-    topic = Topic(tmp_path)
-    right = [batch(records(1), 0), batch(records(1), 30), batch(records(1), 40)]
-    segment = topic.data(b"".join(right), offsets="stored", base=0, end=60)
-    topic.commit(segment)
-    log = Log(tmp_path).topic("t")
-    assert offsets(log.read(0, start=20)) == [30, 40]
-    (topic.folder / segment["file"]).write_bytes(stamped(b"".join(right), 0, 10, 40))
-    for ask in (log.read, lambda: log.read(0, start=20), lambda: log.tail(2), lambda: list(log.batches(0))):
-        assert failure(ask).id == "SEGMENT_CORRUPT"
-
-
-def test_a_stored_offset_is_checked_where_a_part_is_read(tmp_path):
-    """A wrong offset that fits between its neighbours: no batch is wrong by itself, and not all of them are read."""
-    topic = Topic(tmp_path)
-    right = [batch(records(4), base) for base in (0, 10, 20, 100)]
-    segment = topic.data(b"".join(right), offsets="stored")
-    topic.commit(segment)
-    log = Log(tmp_path).topic("t")
-    assert offsets(log.read(0, end=30)) == [*range(4), *range(10, 14), *range(20, 24)]
-    (topic.folder / segment["file"]).write_bytes(stamped(b"".join(right), 0, 12))
-    for ask in (lambda: log.read(0, end=30), lambda: log.read(0, 12, 24), lambda: log.read(0, 0, 4), lambda: log.head(1), log.read):
-        assert failure(ask).id == "SEGMENT_CORRUPT"
 
 
 def test_a_batch_that_is_too_large_is_not_read(tmp_path):

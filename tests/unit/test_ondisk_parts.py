@@ -86,16 +86,6 @@ def test_a_segment_that_is_read_in_parts_is_checked_as_a_whole(tmp_path):
     assert offsets(reader(topic).part(40, 1)) == list(range(40, 50))
 
 
-def test_a_segment_with_gaps_is_checked_before_its_first_part(tmp_path):
-    topic = Topic(tmp_path)
-    octets = stamped(b"".join(batch(records(2), deltas=[0, 4]) for _ in range(3)), 0, 10, 20)
-    topic.commit(topic.data(octets, offsets="stored"))
-    assert [(offsets(part), part.offset) for part in parts(topic, 1)] == [([0, 4], 5), ([10, 14], 15), ([20, 24], 25)]
-    topic.commit(topic.data(stamped(octets, 30, 40, 50), offsets="stored", headerCrc=1))
-    with pytest.raises(DataError, match="the checksum of its headers"):
-        reader(topic).part(25, 1)
-
-
 def test_what_decompresses_to_much_more_ends_a_part(tmp_path):
     import gzip
 

@@ -94,7 +94,7 @@ def test_the_latest_record_of_a_batch_may_be_gone(tmp_path: Path, greatest: int,
     """A compacted batch keeps its max timestamp."""
     topic = Unrouted(tmp_path)
     octets = batch([Record()], last_offset_delta=1, max_timestamp=TIME + 9)
-    topic.commit(topic.data(octets, offsets="stored", maxTimestamp=TIME + greatest))
+    topic.commit(topic.data(octets, offsets="tiled", maxTimestamp=TIME + greatest))
     assert [condition for _, condition in found(tmp_path)] == expected
 
 
@@ -110,14 +110,13 @@ def test_a_batch_whose_max_timestamp_is_too_low(tmp_path: Path) -> None:
     assert found(tmp_path) == [("damage", "TIMES_WRONG")]
 
 
-def test_stored_segments(tmp_path: Path) -> None:
-    """Gaps, a control batch and an empty one; the sum of the counts, which no reader checks."""
-    control = batch([Record(key=b"\0\0\0\1", value=b"\0\0\0\0\0\0")], 14, attributes=0x30)
-    octets = batch([Record(), Record()], 11, deltas=[0, 2]) + control + batch([], 15, last_offset_delta=2, payload=b"")
-    for wrong, expected in (({}, []), ({"records": 2}, ["SEGMENT_CORRUPT"]), ({"base": 12, "end": 22}, ["BATCH_CORRUPT"])):
+def test_tiled_segments(tmp_path: Path) -> None:
+    """Gaps and an empty batch; the sum of the counts, which no reader checks."""
+    octets = batch([Record(), Record()], 10, deltas=[1, 3]) + batch([], 14, last_offset_delta=5, payload=b"")
+    for wrong, expected in (({}, []), ({"records": 1}, ["SEGMENT_CORRUPT"]), ({"end": 19}, ["BATCH_CORRUPT"])):
         root = tmp_path / str(len(list(tmp_path.iterdir())))
-        topic = Unrouted(root, starts=[wrong.get("base", 10)])
-        topic.commit(topic.data(octets, offsets="stored") | {"base": 10, "end": 20} | wrong)
+        topic = Unrouted(root, starts=[10])
+        topic.commit(topic.data(octets, offsets="tiled") | wrong)
         assert [condition for _, condition in found(root)] == expected
 
 
@@ -140,7 +139,7 @@ def test_numbers_of_a_segment(tmp_path: Path, fields: dict[str, Any], expected: 
     assert expected in {condition for _, condition in found(tmp_path)}
 
 
-def test_a_control_batch_in_a_dense_segment(tmp_path: Path) -> None:
+def test_a_batch_with_a_reserved_attribute(tmp_path: Path) -> None:
     topic = Unrouted(tmp_path)
     topic.commit(topic.data(batch(records(1), attributes=0x20)))
     assert found(tmp_path) == [("damage", "BATCH_CORRUPT")]

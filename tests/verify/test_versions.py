@@ -81,7 +81,7 @@ CLAIMS: dict[str, Callable[[list[Any]], object]] = {
     "another file": lambda lines: lines[2].__setitem__(1, lines[2][1].replace("pool", "t0-0")),
     "another position": lambda lines: lines[2].__setitem__(2, 1),
     "another number of bytes": lambda lines: lines[2].__setitem__(3, lines[2][3] + 1),
-    "a stored segment": lambda lines: lines[2].__setitem__(10, "stored"),
+    "a tiled segment": lambda lines: lines[2].__setitem__(10, "tiled"),
     "another least time": lambda lines: lines[2].__setitem__(8, 0),
     "a routed segment": lambda lines: lines[2].__setitem__(11, True),
     "an ordered segment": lambda lines: lines[2].__setitem__(12, True),

@@ -20,7 +20,6 @@ public final class BatchDecoder {
   private final RecordParser records = new RecordParser();
 
   private int count;
-  private boolean control;
   private boolean logAppendTime;
 
   /**
@@ -80,7 +79,6 @@ public final class BatchDecoder {
     if (crc.getValue() != BatchHeader.crc(buffer, at)) {
       throw new BadBatch(String.format(Locale.ROOT, "its CRC-32C is %08x, expected %08x", crc.getValue(), BatchHeader.crc(buffer, at)));
     }
-    control = BatchHeader.isControl(buffer, at);
     logAppendTime = BatchHeader.isLogAppendTime(buffer, at);
     count = BatchHeader.count(buffer, at);
   }
@@ -115,11 +113,6 @@ public final class BatchDecoder {
 
   public int count() {
     return count;
-  }
-
-  /** Whether the records are Kafka's own markers, which users never see. */
-  public boolean isControl() {
-    return control;
   }
 
   public boolean isLogAppendTime() {

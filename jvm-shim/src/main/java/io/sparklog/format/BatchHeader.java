@@ -3,6 +3,7 @@ package io.sparklog.format;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
+import java.util.Locale;
 import java.util.zip.CRC32C;
 
 /**
@@ -40,6 +41,10 @@ public final class BatchHeader {
       throw new BadBatch("its magic number is " + magic(buffer, at) + ", expected " + Layout.MAGIC);
     }
     Codec.of(codecId(buffer, at));
+    if (hasReserved(buffer, at)) {
+      throw new BadBatch(
+          String.format(Locale.ROOT, "its attributes are 0x%04x, and bits 4 to 15 must be 0", attributes(buffer, at) & 0xffff));
+    }
     int count = count(buffer, at);
     if (count < 0 || count > Layout.BATCH_RECORDS_MAX) {
       throw new BadBatch("its records count is " + count + "; the limit is " + Layout.BATCH_RECORDS_MAX);
@@ -55,13 +60,11 @@ public final class BatchHeader {
   }
 
   /**
-   * Adds the header to the checksum that a version file keeps of a segment's headers. FORMAT.md section 4.
-   *
-   * @param tiles whether the batches tile the segment (it is dense or tiled), so that the base offset may be stamped
+   * Adds the header to the checksum that a version file keeps of a segment's headers: without the base offset, which may be stamped at any
+   * time. FORMAT.md section 4.
    */
-  public static void addTo(CRC32C headerCrc, byte[] buffer, int at, boolean tiles) {
-    int from = tiles ? Layout.LENGTH_AT : Layout.BASE_OFFSET_AT;
-    headerCrc.update(buffer, at + from, Layout.HEADER_BYTES - from);
+  public static void addTo(CRC32C headerCrc, byte[] buffer, int at) {
+    headerCrc.update(buffer, at + Layout.LENGTH_AT, Layout.HEADER_BYTES - Layout.LENGTH_AT);
   }
 
   public static long baseOffset(byte[] buffer, int at) {
@@ -117,13 +120,9 @@ public final class BatchHeader {
     return (attributes(buffer, at) & Layout.TRANSACTIONAL_MASK) != 0;
   }
 
-  public static boolean isControl(byte[] buffer, int at) {
-    return (attributes(buffer, at) & Layout.CONTROL_MASK) != 0;
-  }
-
-  /** Whether the base timestamp is the time at which compaction may drop the batch's tombstones. */
-  public static boolean hasDeleteHorizon(byte[] buffer, int at) {
-    return (attributes(buffer, at) & Layout.DELETE_HORIZON_MASK) != 0;
+  /** Whether a bit is set whose meaning only a feature of a later release gives. FORMAT.md section 3.1. */
+  public static boolean hasReserved(byte[] buffer, int at) {
+    return (attributes(buffer, at) & ~Layout.ATTRIBUTES_MASK) != 0;
   }
 
   public static int lastOffsetDelta(byte[] buffer, int at) {
@@ -194,8 +193,7 @@ public final class BatchHeader {
     INT.set(batch, Layout.CRC_AT, (int) crc.getValue());
   }
 
-  /** Readers look at the low byte only, as Kafka's do. */
   private static int attributes(byte[] buffer, int at) {
-    return buffer[at + Layout.ATTRIBUTES_AT + 1];
+    return (short) SHORT.get(buffer, at + Layout.ATTRIBUTES_AT);
   }
 }

@@ -31,8 +31,7 @@ public final class Layout {
   public static final int CODEC_MASK = 0x07;
   public static final int LOG_APPEND_TIME_MASK = 0x08;
   public static final int TRANSACTIONAL_MASK = 0x10;
-  public static final int CONTROL_MASK = 0x20;
-  public static final int DELETE_HORIZON_MASK = 0x40;
+  static final int ATTRIBUTES_MASK = CODEC_MASK | LOG_APPEND_TIME_MASK;
 
   /** Length, attributes, time delta, offset delta, key length, value length and headers count take a byte each at least. */
   static final int RECORD_BYTES_MIN = 7;

@@ -93,7 +93,7 @@ public interface ReadableTopics {
     return extent -> open(topic, extent.segment());
   }
 
-  /** The index of a dense or tiled segment; empty without an index. It is a hint: a reader proves each entry. */
+  /** The index of a segment; empty without an index. It is a hint: a reader proves each entry. */
   Optional<OffsetIndex> index(String topic, Segment segment);
 
   /** TOPIC_NOT_FOUND, which lists the existing topics. */

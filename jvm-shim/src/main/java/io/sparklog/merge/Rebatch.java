@@ -14,8 +14,8 @@ import java.util.List;
 /**
  * The same records in larger batches: the records of neighbouring segments, in order, each with its offset, time, key, value and headers.
  *
- * <p>A LogAppendTime batch gives all its records one time, so only such batches of the same time are joined. A batch with facts of a
- * transaction or of compaction does not change, nor does a batch that is large already.
+ * <p>A LogAppendTime batch gives all its records one time, so only such batches of the same time are joined. A batch that is large
+ * already does not change.
  */
 final class Rebatch {
   private final TopicConfig config;
@@ -49,8 +49,7 @@ final class Rebatch {
   /** Adds the batch of {@code source} that {@code reader} is at; {@code decoder} has its records. */
   void add(Segment source, ExtentReader reader, BatchDecoder decoder) throws IOException {
     byte[] header = reader.buffer();
-    if (reader.bytes() >= batchBytes / 2 || BatchHeader.isTransactional(header, reader.at())
-        || BatchHeader.hasDeleteHorizon(header, reader.at())) {
+    if (reader.bytes() >= batchBytes / 2) {
       closeBatch();
       append(header, reader.at(), reader.bytes(), leastTime(source, header, reader.at()), ordered);
       return;

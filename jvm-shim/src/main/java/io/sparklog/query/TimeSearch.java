@@ -107,7 +107,7 @@ public final class TimeSearch {
     } catch (BadBatch e) {
       throw file.corrupt(batch.position, e);
     }
-    for (int i = 0; i < decoder.count() && !decoder.isControl(); i++) {
+    for (int i = 0; i < decoder.count(); i++) {
       long offset = batch.base + decoder.offsetDeltas()[i];
       if (decoder.timestamps()[i] >= timestamp && offset >= start) {
         return OptionalLong.of(offset);

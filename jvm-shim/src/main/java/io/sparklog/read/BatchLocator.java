@@ -161,8 +161,7 @@ public final class BatchLocator implements Closeable {
 
   private Optional<OffsetIndex> index() throws IOException {
     if (index == null) {
-      // If offsets have gaps, nothing proves which batch an entry means.
-      index = !segment.tiles() ? Optional.empty() : segment.indexBytes() > 0 ? file.index() : topics.index(topic, segment);
+      index = segment.indexBytes() > 0 ? file.index() : topics.index(topic, segment);
     }
     return index;
   }

@@ -34,7 +34,7 @@ public final class VisibleRecords {
     Extent extent = reader.extent();
     base = reader.base();
     headerOnly = !reader.isDecoded();
-    int count = decoder.isControl() ? 0 : decoder.count();
+    int count = decoder.count();
     first = base >= extent.startOffset() ? 0 : firstFrom(extent.startOffset() - base, count);
     int end = reader.nextOffset() <= extent.endOffset() ? count : firstFrom(extent.endOffset() - base, count);
     if (extent.filtered() && !filter.equals(RecordFilter.ALL_RECORDS)) {

@@ -86,7 +86,7 @@ public final class BatchWalk {
    */
   public boolean next() throws IOException {
     if (next >= segment.endPosition()) {
-      if (nextOffset != segment.end() && segment.tiles()) {
+      if (nextOffset != segment.end()) {
         throw file.corrupt("its batches end at offset " + nextOffset);
       }
       if (sink != null) {
@@ -99,12 +99,13 @@ public final class BatchWalk {
     step = next > position ? next - position : step;
     position = next;
     fill();
-    base = file.checkHeader(position, buffer, at, segment.endPosition(), nextOffset);
+    file.checkHeader(position, buffer, at, segment.endPosition(), nextOffset);
+    base = nextOffset;
     next = position + BatchHeader.totalBytes(buffer, at);
     nextOffset = base + BatchHeader.lastOffsetDelta(buffer, at) + 1;
     Invariant.require(next > position && next <= segment.endPosition() && nextOffset > base && nextOffset <= segment.end(),
         () -> "a checked header at byte " + position + " leads to byte " + next + " and offset " + nextOffset + " of " + segment);
-    BatchHeader.addTo(headerCrc, buffer, at, segment.tiles());
+    BatchHeader.addTo(headerCrc, buffer, at);
     return true;
   }
 

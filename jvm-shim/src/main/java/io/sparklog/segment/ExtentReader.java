@@ -72,26 +72,12 @@ public final class ExtentReader implements Closeable {
       // Merging has no use for the batches before a cut. To ask for the length of each file takes 5 % of the time of a merge of tiny ones.
       long fileBytes = need == Need.BYTES ? Long.MAX_VALUE : file.fileBytes();
       ahead.begin(file, fileBytes, reader.stopPosition, extent.expectedEnd());
-      if (!extent.segment().tiles()) {
-        reader.checkHeaders();
-      }
       file.expect(extent.from(), extent.expectedEnd());
       return reader;
     } catch (IOException | RuntimeException e) {
       file.close();
       throw e;
     }
-  }
-
-  /**
-   * If offsets have gaps, a wrong offset of an unread batch may hide a batch of the range: only all headers together show it.
-   */
-  private void checkHeaders() throws IOException {
-    BatchWalk walk = new BatchWalk(file);
-    while (walk.next()) {
-      // To the end of the segment.
-    }
-    walk.requireHeaderCrc();
   }
 
   /**
@@ -144,7 +130,8 @@ public final class ExtentReader implements Closeable {
   private void read() throws IOException {
     hinted = false;
     at = ahead.find(position, Layout.HEADER_BYTES);
-    base = file.checkHeader(position, ahead.buffer(), at, stopPosition, nextOffset);
+    file.checkHeader(position, ahead.buffer(), at, stopPosition, nextOffset);
+    base = nextOffset;
     bytes = BatchHeader.totalBytes(ahead.buffer(), at);
     int lastDelta = BatchHeader.lastOffsetDelta(ahead.buffer(), at);
     try {
@@ -160,7 +147,7 @@ public final class ExtentReader implements Closeable {
     boolean passing = need == Need.OFFSETS && !decoded && ReadAhead.isLarge(bytes);
     at = passing ? at : ahead.find(position, bytes);
     byte[] buffer = ahead.buffer();
-    BatchHeader.addTo(headerCrc, buffer, at, segment.tiles());
+    BatchHeader.addTo(headerCrc, buffer, at);
     try {
       if (passing) {
         decoder.check(buffer, at, bytes, crc -> ahead.pass(position + Layout.HEADER_BYTES, bytes - Layout.HEADER_BYTES, crc));
@@ -180,7 +167,7 @@ public final class ExtentReader implements Closeable {
   }
 
   private void requireEnd() {
-    if (segment.tiles() && nextOffset < extent.endOffset()) {
+    if (nextOffset < extent.endOffset()) {
       throw file.corrupt("its batches up to byte " + position + " end at offset " + nextOffset + ", before offset " + extent.endOffset());
     }
     if (extent.to() >= 0 && position != extent.to()) {

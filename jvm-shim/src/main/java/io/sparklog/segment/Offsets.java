@@ -4,14 +4,12 @@ import io.sparklog.json.Damaged;
 import java.util.Arrays;
 import java.util.Locale;
 
-/** The kinds of segments: where the batches of a segment have offsets. FORMAT.md section 4. */
+/** The kinds of segments: which of the offsets of a segment have a record. FORMAT.md section 4. */
 public enum Offsets {
   /** Each offset has a record. */
   DENSE,
-  /** Each batch begins where the batch before it ends, and some offsets of a batch may have no record. */
-  TILED,
-  /** There may be gaps, also between batches. */
-  STORED;
+  /** Some offsets of a batch may have no record. */
+  TILED;
 
   /** The word in files. */
   public String word() {

@@ -54,11 +54,6 @@ public record Segment(int partition, String file, long position, long bytes, lon
     return offsets == Offsets.DENSE;
   }
 
-  /** Whether each batch begins where the batch before it ends, so that the offsets of all batches follow from {@code base}. */
-  public boolean tiles() {
-    return offsets != Offsets.STORED;
-  }
-
   /** Whether it begins a data file of one partition: of its own, if the file ends where it ends. FORMAT.md section 8. */
   public boolean isInOwnFile() {
     return position == 0 && Names.isOwnFile(file) && indexBytes == 0;

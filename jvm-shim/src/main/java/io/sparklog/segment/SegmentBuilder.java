@@ -47,7 +47,7 @@ public final class SegmentBuilder {
    */
   public void add(byte[] buffer, int at, long batchMinTimestamp, boolean batchRouted, boolean batchOrdered) {
     BatchHeader.setBaseOffset(buffer, at, records);
-    BatchHeader.addTo(headerCrc, buffer, at, true);
+    BatchHeader.addTo(headerCrc, buffer, at);
     index.batch(bytes, records + BatchHeader.count(buffer, at) - 1, BatchHeader.maxTimestamp(buffer, at));
     bytes += BatchHeader.totalBytes(buffer, at);
     records += BatchHeader.count(buffer, at);

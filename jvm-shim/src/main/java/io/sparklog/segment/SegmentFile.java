@@ -119,55 +119,35 @@ public final class SegmentFile implements Closeable {
    * @param position of the batch in the file
    * @param header holds the header at {@code at}
    * @param endPosition the position that the batch may reach up to: the end of the segment, or of the part of it that is read
-   * @param expected the offset that the batches before it lead to; in a segment with gaps the least offset that it may have
-   * @return the offset of its first record
+   * @param expected the offset that the batches before it lead to
    * @throws PartlogException BATCH_CORRUPT
    */
-  public long checkHeader(long position, byte[] header, int at, long endPosition, long expected) {
-    long base;
+  public void checkHeader(long position, byte[] header, int at, long endPosition, long expected) {
     try {
       BatchHeader.check(header, at, endPosition - position);
-      base = segment.tiles() ? tiledBase(header, at, expected) : storedBase(header, at, expected);
+      if (segment.dense() && !isDense(header, at)) {
+        throw new BadBatch("records are missing in it, and its segment has one at every offset");
+      }
+      long field = BatchHeader.baseOffset(header, at);
+      if (!BatchHeader.isStamped(field, expected - segment.base(), expected)) {
+        throw new BadBatch("its base offset is " + field + ", where offset " + expected + " should be");
+      }
+      int delta = BatchHeader.lastOffsetDelta(header, at);
+      if (delta >= segment.end() - expected) { // Not expected + delta: that may be beyond the range of long.
+        throw new BadBatch("it covers " + (delta + 1L) + " offsets from " + expected + ", past the end of its segment");
+      }
     } catch (BadBatch e) {
       throw corrupt(position, e);
     }
-    int delta = BatchHeader.lastOffsetDelta(header, at);
-    if (delta >= segment.end() - base) { // Not base + delta: that may be beyond the range of long.
-      throw corrupt(position, new BadBatch("it covers " + (delta + 1L) + " offsets from " + base + ", past the end of its segment"));
-    }
-    return base;
-  }
-
-  private long tiledBase(byte[] header, int at, long expected) throws BadBatch {
-    if (segment.dense() && !isDense(header, at)) {
-      throw new BadBatch("records are missing in it, and its segment has one at every offset");
-    }
-    long stored = BatchHeader.baseOffset(header, at);
-    if (!BatchHeader.isStamped(stored, expected - segment.base(), expected)) {
-      throw wrongBase(stored, expected);
-    }
-    return expected;
-  }
-
-  private long storedBase(byte[] header, int at, long expected) throws BadBatch {
-    long stored = BatchHeader.baseOffset(header, at);
-    if (stored < expected || stored >= segment.end()) {
-      throw wrongBase(stored, expected);
-    }
-    return stored;
   }
 
   private static boolean isDense(byte[] header, int at) {
-    return BatchHeader.count(header, at) == BatchHeader.lastOffsetDelta(header, at) + 1 && !BatchHeader.isControl(header, at);
-  }
-
-  private static BadBatch wrongBase(long stored, long expected) {
-    return new BadBatch("its base offset is " + stored + ", where offset " + expected + " should be");
+    return BatchHeader.count(header, at) == BatchHeader.lastOffsetDelta(header, at) + 1;
   }
 
   /** The index behind the batches; empty if it does not exist or cannot be read. It is a hint: a reader proves each entry. */
   public Optional<OffsetIndex> index() throws IOException {
-    if (segment.indexBytes() == 0 || !segment.tiles()) {
+    if (segment.indexBytes() == 0) {
       return Optional.empty();
     }
     byte[] entries = new byte[segment.indexBytes()];
@@ -182,7 +162,7 @@ public final class SegmentFile implements Closeable {
   }
 
   /**
-   * Checks that an index of a dense or tiled segment is right to say that the batch at {@code position} ends with offset {@code last}. An
+   * Checks that an index is right to say that the batch at {@code position} ends with offset {@code last}. An
    * index has no checksum, and the offset to expect is unknown here without the batch before. So this method checks more than {@link
    * #checkHeader}. FORMAT.md section 9.
    *
@@ -262,6 +242,10 @@ public final class SegmentFile implements Closeable {
   }
 
   /** SEGMENT_CORRUPT for a file that ends too early, as {@code why} says. */
+    return corrupt(topic, segment, location, why);
+  }
+
+  private static PartlogException corrupt(String topic, Segment segment, String location, String why) {
   public PartlogException cut(String why) {
     return corrupt("the file is cut: " + why);
   }

@@ -24,10 +24,11 @@ public interface SegmentFiles extends Closeable {
     if (!store.isRemote()) {
       return extent -> SegmentFile.open(store, topic, extent.segment());
     }
-    PlannedReads reads = new PlannedReads(store::open, store.requests(), extents.stream()
-        .filter(extent -> extent.segment().tiles()) // If offsets have gaps, all headers of the segment are read first.
-        .map(extent -> new PlannedReads.Range(Names.topicFile(topic, extent.segment().file()), extent.from(), extent.expectedEnd()))
-        .toList(), store.streamedBytesMin());
+    PlannedReads reads = new PlannedReads(store::open, store.requests(),
+        extents.stream()
+            .map(extent -> new PlannedReads.Range(Names.topicFile(topic, extent.segment().file()), extent.from(), extent.expectedEnd()))
+            .toList(),
+        store.streamedBytesMin());
     return new SegmentFiles() {
       @Override
       public SegmentFile open(Extent extent) throws IOException {

@@ -46,7 +46,7 @@ final class ProduceOutcomes {
         byName("the topic of groups", "__consumer_offsets", 0, batch(0), Errors.TOPIC_AUTHORIZATION_FAILED),
         byId("an unknown topic", new Uuid(1, 2), 0, batch(0), Errors.UNKNOWN_TOPIC_ID),
         byName("an unknown partition", "t", 7, batch(0), Errors.UNKNOWN_TOPIC_OR_PARTITION),
-        byName("a control batch", "t", 1, batch(Layout.CONTROL_MASK), Errors.INVALID_RECORD), byName("damage", "t", 1, () -> {
+        byName("a control batch", "t", 1, batch(0x20), Errors.INVALID_RECORD), byName("damage", "t", 1, () -> {
           ByteBuffer damaged = batch(0).get();
           return damaged.put(Layout.HEADER_BYTES, (byte) 99);
         }, Errors.CORRUPT_MESSAGE), byName("nothing", "t", 1, () -> ByteBuffer.allocate(0), Errors.CORRUPT_MESSAGE));

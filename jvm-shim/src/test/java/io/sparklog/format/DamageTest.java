@@ -47,8 +47,8 @@ class DamageTest {
     wrongHeader("last offset delta is -1", with(right, 23, -1), right.length);
     wrongHeader("no room", with(right, 57, 3), right.length);
     byte[] high = right.clone();
-    high[21] = 0x7f; // Bits 8 to 15 have no meaning.
-    assertEquals(right.length, BatchHeader.check(high, 0, right.length));
+    high[21] = 0x7f;
+    wrongHeader("its attributes are 0x7f00", high, right.length);
   }
 
   private static void wrongHeader(String words, byte[] batch, long bytesLeft) {

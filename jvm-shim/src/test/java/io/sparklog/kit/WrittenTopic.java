@@ -118,7 +118,7 @@ public final class WrittenTopic {
       ordered &= encoder.isOrdered() && encoder.minTimestamp() >= greatest;
       greatest = Math.max(greatest, encoder.maxTimestamp());
       byte[] batch = encoder.close(before);
-      BatchHeader.addTo(headerCrc, batch, 0, true);
+      BatchHeader.addTo(headerCrc, batch, 0);
       segment.writeBytes(batch);
     }
     String file = plan.folder(txn) + "/" + Names.ownFile(partition, tasks, tasks, 0);
@@ -272,21 +272,12 @@ public final class WrittenTopic {
   }
 
   /**
-   * A version as a later release will write it: a segment whose offsets have gaps, as compaction leaves them.
+   * A version as a later release will write it: a segment with gaps in its batches, as compaction leaves it.
    *
-   * @param end of the segment, beyond its last record
+   * @param end of the segment
    * @param batches as {@link #gappyBatch} makes them
    */
-  public void gappy(int partition, long end, byte[]... batches) throws IOException {
-    add(Offsets.STORED, partition, end, batches);
-  }
-
-  /** A version as a later release will write it: a segment whose batches follow one another, with gaps in them. */
   public void tiled(int partition, long end, byte[]... batches) throws IOException {
-    add(Offsets.TILED, partition, end, batches);
-  }
-
-  private void add(Offsets offsets, int partition, long end, byte[]... batches) throws IOException {
     State state = root.state(topic);
     String file = Names.dataFolder(state.version() + 1, Names.identity(random)) + "/" + Names.ownFile(partition, 0, 0, 0);
     Path target = directory.resolve(Names.topicFile(topic, file));
@@ -296,35 +287,29 @@ public final class WrittenTopic {
     long records = 0;
     long greatest = -1;
     for (byte[] batch : batches) {
-      BatchHeader.addTo(headerCrc, batch, 0, offsets == Offsets.TILED);
+      BatchHeader.addTo(headerCrc, batch, 0);
       bytes.writeBytes(batch);
       records += BatchHeader.count(batch, 0);
       greatest = Math.max(greatest, BatchHeader.maxTimestamp(batch, 0));
     }
     Files.write(target, bytes.toByteArray());
     Segment segment = new Segment(partition, file, 0, bytes.size(), state.end(partition), end, records, batches.length, 0, greatest,
-        offsets, false, false, (int) headerCrc.getValue());
+        Offsets.TILED, false, false, (int) headerCrc.getValue());
     write(next -> next.add(segment, file, segment.base()).end(partition, end));
   }
 
-  /**
-   * A batch of offsets from {@code base} on, of which the last ones up to {@code base + lastDelta} are missing; of a transaction's marker
-   * if {@code control}.
-   */
-  public byte[] gappyBatch(int partition, long base, int count, int lastDelta, boolean control) {
+  /** A batch of offsets from {@code base} on, of which the last ones up to {@code base + lastDelta} are missing. */
+  public byte[] gappyBatch(int partition, long base, int count, int lastDelta) {
     begin();
     BatchEncoder encoder = new BatchEncoder(plan.config().codec(), false);
     for (int i = 0; i < count; i++) {
       Row row = row(partition, base + i);
       add(encoder, row);
-      if (!control) {
-        rows.get(partition).add(row);
-      }
+      rows.get(partition).add(row);
     }
     byte[] batch = encoder.close(base);
     ByteBuffer fields = ByteBuffer.wrap(batch);
     fields.putInt(Layout.LAST_OFFSET_DELTA_AT, lastDelta);
-    fields.putShort(Layout.ATTRIBUTES_AT, (short) (fields.getShort(Layout.ATTRIBUTES_AT) | (control ? Layout.CONTROL_MASK : 0)));
     CRC32C crc = new CRC32C();
     crc.update(batch, Layout.ATTRIBUTES_AT, batch.length - Layout.ATTRIBUTES_AT);
     fields.putInt(Layout.CRC_AT, (int) crc.getValue());

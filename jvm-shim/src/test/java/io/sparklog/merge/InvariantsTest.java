@@ -28,7 +28,7 @@ final class InvariantsTest {
     assertFound("the offsets 3 to 9 of partition 0", () -> new Merged(two, List.of(segment(0, 4, 9))));
     assertFound("the offsets 3 to 9 of partition 0", () -> new Merged(two, List.of(segment(1, 3, 9))));
     assertFound("do not follow one another", () -> new Merged(two, List.of(segment(0, 3, 4), segment(0, 5, 9))));
-    Segment fewer = new Segment(0, "data/f", 0, 1000, 3, 9, 5, 1, 0, 0, Offsets.STORED, true, true, 0);
+    Segment fewer = new Segment(0, "data/f", 0, 1000, 3, 9, 5, 1, 0, 0, Offsets.TILED, true, true, 0);
     assertFound("a merge of 6 records has made 5", () -> new Merged(two, List.of(fewer)));
   }
 }

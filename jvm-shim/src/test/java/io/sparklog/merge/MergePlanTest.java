@@ -121,7 +121,7 @@ final class MergePlanTest {
     assertEquals(List.of(), due(new MergePlan(BUDGET, BUDGET, WEEK, 8, segment -> segment.base() == 5, segment -> false), segments));
     assertEquals(range(4, 11), due(new MergePlan(BUDGET, BUDGET, WEEK, 8, segment -> segment.base() == 3, segment -> false), segments));
     Segment dense = segments.get(3);
-    segments.set(3, new Segment(0, "f", 3, 100, 3, 4, 1, 1, 0, 0, Offsets.STORED, true, true, 0));
+    segments.set(3, new Segment(0, "f", 3, 100, 3, 4, 1, 1, 0, 0, Offsets.TILED, true, true, 0));
     assertEquals(range(4, 11), due(plan(), segments));
     segments.set(3, new Segment(0, "f", 3, 100, 3, 3 + (1L << 30), 1, 1, 0, 0, Offsets.DENSE, true, true, 0));
     assertEquals(range(4, 11), due(plan(), segments), "half of all the offsets that a segment may have");

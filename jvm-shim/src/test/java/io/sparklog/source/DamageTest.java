@@ -200,35 +200,14 @@ final class DamageTest {
     assertEquals("SEGMENT_MISSING", fails(Reads.of(root)).id(), "also when the topic has gone on");
   }
 
-  /** An offset that still fits between its neighbours: of batches that are read in part, only the headers of all tell it. */
-  @Test
-  void aWrongOffsetAmongGapsIsNoticedInAnyPart() throws IOException {
-    WrittenTopic topic = new WrittenTopic(root, "t").segment(0, 3).commit();
-    topic.gappy(0, 100, topic.gappyBatch(0, 10, 4, 3, false), topic.gappyBatch(0, 20, 4, 3, false), topic.gappyBatch(0, 60, 4, 3, false));
-    assertEquals(List.of(10L, 11L, 12L, 13L, 20L, 21L, 22L, 23L), range(3, 50).offsets());
-    Path file = topic.dataFile(0, 1);
-    byte[] bytes = Files.readAllBytes(file);
-    int second = BatchHeader.totalBytes(bytes, 0);
-    BatchHeader.setBaseOffset(bytes, second, 22);
-    Files.write(file, bytes);
-    for (int[] part : new int[][] {{3, 50}, {3, 14}, {21, 50}, {60, 64}, {3, 100}}) {
-      assertEquals("SEGMENT_CORRUPT", fails(range(part[0], part[1])).id(), part[0] + " to " + part[1]);
-    }
-  }
-
-  private Reads range(int start, int end) {
-    return Reads.of(root, "assign", "{\"t\":[0]}", "startingOffsets", "{\"t\":{\"0\":" + start + "}}", "endingOffsets",
-        "{\"t\":{\"0\":" + end + "}}");
-  }
-
   /** A length is believed only as far as a batch of the topic can go: memory is taken for no more. */
   @Test
   void aBatchThatIsTooLargeIsNotRead() throws IOException {
     WrittenTopic topic = new WrittenTopic(root, "t").segment(0, 3).commit();
     int limit = 61 + (64 << 20) / 8 * 9;
-    byte[] batch = Arrays.copyOf(topic.gappyBatch(0, 10, 1, 0, false), limit + 1);
+    byte[] batch = Arrays.copyOf(topic.gappyBatch(0, 3, 1, 96), limit + 1);
     ByteBuffer.wrap(batch).putInt(8, batch.length - 12);
-    topic.gappy(0, 100, batch);
+    topic.tiled(0, 100, batch);
     PartlogException error = fails(Reads.of(root));
     assertEquals("BATCH_CORRUPT", error.id());
     assertEquals("it has " + (limit + 1) + " bytes; the limit is " + limit, error.parameters().get("reason"));

@@ -110,7 +110,7 @@ public final class Offsets {
         throw new IOException("offset " + next + " of " + state + ", partition " + partition + ": " + e.getMessage(), e);
       }
       long base = BatchHeader.baseOffset(batch, 0);
-      for (int i = 0; i < decoder.count() && !decoder.isControl(); i++) {
+      for (int i = 0; i < decoder.count(); i++) {
         long offset = base + decoder.offsetDeltas()[i];
         if (offset >= start && offset < end && decoder.timestamps()[i] > greatest.timestampMs) {
           greatest = new At(offset, decoder.timestamps()[i]);

@@ -165,7 +165,7 @@ final class OffsetsTopic implements AutoCloseable {
   }
 
   private static void take(ExtentReader reader, BatchDecoder decoder, Taker taker) {
-    for (int i = 0; i < decoder.count() && !decoder.isControl(); i++) {
+    for (int i = 0; i < decoder.count(); i++) {
       long offset = reader.base() + decoder.offsetDeltas()[i];
       if (offset >= reader.extent().startOffset()) {
         byte[] key = copy(decoder.data(), decoder.keyAt()[i], decoder.keyLengths()[i]);

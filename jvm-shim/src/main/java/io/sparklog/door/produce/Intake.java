@@ -16,7 +16,6 @@ import java.time.Clock;
  * every reader. FORMAT.md section 3.5.
  */
 public final class Intake {
-  private static final int ALLOWED_ATTRIBUTES = Layout.CODEC_MASK | Layout.LOG_APPEND_TIME_MASK;
   private static final String BEFORE_MAX_MS = "message.timestamp.before.max.ms";
   private static final String AFTER_MAX_MS = "message.timestamp.after.max.ms";
 
@@ -90,8 +89,12 @@ public final class Intake {
       throw new Refused(Refusal.TOO_LARGE_FOR_SEGMENT, "A batch has " + batch.length + " bytes; " + TopicConfig.SEGMENT_BYTES + " of topic "
           + state.topic() + " is " + config.batchBytesMax() + ".");
     }
-    if (batch.length >= Layout.HEADER_BYTES && BatchHeader.codecId(batch, 0) >= Codec.values().length) {
-      throw new Refused(Refusal.UNSUPPORTED_CODEC, "A batch has codec " + BatchHeader.codecId(batch, 0) + ", which is not known.");
+    if (batch.length >= Layout.HEADER_BYTES) {
+      if (BatchHeader.codecId(batch, 0) >= Codec.values().length) {
+        throw new Refused(Refusal.UNSUPPORTED_CODEC, "A batch has codec " + BatchHeader.codecId(batch, 0) + ", which is not known.");
+      }
+      require(!BatchHeader.isTransactional(batch, 0), "A batch is of a transaction. Transactions are not supported.");
+      require(!BatchHeader.hasReserved(batch, 0), "A batch has attributes that clients must not set.");
     }
     try {
       decoder.check(batch, 0, batch.length);
@@ -104,9 +107,6 @@ public final class Intake {
     int count = BatchHeader.count(batch, 0);
     require(count > 0 && count == BatchHeader.lastOffsetDelta(batch, 0) + 1L,
         "A batch has " + count + " records, and its last offset delta is " + BatchHeader.lastOffsetDelta(batch, 0) + ".");
-    require(!BatchHeader.isTransactional(batch, 0), "A batch is of a transaction. Transactions are not supported.");
-    require(batch[Layout.ATTRIBUTES_AT] == 0 && (batch[Layout.ATTRIBUTES_AT + 1] & ~ALLOWED_ATTRIBUTES) == 0,
-        "A batch has attributes that clients must not set.");
     long id = BatchHeader.producerId(batch, 0);
     require(id == -1 || id >= 0 && BatchHeader.producerEpoch(batch, 0) >= 0 && BatchHeader.baseSequence(batch, 0) >= 0,
         "A batch has producer id " + id + ", epoch " + BatchHeader.producerEpoch(batch, 0) + " and base sequence "

@@ -68,7 +68,7 @@ final class IntakeTest extends Drivers {
     intake.accept(0, good.bytes());
     assertEquals(Refusal.UNSUPPORTED_MAGIC, refusal(intake, changed(good, b -> b.put(Layout.MAGIC_AT, (byte) 1))));
     assertEquals(Refusal.UNSUPPORTED_CODEC, refusal(intake, changed(good, b -> b.put(Layout.ATTRIBUTES_AT + 1, (byte) 5))));
-    for (int mask : new int[] {Layout.TRANSACTIONAL_MASK, Layout.CONTROL_MASK, Layout.DELETE_HORIZON_MASK, 0x80, 0x100}) {
+    for (int mask : new int[] {Layout.TRANSACTIONAL_MASK, 0x20, 0x40, 0x80, 0x100}) {
       assertEquals(Refusal.INVALID_RECORD, refusal(intake, changed(good, b -> b.putShort(Layout.ATTRIBUTES_AT, (short) mask))), "" + mask);
     }
     assertEquals(Refusal.INVALID_TIMESTAMP,
