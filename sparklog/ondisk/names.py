@@ -14,6 +14,9 @@ _PARTITION = "(?:0|[1-9][0-9]{0,3})"
 _IDENTITY = "[A-Za-z0-9_][A-Za-z0-9_-]{20}[AQgw]"
 _RESERVED = ("A" * 22, "A" * 21 + "Q")
 _DATA_FILE = re.compile(f"data/({_DIGITS})-({_IDENTITY})/(?:p{_PARTITION}-t{_NUMBER}-{_NUMBER}-{_NUMBER}|t{_NUMBER}-{_NUMBER}|pool)\\.log")
+_SHARED = "_shared/"
+_SHARED_NAME = "[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,127}"
+_SHARED_FILE = re.compile(f"{_SHARED}{_SHARED_NAME}/{_SHARED_NAME}")
 _VERSION = re.compile(f"({_DIGITS})\\.json")
 _DELETION = re.compile(f"({_DIGITS})\\.deleted")
 _VIEW_FILE = re.compile(f"({_DIGITS})\\.(log|index|timeindex)")
@@ -21,7 +24,11 @@ _SERVER_SIGN = re.compile(f"({_IDENTITY})-({_DIGITS})\\.json")
 _CHECKPOINT = re.compile(f"({_DIGITS})\\.checkpoint-([0-9a-f]{{16}})\\.jsonl")
 
 COMMITS = "_partlog"
+OTHERS = "ext"
+"""The folder of a topic that has the metadata of other programs."""
 SERVERS = "_servers"
+SHARED = _SHARED.rstrip("/")
+"""Data files that a later release makes, for several topics. No program of this release makes or deletes one."""
 PROBE = "_probe"
 NOTE_OF_PROBE = f"{PROBE}/passed.json"
 """Where writers try whether a server is safe (FORMAT.md appendix C). No reader looks there."""
@@ -39,6 +46,8 @@ def is_identity(text: str) -> bool:
 
 def is_data_file(name: str) -> bool:
     """Whether this is the name of a data file, as `data/00000000000000000007-_MwsNfC4Rgml8SxV3YWrqA/p3-t12-0-0.log`."""
+    if _SHARED_FILE.fullmatch(name):
+        return True
     match = _DATA_FILE.fullmatch(name)
     return match is not None and match[2] not in _RESERVED and int(match[1]) <= INT64_MAX
 
@@ -46,7 +55,17 @@ def is_data_file(name: str) -> bool:
 def is_own_file(name: str) -> bool:
     """Whether the data file of this name holds one partition alone, as `…/p3-t12-0-0.log` does."""
     last = name.rpartition("/")[2]
-    return last.startswith("p") and last != "pool.log"
+    return last.startswith("p") and last != "pool.log" and not is_shared(name)
+
+
+def is_shared(name: str) -> bool:
+    """Whether the data file of this name may be of several topics."""
+    return name.startswith(_SHARED)
+
+
+def data_file(topic: str, name: str) -> str:
+    """The path below the root of a data file, as version files of the topic name it."""
+    return name if is_shared(name) else topic_file(topic, name)
 
 
 def topic_folder(topic: str) -> str:

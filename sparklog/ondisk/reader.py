@@ -15,7 +15,7 @@ from sparklog.batches.faults import TooLarge
 from sparklog.batches.header import batch_bytes_max, decompressed_max
 from sparklog.batches.records import RECORDS_AT_ONCE, Payload, Records, locate
 from sparklog.errors import DataError, SparklogError
-from sparklog.ondisk.names import topic_file
+from sparklog.ondisk.names import data_file
 from sparklog.ondisk.prefetch import Prefetch, Span
 from sparklog.ondisk.segment import Place, SegmentReader, StoredBatch, is_sought
 from sparklog.ondisk.state import State
@@ -297,7 +297,7 @@ class PartitionReader:
         self._prefetch.want(self.next_spans(start, bytes_max, stop))
 
     def _span(self, segment: Segment, begin: int, end: int) -> Span:
-        return Span(topic_file(self._state.topic, segment.file), begin, end)
+        return Span(data_file(self._state.topic, segment.file), begin, end)
 
     def _read(
         self,
@@ -333,7 +333,7 @@ class PartitionReader:
                                     start = reached
                                     yield found
                         except (Absent, DataError) as fault:
-                            self._prefetch.forget(topic_file(state.topic, segment.file))
+                            self._prefetch.forget(data_file(state.topic, segment.file))
                             once = (segment, start) != again
                             if isinstance(fault, Absent):
                                 self._reload(state, segment, start, once=once)

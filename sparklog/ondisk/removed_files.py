@@ -6,7 +6,7 @@ import contextlib
 from typing import NamedTuple
 
 from sparklog.errors import SparklogError
-from sparklog.ondisk.names import topic_file
+from sparklog.ondisk.names import is_shared, topic_file
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 
@@ -27,7 +27,7 @@ class RemovedFiles(NamedTuple):
             versions = log.history(state.version - state.boundary + 1)
         except SparklogError:
             return None
-        removed = {each.file for version in versions for each in version.removed}
+        removed = {each.file for version in versions for each in version.removed if not is_shared(each.file)}
         if removed:
             removed -= {segment.file for partition in range(state.partitions) for segment in log.segments(state, partition)}
         sizes = []

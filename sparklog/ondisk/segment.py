@@ -11,7 +11,7 @@ from sparklog.batches.faults import TooLarge
 from sparklog.batches.header import HEADER_BYTES, LENGTH_FROM, Header
 from sparklog.errors import SparklogError
 from sparklog.ondisk import index
-from sparklog.ondisk.names import index_file, topic_file, view_folder
+from sparklog.ondisk.names import data_file, index_file, view_folder
 from sparklog.ondisk.prefetch import Prefetch
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.version import Segment
@@ -61,7 +61,7 @@ class SegmentReader:
         self._batch_bytes_max = batch_bytes_max
         self._prefetch = prefetch
         self.end = segment.position + segment.bytes
-        self._name = topic_file(topic, segment.file)
+        self._name = data_file(topic, segment.file)
         self.path = root.store.location(self._name)
         self._file = self._opened()
 

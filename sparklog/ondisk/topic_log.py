@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from sparklog.batches.faults import TooNew, Unreadable
 from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint
-from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_file, version_of
+from sparklog.ondisk.names import checkpoint_version_of, data_file, topic_file, version_file, version_of
 from sparklog.ondisk.root import Root, holds_topic
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version
@@ -69,7 +69,7 @@ class TopicLog:
 
     def location(self, file: str) -> str:
         """The full name of a file of the topic, given as version files name it, for messages."""
-        return self.root.store.location(topic_file(self.topic, file))
+        return self.root.store.location(data_file(self.topic, file))
 
     def newest(self) -> State:
         """The newest state. Cheap if nothing was committed since the last call. CallError TOPIC_NOT_FOUND."""

@@ -17,7 +17,6 @@ class Expected(NamedTuple):
     * intervals: every value that `index.interval.bytes` had.
     * sent: by base offset, the batches of producers in the segment, by the version that added it; None if that version is not known.
     * has_view: whether the topic's Kafka view was ever made, and the segment belongs in it.
-    * file_end: where the data file must end, if this is its last segment and that is known.
     * listed_bytes: the bytes of the data file by a listing; None if the file itself must be asked.
     """
 
@@ -31,5 +30,4 @@ class Expected(NamedTuple):
     intervals: tuple[int, ...]
     sent: dict[int, Sent] | None
     has_view: bool
-    file_end: int | None
     listed_bytes: int | None

@@ -11,12 +11,15 @@ from sparklog.batches.records import Payload
 from sparklog.ondisk.names import (
     COMMITS,
     INT64_MAX,
+    OTHERS,
     PROBE,
     SERVERS,
+    SHARED,
     checkpoint_version_of,
     deleted_version_of,
     is_data_file,
     is_identity,
+    is_shared,
     is_topic,
     topic_file,
     topic_folder,
@@ -55,7 +58,7 @@ def topics_in(root: Root) -> tuple[list[str], list[Finding], list[Waiting]]:
     for entry in above:
         if entry.name == COMMITS and not entry.is_folder:
             return topics, [_wrong_kind(COMMITS, entry, DAMAGE, "no topic can be read", "put the folder back")], []
-        if entry.name not in (COMMITS, PROBE, SERVERS) and not (_VIEW_FOLDER.fullmatch(entry.name)):
+        if entry.name not in (COMMITS, PROBE, SERVERS, SHARED) and not (_VIEW_FOLDER.fullmatch(entry.name)):
             strange.append((entry.name, 0))
     try:
         for entry in filled(root, COMMITS):
@@ -95,6 +98,8 @@ class Folders:
         """Does it."""
         for entry in self._listed:
             file = topic_file(self._topic, entry.name)
+            if entry.name == OTHERS:
+                continue
             if entry.name in ("data", "tmp"):
                 if not entry.is_folder:
                     impact = "its data files cannot be read" if entry.name == "data" else "nothing can be written to the topic"
@@ -146,7 +151,7 @@ class Folders:
         if not self._is_folder("data"):
             return
         base = topic_file(self._topic, "data")
-        live = {segment.file for segment in self._chain.segments}
+        live = {segment.file for segment in self._chain.segments if not is_shared(segment.file)}
         removed, unnamed = [], []
         store = asking(self._root)
         try:
@@ -176,7 +181,7 @@ class Folders:
                     continue
                 if not is_data_file(file) or not entry.is_file:
                     self.findings.append(_unknown(self._topic, below))
-                elif file in self._chain.removed or file in self._chain.extents:
+                elif file in self._chain.removed or file in self._chain.named:
                     removed.append((below, entry.bytes))
                 elif (no_writer := self._no_writer(int(match[1]))) is not None:
                     why, fix = no_writer

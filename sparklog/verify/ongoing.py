@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from sparklog.ondisk.names import deleted_version_of, topic_file, version_file
+from sparklog.ondisk.names import data_file, deleted_version_of, topic_file, version_file
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import Segment
 from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Finding
@@ -25,7 +25,7 @@ def shared_bytes(topic: str, segments: Sequence[Segment]) -> Iterator[Finding]:
                     f"{other.partition} share bytes of it"
                 )
                 impact, fix = "records are there twice, or in two partitions", "restore the version files from a copy"
-                place = (topic, other.partition, other.base, topic_file(topic, file), other.position)
+                place = (topic, other.partition, other.base, data_file(topic, file), other.position)
                 yield Finding(DAMAGE, "SEGMENT_TWICE", problem, impact, fix, *place)
 
 

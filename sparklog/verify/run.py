@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.ondisk.features import Binds
-from sparklog.ondisk.names import COMMITS, checkpoint_version_of, is_own_file, topic_folder, version_of
+from sparklog.ondisk.names import COMMITS, checkpoint_version_of, topic_folder, version_of
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import Segment
@@ -205,9 +205,6 @@ def _expected(chain: Chain, folders: Folders) -> list[Expected]:
     state = chain.state
     if state is None:
         return []
-    ends = {segment.file: 0 for segment in chain.segments}
-    for segment in chain.segments:
-        ends[segment.file] = max(ends[segment.file], segment.end_of_index)
     tables: dict[int, Sequence[int]] = {}
     where_keys_go = not state.features.unknown_to(Binds.KEY_READERS)
     return [
@@ -222,7 +219,6 @@ def _expected(chain: Chain, folders: Folders) -> list[Expected]:
             tuple(sorted(chain.intervals)),
             chain.sent.get((segment.partition, segment.file, segment.position)),
             folders.has_view and segment.in_view(state.config),
-            _file_end(chain, segment.file) if segment.end_of_index == ends[segment.file] else None,
             folders.sizes.get(segment.file),
         )
         for segment in chain.segments
@@ -238,11 +234,6 @@ def _table(state: State, segment: Segment, known: dict[int, Sequence[int]]) -> S
     if after not in known:
         known[after] = routing.table_after(after)
     return known[after]
-
-
-def _file_end(chain: Chain, file: str) -> int | None:
-    """The end of the last segment of a data file, also of a removed segment; None if that is not known."""
-    return max(end for _, end in chain.extents[file]) if is_own_file(file) or file in chain.added else None
 
 
 def _units(expected: list[Expected]) -> list[list[Expected]]:

@@ -15,14 +15,14 @@ from sparklog.batches.faults import TooLarge
 from sparklog.batches.header import HEADER_BYTES, LENGTH_FROM, Header, batch_bytes_max, decompressed_max
 from sparklog.batches.records import RECORDS_AT_ONCE, Payload
 from sparklog.ondisk.index import INTERVAL_BYTES
-from sparklog.ondisk.names import topic_file
+from sparklog.ondisk.names import data_file
 from sparklog.ondisk.root import Root, is_seen
 from sparklog.ondisk.segment import is_stamped
 from sparklog.store.store import Absent, Damaged, File
 from sparklog.verify.asking import asking
 from sparklog.verify.contents import Contents
 from sparklog.verify.expected import Expected
-from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Counts, Finding, NotRead
+from sparklog.verify.report import DAMAGE, REPAIRABLE, Counts, Finding, NotRead
 from sparklog.verify.view import Indexes, ViewOfSegment, shared
 
 _BLOCK_BYTES = 1 << 21
@@ -71,7 +71,7 @@ _Opened: TypeAlias = File | int | Absent | Damaged | OSError
 def _opened(root: Root, expected: Expected, quick: bool) -> _Opened:
     if quick and expected.listed_bytes is not None and not expected.has_view:
         return expected.listed_bytes
-    name = topic_file(expected.topic, expected.segment.file)
+    name = data_file(expected.topic, expected.segment.file)
 
     def ask() -> _Opened:
         try:
@@ -90,7 +90,7 @@ class SegmentCheck:
         self._root = root
         self._expected = expected
         self._segment = expected.segment
-        self._name = topic_file(expected.topic, expected.segment.file)
+        self._name = data_file(expected.topic, expected.segment.file)
         self._decompressed_max = decompressed_max(expected.message_bytes_max)
         self._chunk: list[tuple[Walked, Payload]] = []
         self._chunk_bytes = self._chunk_records = 0
@@ -147,14 +147,10 @@ class SegmentCheck:
 
     def _require_lengths(self, size: int) -> None:
         """Checks the bytes of the data file."""
-        known, end = self._expected.file_end, self._segment.position + self._segment.bytes
+        end = self._segment.position + self._segment.bytes
         if size < end:
             problem = f"the file ends at byte {size}, and the segment ends at byte {end}"
             self._segment_fault("SEGMENT_CORRUPT", problem, size, _RESTORE)
-        elif known is not None and size > known:
-            problem = f"{size - known} bytes follow the last segment, which no version names"
-            fix = f"cut the file at byte {known}, while nothing writes to the topic"
-            self._add(GARBAGE, "TRAILING_BYTES", problem, "nothing: no reader looks there", fix, known, None)
 
     def _way_back(self, missing: bool = False) -> str:
         """How the bytes of the data file can be restored."""

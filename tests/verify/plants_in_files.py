@@ -106,7 +106,6 @@ def a_file_that_is_longer(root: Root, some: random.Random) -> Planted:
     kinds: dict[str, tuple[str, set[str], set[str]]] = {
         "version": (any_version(root, some), {"damage", "garbage"}, VERSION),
         "checkpoint": (some.choice(root.files("_partlog/*/*.jsonl")), {"repairable"}, CHECKPOINT),
-        "data": (some.choice([live.file for live in root.live if live.own]), {"garbage"}, {"TRAILING_BYTES"}),
         "view": (some.choice(view_files(root, (".log",))), {"repairable"}, {"VIEW_WRONG"}),
         "index": (some.choice(view_files(root, (".index", ".timeindex"))), {"repairable"}, {"INDEX_WRONG"}),
     }

@@ -52,5 +52,6 @@ def test_an_index_that_is_cut(data_file: Path, bytes_: int) -> None:
 
 
 def test_bytes_behind_the_index(data_file: Path) -> None:
+    """A later release may put more there."""
     data_file.write_bytes(data_file.read_bytes() + b"more")
-    assert said(data_file) == [("garbage", "TRAILING_BYTES")]
+    assert said(data_file) == []

@@ -1,5 +1,6 @@
 package io.sparklog.log;
 
+import io.sparklog.segment.Names;
 import io.sparklog.spec.Invariant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -46,9 +47,12 @@ public final class Removals {
       files.clear();
     }
     for (Version.Removed removed : version.removed()) {
-      // Taken out first, so that it gets behind the others.
-      Removal before = files.remove(removed.file());
-      files.put(removed.file(), new Removal(before == null ? version.version() : before.first(), version.version(), version.head().time()));
+      if (!Names.isShared(removed.file())) {
+        // Taken out first, so that it gets behind the others.
+        Removal before = files.remove(removed.file());
+        files.put(removed.file(),
+            new Removal(before == null ? version.version() : before.first(), version.version(), version.head().time()));
+      }
     }
     readTo = version.version() + 1;
   }

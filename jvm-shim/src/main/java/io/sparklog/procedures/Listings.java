@@ -34,7 +34,7 @@ public final class Listings {
     List<Object[]> rows = new ArrayList<>();
     for (int partition = 0; partition < state.partitions(); partition++) {
       for (Segment segment : state.segments(partition)) {
-        String file = root.store().location(Names.topicFile(state.topic(), segment.file()));
+        String file = root.store().location(Names.dataFile(state.topic(), segment.file()));
         rows.add(new Object[] {partition, segment.base(), segment.end(), segment.records(), segment.batches(), segment.bytes(),
             segment.minTimestamp(), segment.maxTimestamp(), segment.dense(), segment.routed(), segment.ordered(), file,
             segment.position()});

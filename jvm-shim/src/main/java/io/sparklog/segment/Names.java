@@ -21,6 +21,9 @@ public final class Names {
   /** Where it is tried whether the store is safe. No reader looks there. */
   public static final String PROBE = "_probe";
 
+  /** The names of data files that a later release makes, for several topics, begin with this. They are relative to the root. */
+  private static final String SHARED = "_shared/";
+
   /** Where servers say that they are alive. FORMAT.md section 16. */
   public static final String SERVERS = "_servers";
 
@@ -43,6 +46,8 @@ public final class Names {
   private static final String SHARED_FILE = "t" + NUMBER + "-" + NUMBER + "|pool";
   private static final Pattern DATA_FILE = Pattern
       .compile("data/([0-9]{20})-(" + IDENTITY + ")/(?:(" + OWN_FILE + ")|" + SHARED_FILE + ")\\.log");
+  private static final String SHARED_NAME = "[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,127}";
+  private static final Pattern FILE_OF_TOPICS = Pattern.compile(SHARED + SHARED_NAME + "/" + SHARED_NAME);
   private static final Pattern DATA_FOLDER = Pattern.compile("([0-9]{20})-" + IDENTITY);
   private static final Pattern SERVER_FILE = Pattern.compile("(" + IDENTITY + ")-([0-9]{20})\\.json");
   private static final Pattern VIEW_FILE = Pattern.compile("([0-9]{20})\\.(log|index|timeindex)");
@@ -178,10 +183,20 @@ public final class Names {
     return name.substring(name.lastIndexOf('/') + 1);
   }
 
-  /** Whether a writer can produce {@code name} for a data file, relative to the topic's folder. */
+  /** Whether {@code name} is a data file, as version files name it. */
   public static boolean isDataFile(String name) {
     Matcher matcher = DATA_FILE.matcher(name);
-    return number(matcher).isPresent() && !RESERVED.contains(matcher.group(2));
+    return number(matcher).isPresent() && !RESERVED.contains(matcher.group(2)) || FILE_OF_TOPICS.matcher(name).matches();
+  }
+
+  /** Whether a data file, as version files name it, may be of several topics: no program of this release deletes it. */
+  public static boolean isShared(String name) {
+    return name.startsWith(SHARED);
+  }
+
+  /** The path below the root of a data file, which version files of a topic name {@code name}. */
+  public static String dataFile(String topic, String name) {
+    return isShared(name) ? name : topicFile(topic, name);
   }
 
   /** Whether a data file holds one segment alone, so that it may be stamped and linked into the Kafka view. */

@@ -8,6 +8,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FileReader;
 import io.sparklog.storage.PlannedReads;
 import io.sparklog.storage.ReadStore;
+import io.sparklog.storage.UnfitFileException;
 import java.io.Closeable;
 import java.io.EOFException;
 import java.io.IOException;
@@ -56,11 +57,13 @@ public final class SegmentFile implements Closeable {
 
   /** Like {@link #open(ReadStore, String, Segment)}. @param opener opens files of {@code store} */
   static SegmentFile open(ReadStore store, PlannedReads.Opener opener, String topic, Segment segment) throws IOException {
-    String name = Names.topicFile(topic, segment.file());
+    String name = Names.dataFile(topic, segment.file());
     try {
       return new SegmentFile(topic, segment, store.location(name), opener.open(name, segment.endOfIndex()), true);
     } catch (NoSuchFileException e) {
       throw new SegmentGone(topic, segment, store.location(name), e);
+    } catch (UnfitFileException e) {
+      throw corrupt(topic, segment, store.location(name), e.getReason());
     }
   }
 
@@ -96,6 +99,8 @@ public final class SegmentFile implements Closeable {
       throw cut(e.getMessage());
     } catch (NoSuchFileException e) {
       throw new SegmentGone(topic, segment, location, e);
+    } catch (UnfitFileException e) {
+      throw corrupt(e.getReason());
     }
   }
 
@@ -237,15 +242,15 @@ public final class SegmentFile implements Closeable {
 
   /** SEGMENT_CORRUPT for the segment as a whole. */
   public PartlogException corrupt(String why) {
+    return corrupt(topic, segment, location, why);
+  }
+
+  private static PartlogException corrupt(String topic, Segment segment, String location, String why) {
     return PartlogException.of("SEGMENT_CORRUPT", "topic", topic, "partition", segment.partition(), "base", segment.base(), "end",
         segment.end(), "file", location, "reason", why);
   }
 
   /** SEGMENT_CORRUPT for a file that ends too early, as {@code why} says. */
-    return corrupt(topic, segment, location, why);
-  }
-
-  private static PartlogException corrupt(String topic, Segment segment, String location, String why) {
   public PartlogException cut(String why) {
     return corrupt("the file is cut: " + why);
   }

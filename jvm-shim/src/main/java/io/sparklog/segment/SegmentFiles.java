@@ -26,7 +26,7 @@ public interface SegmentFiles extends Closeable {
     }
     PlannedReads reads = new PlannedReads(store::open, store.requests(),
         extents.stream()
-            .map(extent -> new PlannedReads.Range(Names.topicFile(topic, extent.segment().file()), extent.from(), extent.expectedEnd()))
+            .map(extent -> new PlannedReads.Range(Names.dataFile(topic, extent.segment().file()), extent.from(), extent.expectedEnd()))
             .toList(),
         store.streamedBytesMin());
     return new SegmentFiles() {

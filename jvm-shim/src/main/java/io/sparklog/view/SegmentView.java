@@ -64,7 +64,7 @@ final class SegmentView {
     }
     try {
       boolean log = segment.isInOwnFile()
-          ? store.isSameFile(Names.topicFile(state.topic(), segment.file()), view(segment, "log"))
+          ? store.isSameFile(Names.dataFile(state.topic(), segment.file()), view(segment, "log"))
           : store.bytes(view(segment, "log")) == segment.bytes();
       return log && (!indexes || isTimeIndexWhole(segment) && isOffsetIndexWhole(segment));
     } catch (NoSuchFileException | UnfitFileException absentOrOfAnotherKind) {
@@ -169,7 +169,7 @@ final class SegmentView {
         index.batch(walk.position(), walk.last(), BatchHeader.maxTimestamp(walk.buffer(), walk.at()));
         if (BatchHeader.baseOffset(walk.buffer(), walk.at()) != walk.base()) {
           Step.PUBLISH_STAMP.reached();
-          stamper = stamper == null ? store.stamp(Names.topicFile(state.topic(), file.segment().file())) : stamper;
+          stamper = stamper == null ? store.stamp(Names.dataFile(state.topic(), file.segment().file())) : stamper;
           BatchHeader.setBaseOffset(offset, 0, walk.base());
           stamper.replace(walk.position(), offset, 0, Long.BYTES);
         }
@@ -208,7 +208,7 @@ final class SegmentView {
   }
 
   private boolean link(Segment segment) throws IOException {
-    String data = Names.topicFile(state.topic(), segment.file());
+    String data = Names.dataFile(state.topic(), segment.file());
     String name = view(segment, "log");
     if (store.isSameFile(data, name)) {
       return false;
