@@ -56,7 +56,8 @@ class StoreContract:
 
     @pytest.mark.parametrize("name", ["nothing", "folder/nothing", "nothing/nothing", "folder/inner/file/nothing"])
     def test_what_is_absent(self, place, name):
-        with pytest.raises(Absent):
+        # On a disk, no folder is below a file; in S3, one may be.
+        with pytest.raises((Absent, Damaged) if "file" in name else Absent):
             place.store.open(name)
         assert not place.store.exists(name)
         assert not place.store.has_folder(name)

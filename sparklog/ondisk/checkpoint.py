@@ -72,7 +72,7 @@ class Checkpoint:
         with _reading():
             self._file = root.store.open_at(topic_file(topic, name), 0)
             self._close = weakref.finalize(self, self._file.close)
-            self._read_on(HEAD_BYTES_MAX)
+            self._read_on(HEAD_BYTES_MAX, 1)
             self.head, counts = _head(self._lines.pop(0), topic, version)
         self._firsts = [0]
         for count in counts:
@@ -85,9 +85,7 @@ class Checkpoint:
         first, end = self._firsts[partition : partition + 2]
         with self._lock, _reading():
             while len(self._lines) < end:
-                self._read_on(LINE_BYTES_MAX)
-            if len(self._lines) > self._firsts[-1]:
-                raise Damaged("it has more lines than segments")
+                self._read_on(LINE_BYTES_MAX, self._firsts[-1] - len(self._lines))
             return self._lines[first:end]
 
     def segment(self, line: bytes, partition: int) -> Segment:
@@ -98,12 +96,12 @@ class Checkpoint:
                 raise Damaged(f"a segment of partition {segment.partition} is among those of partition {partition}")
         return segment
 
-    def _read_on(self, first_line_bytes_max: int) -> None:
-        """Reads on until at least one more line is complete, checks it, and keeps its JSON."""
+    def _read_on(self, line_bytes_max: int, most: int) -> None:
+        """Reads on until at least one more line is complete, checks the complete lines, at most so many, and keeps their JSON."""
         text = self._rest
-        while (end := text.rfind(b"\n")) < 0:
-            if len(text) > first_line_bytes_max:
-                raise Damaged(f"it has a line of more than {first_line_bytes_max} bytes")
+        while b"\n" not in text:
+            if len(text) > line_bytes_max:
+                raise Damaged(f"it has a line of more than {line_bytes_max} bytes")
             if not self._close.alive:
                 raise Damaged("it is cut off")
             block = self._file.read(self._at, _BLOCK_BYTES)
@@ -111,9 +109,8 @@ class Checkpoint:
             text += block
             if len(block) < _BLOCK_BYTES:
                 self._close()
-        self._rest = text[end + 1 :]
-        lines = text[:end].split(b"\n")
-        if max(map(len, lines[1:]), default=0) > LINE_BYTES_MAX or len(lines[0]) > first_line_bytes_max:
+        *lines, self._rest = text.split(b"\n", most)
+        if max(map(len, lines)) > line_bytes_max:
             raise Damaged("it has a line that is too long")
         for line in lines:
             text = line[:-_TAIL_BYTES]

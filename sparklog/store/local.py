@@ -88,7 +88,9 @@ class LocalStore(Store):
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise Damaged("a symbolic link is in its place") from None
-            if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            if error.errno == errno.ENOTDIR:
+                raise Damaged("a folder above it is not a folder") from None
+            if error.errno == errno.ENOENT:
                 raise Absent from None
             raise
         status = os.fstat(descriptor)

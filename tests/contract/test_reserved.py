@@ -122,3 +122,18 @@ def test_bytes_behind_an_index_are_ignored(tool: LogTool, name: str) -> None:
     topic.commit(segment)
     assert len(values(tool.root, "t")) == len(tool.run("read")) - 1 == 9
     assert {each.severity for each in checked(tool.root).findings} <= {"repairable"}, "the index is not that of our writers"
+
+
+@pytest.mark.parametrize(
+    "more", [b"more", b"more\n", b"[]\t00000000\n", b"x" * (5 << 10)], ids=["a part of a line", "a line", "an array", "a long line"]
+)
+def test_bytes_behind_the_last_line_of_a_checkpoint_are_ignored(tool: LogTool, more: bytes) -> None:
+    topic = Topic(tool.root)
+    for boundary in (0, 0, 2):
+        topic.commit(topic.data(batch(records(2))), boundary=boundary)
+    path = topic.checkpoint()
+    for version in range(2):
+        topic.version_file(version).unlink()
+    with path.open("ab") as out:
+        out.write(more)
+    assert len(values(tool.root, "t")) == len(tool.run("read")) - 1 == 6

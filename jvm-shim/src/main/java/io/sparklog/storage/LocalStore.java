@@ -15,6 +15,7 @@ import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
@@ -286,10 +287,23 @@ class LocalStore implements LinkingStore {
   /** The path of an existing regular file: opening a pipe would block until another process opens its other end. */
   private Path regular(String name) throws IOException {
     Path path = unlinked(name);
-    if (!Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS).isRegularFile()) {
-      throw new UnfitFileException(path.toString(), "it is not a regular file");
+    try {
+      if (Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS).isRegularFile()) {
+        return path;
+      }
+    } catch (FileSystemException e) {
+      requireFolders(path);
+      throw e;
     }
-    return path;
+    throw new UnfitFileException(path.toString(), "it is not a regular file");
+  }
+
+  private void requireFolders(Path path) throws UnfitFileException {
+    for (Path above = path.getParent(); !above.equals(directory); above = above.getParent()) {
+      if (Files.exists(above, LinkOption.NOFOLLOW_LINKS) && !Files.isDirectory(above, LinkOption.NOFOLLOW_LINKS)) {
+        throw new UnfitFileException(above.toString(), "it is not a folder");
+      }
+    }
   }
 
   /**
