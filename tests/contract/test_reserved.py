@@ -1,5 +1,6 @@
 """Programs of this release read or leave alone all that a later release may add to a root. FORMAT.md sections 1.1, 2 and 4.3."""
 
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -137,3 +138,25 @@ def test_bytes_behind_the_last_line_of_a_checkpoint_are_ignored(tool: LogTool, m
     with path.open("ab") as out:
         out.write(more)
     assert len(values(tool.root, "t")) == len(tool.run("read")) - 1 == 6
+
+
+def reserved() -> dict[str, str]:
+    """The features that the page reserves for later releases, and whom each binds."""
+    page = (Path(__file__).parents[2] / "docs/FORMAT.md").read_text(encoding="utf-8")
+    table = page.partition("These names are reserved for later releases:")[2].partition("\n\n###")[0]
+    return dict(re.findall(r"(?m)^\| `([a-z0-9.-]+)` \| `(\w+)` \|", table))
+
+
+def test_the_reserved_features_are_refused_by_name(tool: LogTool) -> None:
+    assert set(reserved()) == {"transactions", "compaction", "stored", "shared-objects"}
+    for name, binds in reserved().items():
+        topic = Topic(tool.root, name, features=[{"name": name, "binds": binds}])
+        topic.append(records(2))
+        if binds == "readers":
+            assert "PARTLOG_FORMAT_TOO_NEW" in (said := tool.failure("read", topic=name)) and name in said
+            with pytest.raises(SparklogError, match=f"PARTLOG_FORMAT_TOO_NEW.*{name}"):
+                values(tool.root, name)
+        else:
+            assert len(values(tool.root, name)) == len(tool.run("read", topic=name)) - 1 == 2
+        said = tool.failure("append", topic=name, tag="A", tasks=1)
+        assert "PARTLOG_FORMAT_TOO_NEW" in said and name in said
