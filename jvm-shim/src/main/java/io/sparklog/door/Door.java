@@ -71,8 +71,12 @@ final class Door implements AutoCloseable {
   private static final long LOOK_MS = 1000;
   private static final long DRAIN_MS = 15_000;
 
-  /** As much as this share of the heap may hold copies of batches for answers. Requests have half of the heap at most. */
-  private static final int COPIED_SHARE = 8;
+  /**
+   * As much as this share of the heap may hold copies of batches for answers, and as much the reads of partitions. All limits together fit in
+   * the heap of 512 MiB that {@code sparklog serve} has: 128 MiB of requests and 16 more while they grow, 9 of clients without a name, 64 of
+   * batches that wait for a commit, 64 of batches that are checked, 32 of copies, 32 of reads, 128 of groups.
+   */
+  private static final int READ_SHARE = 16;
 
   private final Root root;
   private final Server server;
@@ -119,7 +123,7 @@ final class Door implements AutoCloseable {
     }
     work = new Work(config.number("num.io.threads"));
     commits = new Commits(root, work, Clock.systemUTC());
-    reads = new PartitionReads(root, Clock.systemUTC(), Runtime.getRuntime().maxMemory() / COPIED_SHARE);
+    reads = new PartitionReads(root, Clock.systemUTC(), Runtime.getRuntime().maxMemory() / READ_SHARE);
     sessions = new FetchSessions(config.number("max.incremental.fetch.session.cache.slots"), Clock.systemUTC(), random);
     Traffic traffic = new Traffic(metrics);
     servers = new Servers(root.store(), endpoints, traffic::clients, config.number("broker.heartbeat.interval.ms"),

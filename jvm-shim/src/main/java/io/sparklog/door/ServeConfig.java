@@ -325,7 +325,7 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
 
   /** How batches wait for their commits. */
   Terms terms() {
-    // Beside the requests, which have half of the heap: the copies of batches that wait for their commit.
+    // Beside the requests, which have a quarter of the heap: the copies of batches that wait for their commit.
     long queued = Math.min(number("queued.max.request.bytes"), Runtime.getRuntime().maxMemory() / 8);
     return new Terms(number("append.linger.ms"), number("commit.interval.ms"), (int) queued, number("merge.budget.bytes"),
         isTrue("keys.in.any.partition"));
@@ -350,11 +350,11 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
   }
 
   /**
-   * The limits of the network. All requests together have half of the heap at most, and one request no more than seven eighths of that: the
-   * rest is for short requests. Answers are beside the heap, in as much memory as an eighth of it.
+   * The limits of the network. All requests together have a quarter of the heap at most, and one request no more than seven eighths of that:
+   * the rest is for short requests. Answers are beside the heap, in as much memory as an eighth of it.
    */
   Limits limits() {
-    long memory = Math.min(number("queued.max.request.bytes"), Runtime.getRuntime().maxMemory() / 2);
+    long memory = Math.min(number("queued.max.request.bytes"), Runtime.getRuntime().maxMemory() / 4);
     int frame = (int) Math.min(number("socket.request.max.bytes"), memory - memory / 8);
     return new Limits(number("num.network.threads"), frame, memory, Runtime.getRuntime().maxMemory() / 8, number("max.connections"),
         number("connections.max.idle.ms"));

@@ -8,6 +8,7 @@ import io.sparklog.segment.BatchPosition;
 import io.sparklog.segment.Extent;
 import io.sparklog.segment.ExtentReader;
 import io.sparklog.segment.ReadAhead;
+import io.sparklog.segment.ReadRoom;
 import io.sparklog.segment.Segment;
 import io.sparklog.segment.SegmentFiles;
 import io.sparklog.segment.SegmentGone;
@@ -116,7 +117,8 @@ public final class PartitionCursor implements Closeable {
   private final ExtentReader.Need need;
   private final BatchDecoder decoder;
   private final LaterState later;
-  private final ReadAhead ahead = new ReadAhead();
+  private final ReadRoom room;
+  private final ReadAhead ahead;
 
   /** The extents that are left to read, beginning with the extent of {@link #reader}. */
   private final Deque<Extent> left;
@@ -129,6 +131,9 @@ public final class PartitionCursor implements Closeable {
 
   /** The bytes that the caller is known to need. */
   private long wanted;
+
+  /** See {@link ReadRoom#ahead}. */
+  private long aheadMax;
 
   /** The version of the plan, which has the extents of {@link #left}. */
   private long plannedVersion;
@@ -151,19 +156,23 @@ public final class PartitionCursor implements Closeable {
     this.partition = split.partition();
     this.filter = split.filter();
     this.need = need;
+    this.room = ReadRoom.UNBOUNDED;
+    this.ahead = new ReadAhead(room);
     this.decoder = new BatchDecoder(split.decompressedBytesMax());
     this.later = new LaterState(topics, dataLoss);
     this.left = new ArrayDeque<>(split.extents());
     this.plannedVersion = split.version();
   }
 
-  private PartitionCursor(ReadableTopics topics, State state, int partition, long offset) {
+  private PartitionCursor(ReadableTopics topics, State state, int partition, long offset, ReadRoom room) {
     this.topics = topics;
     this.topic = state.topic();
     this.topicId = state.topicId();
     this.partition = partition;
     this.filter = RecordFilter.ALL_RECORDS;
-    this.need = ExtentReader.Need.BYTES;
+    this.need = topics.isRemote() ? ExtentReader.Need.BYTES : ExtentReader.Need.PLACE;
+    this.room = room;
+    this.ahead = new ReadAhead(room);
     this.decoder = new BatchDecoder(state.config().decompressedBytesMax());
     this.later = new LaterState(topics, new DataLoss(true));
     this.left = new ArrayDeque<>();
@@ -178,9 +187,14 @@ public final class PartitionCursor implements Closeable {
    *     the end offset
    */
   public static PartitionCursor open(ReadableTopics topics, String topic, int partition, long offset) {
+    return open(topics, topic, partition, offset, ReadRoom.UNBOUNDED);
+  }
+
+  /** As the other. @param room has the memory of batches that are in memory as a whole, and of bytes that are asked for ahead */
+  public static PartitionCursor open(ReadableTopics topics, String topic, int partition, long offset, ReadRoom room) {
     State state = topics.newest(topic).orElseThrow(() -> topics.notFound(topic));
     state.requirePartition("partition", topics.location(), partition);
-    PartitionCursor cursor = new PartitionCursor(topics, state, partition, offset);
+    PartitionCursor cursor = new PartitionCursor(topics, state, partition, offset, room);
     cursor.requireInRange(state);
     return cursor;
   }
@@ -197,8 +211,8 @@ public final class PartitionCursor implements Closeable {
 
   /**
    * Gives the next batches: as many as fit in {@code bytesMax}, and at least one; none at the end offset. In memory are the batches that
-   * are copied, and one batch more. Over a network, {@code bytesMax} bytes are asked for, and up to 8 MiB more by a cursor that has read on
-   * before, but never more than 33 MiB. If batches were found before a fault, they are given, and the next call meets the fault.
+   * are copied. Over a network, one batch more is in memory, {@code bytesMax} bytes are asked for, and up to 8 MiB more by a cursor that has
+   * read on before, but never more than 33 MiB. If batches were found before a fault, they are given, and the next call meets the fault.
    *
    * @throws PartlogException OFFSETS_EXPIRED if the log start offset rose above the position; OFFSETS_OUT_OF_RANGE if the end offset fell
    *     below the position, as after a restore of an older copy; TOPIC_NOT_FOUND, TOPIC_REPLACED, SEGMENT_MISSING, SEGMENT_CORRUPT,
@@ -234,7 +248,7 @@ public final class PartitionCursor implements Closeable {
   /** The next call plans again from the position. */
   private void dropPlan(Throwable why) {
     try {
-      close();
+      closePlan();
     } catch (IOException | RuntimeException e) {
       if (e != why) {
         why.addSuppressed(e);
@@ -285,7 +299,7 @@ public final class PartitionCursor implements Closeable {
         position = state.end(partition);
         return false;
       }
-      close(); // The next segment is another plan.
+      closePlan(); // The next segment is another plan.
       Segment first = rest.get(0);
       long start = Math.max(position, first.base());
       left.add(Extent.of(first, BatchPosition.startOf(first), start, first.end(), false));
@@ -341,8 +355,9 @@ public final class PartitionCursor implements Closeable {
   /** Asks for the next bytes. @param bytes that the caller is known to need; see {@link SegmentFiles#want} */
   void want(long bytes) {
     wanted = bytes;
+    aheadMax = topics.isRemote() ? room.ahead() : 0;
     if (files != null) {
-      files.want(bytes);
+      files.want(bytes, aheadMax);
     }
   }
 
@@ -370,7 +385,7 @@ public final class PartitionCursor implements Closeable {
       Extent extent = left.peek();
       if (files == null) {
         files = topics.open(topic, List.copyOf(left));
-        files.want(wanted);
+        files.want(wanted, aheadMax);
       }
       reader = ExtentReader.open(files.open(extent), extent, need, ahead, decoder);
     }
@@ -386,7 +401,7 @@ public final class PartitionCursor implements Closeable {
   /** The data file of the first extent that is left is gone: its offsets may be in another file now, or be gone. */
   private void planAgain(SegmentGone gone) throws IOException {
     long next = reader == null ? left.peek().startOffset() : Math.max(left.peek().startOffset(), reader.nextOffset());
-    close();
+    closePlan();
     plan(later.after(gone, topic, topicId, plannedVersion, next), next);
   }
 
@@ -450,6 +465,14 @@ public final class PartitionCursor implements Closeable {
 
   @Override
   public void close() throws IOException {
+    try {
+      closePlan();
+    } finally {
+      ahead.release();
+    }
+  }
+
+  private void closePlan() throws IOException {
     if (files != null) {
       files.close();
       files = null;

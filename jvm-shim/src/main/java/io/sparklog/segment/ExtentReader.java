@@ -19,6 +19,8 @@ public final class ExtentReader implements Closeable {
   public enum Need {
     /** The offsets of its records. A batch with a record at each offset is not decoded, and may not be in memory as a whole. */
     OFFSETS,
+    /** Its place and its header. It is not decoded, and may not be in memory as a whole. */
+    PLACE,
     /** Its bytes as they are on disk, which may be changed in the buffer. It is not decoded. */
     BYTES,
     /** Its records, which the decoder then holds, and its bytes. */
@@ -70,7 +72,7 @@ public final class ExtentReader implements Closeable {
     try {
       ExtentReader reader = new ExtentReader(file, extent, need, ahead, decoder);
       // Merging has no use for the batches before a cut. To ask for the length of each file takes 5 % of the time of a merge of tiny ones.
-      long fileBytes = need == Need.BYTES ? Long.MAX_VALUE : file.fileBytes();
+      long fileBytes = need == Need.BYTES || need == Need.PLACE ? Long.MAX_VALUE : file.fileBytes();
       ahead.begin(file, fileBytes, reader.stopPosition, extent.expectedEnd());
       file.expect(extent.from(), extent.expectedEnd());
       return reader;
@@ -141,10 +143,10 @@ public final class ExtentReader implements Closeable {
     }
     decoded = switch (need) {
       case OFFSETS -> extent.filtered() || BatchHeader.count(ahead.buffer(), at) != lastDelta + 1;
-      case BYTES -> false;
+      case PLACE, BYTES -> false;
       case RECORDS -> true;
     };
-    boolean passing = need == Need.OFFSETS && !decoded && ReadAhead.isLarge(bytes);
+    boolean passing = need != Need.BYTES && !decoded && ReadAhead.isLarge(bytes);
     at = passing ? at : ahead.find(position, bytes);
     byte[] buffer = ahead.buffer();
     BatchHeader.addTo(headerCrc, buffer, at);
@@ -197,7 +199,7 @@ public final class ExtentReader implements Closeable {
     return nextOffset;
   }
 
-  /** Holds the current batch as a whole, unless only its offsets are needed. */
+  /** Holds the current batch as a whole, unless only its offsets or its place are needed: then its header at least. */
   public byte[] buffer() {
     return ahead.buffer();
   }

@@ -3,11 +3,12 @@ package io.sparklog.segment;
 import io.sparklog.format.Layout;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.zip.CRC32C;
 
 /**
  * The bytes of one data file after another, read ahead of the caller, which asks for headers and batches in order. It uses its buffers
- * again for the next file, and leaves closing to the caller. If the file ends too early, that is SEGMENT_CORRUPT.
+ * again for the next file until they are released, and leaves closing to the caller. If the file ends too early, that is SEGMENT_CORRUPT.
  */
 public final class ReadAhead {
   /**
@@ -19,19 +20,38 @@ public final class ReadAhead {
   /** Bytes that are only checksummed are read this many at once. */
   private static final int PASSED_BYTES = 256 << 10;
 
+  /** Bytes that are only checksummed. One for each thread: a reader that waits for its next call needs none. */
+  private static final ThreadLocal<ByteBuffer> PASSED = ThreadLocal
+      .withInitial(() -> ByteBuffer.allocateDirect(PASSED_BYTES + Layout.HEADER_BYTES));
+
+  private static final byte[] NOTHING = {};
+
+  private final ReadRoom room;
+
   private SegmentFile file;
   private long fileBytes;
   private long endPosition;
   private long aheadPosition;
 
-  private byte[] buffer = new byte[0];
+  private byte[] buffer = NOTHING;
   private long bufferPosition;
   private int bufferBytes;
 
-  private ByteBuffer passed;
-  private long passedPosition;
+  /** The header behind the bytes that were passed. */
+  private final byte[] header = new byte[Layout.HEADER_BYTES];
+  private long headerPosition;
+  private int headerBytes;
 
   private long bytesRead;
+
+  public ReadAhead() {
+    this(ReadRoom.UNBOUNDED);
+  }
+
+  /** @param room has the memory of buffers that are larger than usual */
+  public ReadAhead(ReadRoom room) {
+    this.room = room;
+  }
 
   /**
    * Goes to a file. The caller will ask for nothing from {@code endPosition} on, and nothing is read ahead from {@code aheadPosition} on.
@@ -44,7 +64,7 @@ public final class ReadAhead {
     this.endPosition = Math.min(endPosition, fileBytes);
     this.aheadPosition = Math.min(aheadPosition, this.endPosition);
     bufferBytes = 0;
-    passedPosition = -1;
+    headerPosition = -1;
   }
 
   /** Makes sure that {@code bytes} bytes from {@code position} on are in {@link #buffer}, and returns where they begin. */
@@ -53,24 +73,45 @@ public final class ReadAhead {
     if (within >= 0 && within + bytes <= bufferBytes) {
       return (int) within;
     }
-    if (position == passedPosition && bytes <= passed.remaining()) {
+    if (position == headerPosition && bytes <= headerBytes) {
       bufferPosition = position;
-      bufferBytes = passed.remaining();
-      passed.get(buffer, 0, bufferBytes);
+      bufferBytes = headerBytes;
+      System.arraycopy(header, 0, buffer, 0, headerBytes);
       return 0;
     }
     require(position + bytes);
     int kept = within >= 0 && within < bufferBytes ? bufferBytes - (int) within : 0;
     long ahead = isLarge(bytes) ? bytes + Layout.HEADER_BYTES : READ_BYTES;
     int want = (int) Math.max(bytes, Math.min(aheadPosition - position, ahead));
-    byte[] to = want <= buffer.length ? buffer : new byte[want];
-    System.arraycopy(buffer, kept == 0 ? 0 : (int) within, to, 0, kept);
-    buffer = to;
+    int from = kept == 0 ? 0 : (int) within;
+    if (want <= buffer.length) {
+      System.arraycopy(buffer, from, buffer, 0, kept);
+    } else {
+      grow(want, Arrays.copyOfRange(buffer, from, from + kept));
+    }
     bufferPosition = position;
     bufferBytes = 0;
     read(position + kept, ByteBuffer.wrap(buffer, kept, want - kept));
     bufferBytes = want;
     return 0;
+  }
+
+  /** @param kept a header, or the start of a small batch. So the large buffer of before is not in memory beside the new one */
+  private void grow(int bytes, byte[] kept) {
+    buffer = NOTHING;
+    bufferBytes = 0;
+    if (bytes > READ_BYTES) {
+      room.buffer(bytes);
+    }
+    buffer = Arrays.copyOf(kept, bytes);
+  }
+
+  /** Gives the buffer up, and its memory. */
+  public void release() {
+    buffer = NOTHING;
+    bufferBytes = 0;
+    headerPosition = -1;
+    room.give();
   }
 
   /** Holds the found batch, until the next {@link #find}. */
@@ -95,19 +136,18 @@ public final class ReadAhead {
     }
     long end = position + bytes;
     require(end);
-    if (passed == null) {
-      passed = ByteBuffer.allocateDirect(PASSED_BYTES + Layout.HEADER_BYTES);
-    }
-    int header = (int) Math.min(Layout.HEADER_BYTES, endPosition - end);
+    ByteBuffer passed = PASSED.get();
+    headerBytes = (int) Math.min(Layout.HEADER_BYTES, endPosition - end);
     for (long at = position + buffered; at < end;) {
       int length = (int) Math.min(PASSED_BYTES, end - at);
-      int read = at + length == end ? length + header : length;
+      int read = at + length == end ? length + headerBytes : length;
       read(at, passed.clear().limit(read));
       crc.update(passed.flip().limit(length));
       at += length;
       passed.limit(read);
     }
-    passedPosition = end;
+    passed.get(header, 0, headerBytes);
+    headerPosition = end;
   }
 
   /** Bytes read so far, of all files. */

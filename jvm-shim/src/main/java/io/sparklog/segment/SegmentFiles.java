@@ -12,8 +12,8 @@ public interface SegmentFiles extends Closeable {
   /** Opens the data file of an extent. @throws SegmentGone if it is gone; this may come when it is read, and not before */
   SegmentFile open(Extent extent) throws IOException;
 
-  /** Asks for bytes of the extents that are left. @param bytes that the caller is known to need: see {@link PlannedReads#want} */
-  default void want(long bytes) {}
+  /** Asks for bytes of the extents that are left: see {@link PlannedReads#want(long, long)}. */
+  default void want(long bytes, long aheadMax) {}
 
   /** Gives up the requests for extents that are not open yet. */
   @Override
@@ -36,8 +36,8 @@ public interface SegmentFiles extends Closeable {
       }
 
       @Override
-      public void want(long bytes) {
-        reads.want(bytes);
+      public void want(long bytes, long aheadMax) {
+        reads.want(bytes, aheadMax);
       }
 
       @Override

@@ -79,8 +79,9 @@ public final class PlannedReads implements Closeable {
 
   /** See {@link #want}. */
   private long wanted = Long.MAX_VALUE;
+  private int readOnBytes = WINDOW_BYTES;
 
-  /** Arrays of {@link #WINDOW_BYTES} that are not in use. */
+  /** Arrays of {@link #WINDOW_BYTES} that are not in use, while the caller needs all bytes: others may wait for long. */
   private final Deque<byte[]> free = new ArrayDeque<>();
 
   /**
@@ -116,10 +117,17 @@ public final class PlannedReads implements Closeable {
    *
    * @param bytes that the caller needs from its position on, as far as is known. The caller may stop after these bytes. So these bytes are
    *     asked for, and one window more for a caller that has read on before. Until the first call, the caller needs all bytes
+   * @param aheadMax the most bytes of that window
    */
-  public void want(long bytes) {
+  public void want(long bytes, long aheadMax) {
     wanted = bytes;
+    readOnBytes = (int) Math.min(WINDOW_BYTES, aheadMax);
     askAhead(null);
+  }
+
+  /** As the other, with a whole window. */
+  void want(long bytes) {
+    want(bytes, WINDOW_BYTES);
   }
 
   /** Whether a range is left to a stream. A caller that may stop at any time would keep the stream open, so it gets windows. */
@@ -199,7 +207,7 @@ public final class PlannedReads implements Closeable {
     }
 
     private void drop() {
-      if (content != null && content.length == WINDOW_BYTES) {
+      if (content != null && content.length == WINDOW_BYTES && wanted == Long.MAX_VALUE) {
         free.push(content);
       } else if (content == null && pending != null) {
         pending.close();
@@ -212,7 +220,7 @@ public final class PlannedReads implements Closeable {
     int first = takeSpare() ? 2 * FIRST_REQUESTS : FIRST_REQUESTS;
     int askedMax = Math.min(requests.most(), first << Math.min(passed, 10));
     long heldMax = (long) first * WINDOW_BYTES;
-    long most = Math.min(heldMax, Math.min(heldMax, wanted) + Math.min(WINDOW_BYTES, passedBytes));
+    long most = Math.min(heldMax, Math.min(heldMax, wanted) + Math.min(readOnBytes, passedBytes));
     long share = Math.max(SHARE_BYTES, most / first);
     long held = 0;
     int asked = 0;

@@ -7,6 +7,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 
@@ -16,7 +17,7 @@ public final class RemoteReads {
   public record Span(String file, long from, long to) {}
 
   private final LogStore real;
-  private final List<Span> spans = new ArrayList<>();
+  private final List<Span> spans = Collections.synchronizedList(new ArrayList<>());
   private long failsFrom = Long.MAX_VALUE;
 
   public RemoteReads(LogStore real) {

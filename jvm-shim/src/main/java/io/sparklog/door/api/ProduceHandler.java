@@ -34,8 +34,8 @@ import org.apache.kafka.common.requests.ProduceRequest;
  * requests that a client has in flight share a commit.
  */
 public final class ProduceHandler implements Handler<ProduceRequest> {
-  /** A check may decompress up to 64 MiB. All checks at once take a quarter of the heap at most, or are one. */
-  private static final Semaphore CHECKS = new Semaphore((int) Math.max(1, Math.min(64, Runtime.getRuntime().maxMemory() / 4 >> 26)));
+  /** A check may decompress up to 64 MiB. All checks at once take an eighth of the heap at most, or are one. */
+  private static final Semaphore CHECKS = new Semaphore((int) Math.max(1, Math.min(64, Runtime.getRuntime().maxMemory() / 8 >> 26)));
 
   private static final Set<Short> ACKS = Set.of((short) -1, (short) 0, (short) 1);
 

@@ -62,6 +62,15 @@ final class IdleCursors {
     dropped.forEach(gone -> close(gone.cursor));
   }
 
+  /** Closes all, as others need their memory. */
+  void closeAll() {
+    List<Idle> dropped = new ArrayList<>();
+    synchronized (this) {
+      drop(0, Long.MAX_VALUE, dropped);
+    }
+    dropped.forEach(gone -> close(gone.cursor));
+  }
+
   private void drop(int left, long beforeMs, List<Idle> dropped) {
     for (Iterator<Idle> all = idle.values().iterator(); all.hasNext();) {
       Idle first = all.next();

@@ -8,6 +8,7 @@ import io.sparklog.log.State;
 import io.sparklog.query.TimeSearch;
 import io.sparklog.read.DataLoss;
 import io.sparklog.read.LaterState;
+import io.sparklog.segment.ReadRoom;
 import io.sparklog.segment.Segment;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -97,10 +98,19 @@ public final class Offsets {
 
   /** The first of the records with the greatest time among the offsets [{@code start}, {@code end}). */
   private At greatest(State state, int partition, long start, long end) throws IOException {
+    ReadRoom room = reads.room();
+    try {
+      return greatest(state, partition, start, end, room);
+    } finally {
+      room.give();
+    }
+  }
+
+  private At greatest(State state, int partition, long start, long end, ReadRoom room) throws IOException {
     At greatest = NONE;
     BatchDecoder decoder = new BatchDecoder(state.config().decompressedBytesMax());
     for (long next = start; next < end;) {
-      byte[] batch = reads.batch(state, partition, next);
+      byte[] batch = reads.batch(state, partition, next, room);
       if (batch == null) {
         return greatest;
       }

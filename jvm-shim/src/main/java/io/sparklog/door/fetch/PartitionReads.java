@@ -3,6 +3,7 @@ package io.sparklog.door.fetch;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
 import io.sparklog.read.PartitionCursor;
+import io.sparklog.segment.ReadRoom;
 import io.sparklog.segment.SegmentFile;
 import io.sparklog.segment.SegmentGone;
 import io.sparklog.spec.PartlogException;
@@ -21,10 +22,10 @@ public final class PartitionReads {
   /** So many files are open for answers at most. With more answers under way, bytes are copied. */
   private static final int FILES_MAX = 1024;
 
-  /** Each idle cursor has a buffer of about a batch. */
+  /** Each idle cursor has a buffer of some 128 KiB. */
   private static final int IDLE_MAX = 128;
 
-  /** The same where a cursor has up to 32 MiB that it asked for ahead. */
+  /** The same where each has bytes that it asked for ahead. */
   private static final int IDLE_REMOTE_MAX = 8;
 
   private final ReadableTopics topics;
@@ -32,12 +33,17 @@ public final class PartitionReads {
   private final CheckedBatches checked = new CheckedBatches();
   private final AtomicInteger files = new AtomicInteger();
   private final Memory memory;
+  private final ReadMemory reading;
 
-  /** @param copiedBytesMax the bytes that the parts of all answers should have in memory; a part of one batch is given in any case */
-  public PartitionReads(ReadableTopics topics, Clock clock, long copiedBytesMax) {
+  /**
+   * @param bytesMax the bytes that the parts of all answers should have in memory; a part of one batch is given in any case. All cursors
+   *     together have as many again
+   */
+  public PartitionReads(ReadableTopics topics, Clock clock, long bytesMax) {
     this.topics = topics;
-    this.memory = new Memory(copiedBytesMax);
+    this.memory = new Memory(bytesMax);
     this.idle = new IdleCursors(topics.isRemote() ? IDLE_REMOTE_MAX : IDLE_MAX, clock);
+    this.reading = new ReadMemory(bytesMax, idle::closeAll);
   }
 
   /**
@@ -79,6 +85,9 @@ public final class PartitionReads {
     } finally {
       if (kept) {
         idle.keep(cursor, partition);
+        if (reading.isScarce()) { // Looked at when the cursor is idle: one of the two sees the other.
+          idle.closeAll();
+        }
       } else {
         IdleCursors.close(cursor);
       }
@@ -88,14 +97,16 @@ public final class PartitionReads {
   /**
    * The bytes of the batch that holds {@code offset}, or of the next one; null at the end offset.
    *
+   * @param room has the memory of the batch, and as much again for its caller to decode it
    * @throws PartlogException as {@link #read}
    */
-  byte[] batch(State state, int partition, long offset) throws IOException {
+  byte[] batch(State state, int partition, long offset, ReadRoom room) throws IOException {
     List<Part> parts = read(state, partition, offset, 1);
     try {
       if (parts.isEmpty()) {
         return null;
       }
+      room.buffer((int) Math.min(Integer.MAX_VALUE, 2L * parts.get(0).bytes()));
       if (parts.get(0) instanceof Part.Copied copied) {
         return copied.take();
       }
@@ -107,7 +118,7 @@ public final class PartitionReads {
   }
 
   private PartitionCursor open(State state, int partition, long offset) {
-    PartitionCursor cursor = PartitionCursor.open(topics, state.topic(), partition, offset);
+    PartitionCursor cursor = PartitionCursor.open(topics, state.topic(), partition, offset, room());
     if (!cursor.topicId().equals(state.topicId())) {
       IdleCursors.close(cursor);
       throw PartlogException.of("TOPIC_REPLACED", "topic", state.topic(), "root", topics.location());
@@ -183,6 +194,19 @@ public final class PartitionReads {
 
   Memory memory() {
     return memory;
+  }
+
+  /** The memory for one more reader. */
+  ReadRoom room() {
+    return reading.share();
+  }
+
+  ReadMemory reading() {
+    return reading;
+  }
+
+  void closeIdle() {
+    idle.closeAll();
   }
 
   /** Closes the cursors that have waited for long. To be called from time to time. */

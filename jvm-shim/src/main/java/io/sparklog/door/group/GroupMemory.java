@@ -1,6 +1,6 @@
 package io.sparklog.door.group;
 
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
 
@@ -15,17 +15,18 @@ final class GroupMemory {
   private final long bytesMax;
   private final int partitions;
   private final IntPredicate isOurs;
-  private final AtomicLong bytes = new AtomicLong();
+  private final AtomicLongArray bytes;
 
   /** @param bytesMax of all partitions @param isOurs whether this process coordinates the groups of a partition now */
   GroupMemory(long bytesMax, int partitions, IntPredicate isOurs) {
     this.bytesMax = bytesMax;
     this.partitions = partitions;
     this.isOurs = isOurs;
+    this.bytes = new AtomicLongArray(partitions);
   }
 
   long bytes() {
-    return bytes.get();
+    return IntStream.range(0, partitions).mapToLong(bytes::get).sum();
   }
 
   /** How much this process may hold. */
@@ -34,9 +35,12 @@ final class GroupMemory {
     return bytesMax / partitions * ours;
   }
 
-  /** Whether there is room for so much more. Records that take no more than the records before them are always taken. */
+  /**
+   * Whether there is room for so much more. Records that take no more than the records before them are always taken. The limit falls when
+   * another server takes a partition over, before its records leave this process: they do not count from then on.
+   */
   boolean hasRoom(long more) {
-    return more <= 0 || bytes.get() + more <= limit();
+    return more <= 0 || IntStream.range(0, partitions).filter(isOurs).mapToLong(bytes::get).sum() + more <= limit();
   }
 
   /** Whether this process coordinates the groups of a partition now. */
@@ -44,7 +48,7 @@ final class GroupMemory {
     return isOurs.test(partition);
   }
 
-  void add(long more) {
-    bytes.addAndGet(more);
+  void add(int partition, long more) {
+    bytes.addAndGet(partition, more);
   }
 }

@@ -201,11 +201,11 @@ final class GroupPartition {
       throw (isOfPositions ? Errors.INVALID_COMMIT_OFFSET_SIZE : Errors.GROUP_MAX_SIZE_REACHED).exception(text);
     }
     sizes.take(change);
-    memory.add(change.growth());
+    memory.add(place.partition(), change.growth());
   }
 
   private void hold(LiveSizes next) {
-    memory.add(next.bytes() - sizes.bytes());
+    memory.add(place.partition(), next.bytes() - sizes.bytes());
     sizes = next;
   }
 

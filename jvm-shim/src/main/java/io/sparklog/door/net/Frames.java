@@ -19,8 +19,11 @@ import java.util.function.Supplier;
 final class Frames extends ByteToMessageDecoder {
   private static final long SLOW_MS = 10_000;
 
-  /** The memory of a frame grows by this factor, so few bytes are copied, and few are kept for bytes that have not come. */
-  private static final int GROWTH = 4;
+  /**
+   * The memory of a frame grows by this factor or more, and the last time to its length. So few bytes are copied, and few are kept for bytes that
+   * have not come; and the bytes of before, which the budget does not count while they are copied, are as few.
+   */
+  private static final int GROWTH = 8;
 
   /** A frame, and its memory in the budget. */
   record Frame(ByteBuffer bytes, Budget.Claim claim) {}
@@ -118,7 +121,14 @@ final class Frames extends ByteToMessageDecoder {
 
   /** The memory that a frame takes next. @param held the memory that it has, which is full of bytes */
   static int step(int length, int held) {
-    return (int) Math.min(length, Math.max(Budget.SHORT_BYTES, (long) GROWTH * held)) - held;
+    if (held == 0) {
+      return Math.min(length, Budget.SHORT_BYTES);
+    }
+    int next = length;
+    while (next / GROWTH / GROWTH >= held) {
+      next /= GROWTH;
+    }
+    return next - held;
   }
 
   /** @return whether there is memory for more bytes now */

@@ -416,11 +416,15 @@ final class GroupsTest {
     AtomicInteger ours = new AtomicInteger(1);
     GroupMemory memory = new GroupMemory(800, 8, partition -> partition < ours.get());
     assertEquals(100, memory.limit());
-    memory.add(90);
+    memory.add(0, 90);
     assertFalse(memory.hasRoom(11));
     assertTrue(memory.hasRoom(10));
     ours.set(8); // The other servers have died.
     assertTrue(memory.hasRoom(710));
+    memory.add(7, 60);
+    ours.set(7);
+    assertTrue(memory.hasRoom(610), "the records of a partition that moves do not count, as their share of the limit does not");
+    assertEquals(150, memory.bytes());
     ours.set(0);
     assertTrue(memory.hasRoom(0));
     assertFalse(memory.hasRoom(1));
