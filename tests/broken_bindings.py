@@ -1,11 +1,10 @@
 """Topics whose slots are bound when they are first used, right ones and ones that break a rule of FORMAT.md. Both readers must agree."""
 
-import json
 from typing import Any
 
 from broken_reroutes import WRONG, Routed, crc_of, of_routing, without_of_routing
 from broken_rules import Change, changed
-from handmade import Topic, batch, featured, given, records, summed
+from handmade import Topic, batch, featured, given, records
 
 UNBOUND = 65_535
 FEATURES = featured("routing.slots", "routing.unbound")
@@ -136,4 +135,4 @@ def put_binding(topic: Topic, change: Change) -> None:
 
 def _put(topic: Topic, content: dict[str, Any]) -> None:
     topic.folder.mkdir(parents=True, exist_ok=True)
-    topic.version_file(content["version"]).write_bytes(summed(json.dumps(content).encode()))
+    topic.version_file(content["version"]).write_bytes(topic.octets(content))

@@ -18,22 +18,28 @@ LINES: dict[str, Callable[[list[Any]], Any]] = {
     "a name that leaves the root": lambda line: [line[0], "../x.log", *line[2:]],
     "another base": lambda line: [*line[:4], line[4] + 1, *line[5:]],
     "another end": lambda line: [*line[:5], line[5] + 1, *line[6:]],
-    "a long line": lambda line: [*line[:-1], "x" * 5000],
+    "a long line": lambda line: [*line, {"more": ["x" * 30_000] * 3}],
     "no batch": lambda line: [*line[:7], 0, *line[8:]],
     "a negative time": lambda line: [*line[:8], -2, *line[9:]],
     "a position beyond the last byte": lambda line: [*line[:2], BIG - 61, *line[3:]],
     "a checksum of 33 bits": lambda line: [*line[:13], 2**32, *line[14:]],
-    "a fraction in an unknown field": lambda line: [*line, 0, 1.5],
-    "an index of a negative length": lambda line: [*line, -1],
-    "an index of a length that no segment has": lambda line: [*line, (1 << 18) + 1],
-    "an index that is null": lambda line: [*line, None],
+    "a fraction in an unknown field": lambda line: [*line, {"more": 1.5}],
+    "an index of a negative length": lambda line: [*line, {"index": -1}],
+    "an index of a length that no segment has": lambda line: [*line, {"index": (1 << 18) + 1}],
+    "an index that is null": lambda line: [*line, {"index": None}],
+    "an index without a name": lambda line: [*line, 176],
+    "an array in place of the object": lambda line: [*line, [["index", 176]]],
+    "a value behind the object": lambda line: [*line, {"index": 0}, 0],
+    **{f"{name} twice": lambda line, name=name, nth=nth: [*line, {name: line[nth]}] for nth, name in enumerate(SEGMENT_FIELDS)},
     "null": lambda line: None,
 }
 """Changes that break the line of a segment."""
 
 ODD_LINES: dict[str, Callable[[list[Any]], Any]] = {
-    "further fields": lambda line: [*line, 0, {"file": "x", "position": 7}, None, [1, [2]], "more", True, -BIG],
-    "a further field that is null": lambda line: [*line, 0, None],
+    "further fields": lambda line: [*line, {"index": 0, "filter": {"file": "x", "position": 7}, "": [1, [2]], "more": -BIG}],
+    "a further field that is null": lambda line: [*line, {"filter": None}],
+    "further fields that are long": lambda line: [*line, {"filter": "x" * 32_768, "more": "y" * 32_000}],
+    "an object without fields": lambda line: [*line, {}],
     "offsets that are tiled": lambda line: [*line[:10], "tiled", *line[11:]],
 }
 """Changes after which the line of a segment is still right."""

@@ -21,7 +21,8 @@ def write_two_versions(topic: Topic) -> dict[str, Any]:
 def write_third(topic: Topic, content: dict[str, Any], text: Callable[[bytes], bytes] = bytes) -> Path:
     """Writes a version 2, with the name of the first data file for PLACEHOLDER. `text` can change its bytes before they are checksummed."""
     file = topic.version_file(2)
-    file.write_bytes(summed(text(json.dumps(content).replace("PLACEHOLDER", topic.versions[0]["added"][0]["file"]).encode())))
+    line = json.dumps(topic.on_disk(content)).replace("PLACEHOLDER", topic.versions[0]["added"][0]["file"])
+    file.write_bytes(summed(text(line.encode())))
     return file
 
 
@@ -174,10 +175,26 @@ BROKEN: dict[str, Change] = {
             ("placement.slots", "1048577"),
         )
     },
-    "starts of one partition": given("starts", [0]),
-    "ends of one partition": given("ends", [7]),
-    "no partitions": lambda content: content.update(starts=[], ends=[], added=[]),
-    "fewer partitions": lambda content: content.update(starts=[0], ends=[7], config={"partitions": "1"}),
+    **{
+        f"{name} of {text}": given(name, named)
+        for name in ("starts", "ends")
+        for text, named in {
+            "an array": (1, 0),
+            "no value": None,
+            "an end that is no number": {"0": "7"},
+            "a fraction": {"0": 7.5},
+            "a partition that is not there": {"2": 0},
+            "the 10,001st partition": {"10000": 0},
+            "a partition with leading zeros": {"00": 7},
+            "a negative partition": {"-1": 0},
+            "a partition in words": {"one": 0},
+            "a partition in other digits": {"\u0661": 0},
+            "a partition with a line end": {"0\n": 7},
+            "a partition without a name": {"": 0},
+        }.items()
+    },
+    "ends without the partition that grows": given("ends", {}),
+    "fewer partitions": lambda content: content.update(config={"partitions": "1"}),
     "starts that fall": given("starts", [0, 0]),
     "a start beyond its end": given("starts", [8, 0]),
     "a negative start": given("starts", [1, -1]),

@@ -252,16 +252,47 @@ class Topic:
             "ends": starts,
         }
 
+    def on_disk(self, content: dict[str, Any], version: int | None = None) -> dict[str, Any]:
+        """The content of a version file, by default the next, as it is on disk. Of lists of starts or ends, it has what changes."""
+        earlier = self.versions[:version]
+        known = earlier[-1] if earlier and "deleted" not in earlier[-1] else {}
+        changed = {}
+        for name in ("starts", "ends"):
+            if type(after := content.get(name)) is list:
+                before = known.get(name, [])
+                before = [*before, *[0] * (len(after) - len(before))]
+                pairs = enumerate(zip(before, after, strict=False))
+                deleted = "deleted" in content and after == content["ends"]
+                changed[name] = {} if deleted else {str(partition): new for partition, (old, new) in pairs if new != old}
+        return content | changed
+
+    def _all(self, content: dict[str, Any]) -> dict[str, Any]:
+        """The starts and ends of all partitions, where the content names those that change."""
+        known = {} if self._begins() else self.versions[-1]
+        count = int(content["config"].get("partitions", len(known.get("ends", []))))
+        found = {}
+        for name in ("starts", "ends"):
+            if type(named := content[name]) is dict:
+                before = known.get(name, [])
+                found[name] = [*before, *[0] * (count - len(before))]
+                for partition, offset in named.items():
+                    found[name][int(partition)] = offset
+        return found
+
+    def octets(self, content: dict[str, Any], version: int | None = None) -> bytes:
+        """A version file, by default the next, with this content."""
+        return summed(json.dumps(self.on_disk(content, version), separators=(",", ":")).encode())
+
     def put(self, content: dict[str, Any]) -> None:
         """Writes a version file with this content."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        octets = summed(json.dumps(content, separators=(",", ":")).encode())
+        octets = self.octets(content)
         # As a writer puts it: readers never see a part of it.
         path = self.version_file(content["version"])
         path.with_name(f".{path.name}").write_bytes(octets)
         path.with_name(f".{path.name}").replace(path)
         self.hash = hashlib.sha256(octets).hexdigest()
-        self.versions.append(content)
+        self.versions.append(content | self._all(content))
         for gone in content["removed"]:
             self.live[gone["partition"]] = [
                 segment
@@ -304,7 +335,8 @@ class Topic:
         lines: list[Any] = [head]
         for _, segments in sorted(self.live.items()):
             for segment in segments:
-                lines.append([segment[name] for name in (*SEGMENT_FIELDS, "index") if name in segment])
+                others = {name: value for name, value in segment.items() if name not in SEGMENT_FIELDS}
+                lines.append([segment[name] for name in SEGMENT_FIELDS] + ([others] if others else []))
         return self.put_checkpoint(newest["version"], lines)
 
     def put_checkpoint(self, version: int, lines: list[Any]) -> Path:

@@ -117,6 +117,6 @@ def test_checksums_hashes_and_order_of_the_examples():
     assert all(f"Its hash is `{each}`" in text for each in hashes)
     begin, end = (json.loads(line) for line, _ in versions)
     assert (begin["previous"], end["previous"]) == (None, hashes[0])
-    shared = ["format", "features", "topic", "topicId", "version", "time", "horizon", "boundary", "starts", "ends"]
+    shared = ["format", "features", "topic", "topicId", "version", "time", "horizon", "boundary"]
     for fields in (begin, end, json.loads(head)):
         assert [name for name in fields if name != "deleted"][: len(shared)] == shared

@@ -319,24 +319,22 @@ class _Topic:
 
     def _place(self, records: int) -> None:
         """Notes which offsets the commit that was just made gave. It is the commit with this number of records, if exactly one exists."""
-        from sparklog.log.log import Log
+        from sparklog import arguments
 
         try:
-            newest = Log(self.root).topic(self.name).commits(_BESIDE)
+            newest = arguments.topic_logs(self.root).log(self.name).history(_BESIDE)
         except SparklogError:  # it may have been deleted at once
             self._known = False
             return
-        found = [each for each in newest if each.version > self._version and each.operation == "write" and each.records == records]
-        before = {each.version + 1: each.end_offsets for each in newest}
+        own = [each for each in newest if each.version > self._version and each.operation == "write"]
+        found = [each.added for each in own if sum(segment.records for segment in each.added) == records]
         self._version = newest[-1].version
-        if len(found) != 1 or (found[0].version and found[0].version not in before):
+        if len(found) != 1:
             self._known = False
             return
-        earlier = before.get(found[0].version, {})
-        for number, end in found[0].end_offsets.items():
-            if (start := earlier.get(number, 0)) < end:
-                first, _, count = self._placed.get(number, [start, 0, 0])
-                self._placed[number] = [first, end - 1, count + end - start]
+        for segment in found[0]:  # those of a partition follow one another
+            first, _, count = self._placed.get(segment.partition, [segment.base, 0, 0])
+            self._placed[segment.partition] = [first, segment.end - 1, count + segment.records]
 
 
 def _arrow(records: list[lines.Record]) -> Any:

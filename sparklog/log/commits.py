@@ -18,10 +18,10 @@ _SHOWN_OF_TEXTS = 60
 class Commit:
     """A version of a topic: its commit, the time, and the program that made it.
 
-    `records`, `bytes` and `segments` count the additions of the version; `removed` is the number of segments that it removed. The offsets
-    are those after the version, by partition. `query` and `epoch` are None unless the write was part of a query or had a `txnAppId`.
-    `input` identifies the records of the epoch, in 16 hex digits: with the same input it is the same epoch. It is None where that is not
-    known.
+    `records`, `bytes` and `segments` count the additions of the version; `removed` is the number of segments that it removed.
+    `start_offsets` and `end_offsets` are those after the version, by partition, of the partitions where the version changed them.
+    `query` and `epoch` are None unless the write was part of a query or had a `txnAppId`. `input` identifies the records of the epoch, in
+    16 hex digits: with the same input it is the same epoch. It is None where that is not known.
     """
 
     version: int
@@ -55,8 +55,8 @@ class Commit:
             bytes=sum(segment.bytes for segment in version.added),
             segments=len(version.added),
             removed=len(version.removed),
-            start_offsets=dict(enumerate(version.starts)),
-            end_offsets=dict(enumerate(version.ends)),
+            start_offsets=dict(version.starts),
+            end_offsets=dict(version.ends),
         )
 
 

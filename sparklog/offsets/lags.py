@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import bisect
 import datetime
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -121,14 +122,10 @@ def _seconds_read(log: TopicLog, state: State, partition: int, start: int) -> fl
 
 def over_time(rows: Iterable[Position], logs: Mapping[str, TopicLog]) -> list[dict[str, Any]]:
     """The lag at the time of each commit of a group, as `HISTORY` says. `end` is None if the log has no version of that time."""
-    bounds = {topic: _bounds(log) for topic, log in logs.items()}
+    pasts = {topic: _Past(log) for topic, log in logs.items()}
     found = []
     for row in rows:
-        times, states, topic_id = bounds.get(row.topic, ([], [], ""))
-        # A commit of the log that has the same time in milliseconds was before.
-        number = bisect.bisect_right(times, row.committed_at.timestamp() * 1000) - 1
-        then = states[number] if number >= 0 and row.topic_id == topic_id else ()
-        start, end = then[row.partition] if row.partition < len(then) else (0, None)
+        start, end = pasts[row.topic].bounds(row) if row.topic in pasts else (0, None)
         found.append(
             {
                 "group": row.group,
@@ -162,13 +159,33 @@ def together(rows: Iterable[Mapping[str, Any]]) -> list[tuple[datetime.datetime,
     return points
 
 
-def _bounds(log: TopicLog) -> tuple[list[int], list[list[tuple[int, int]]], str]:
-    """The times of the versions of a topic, after each the log start offset and the end offset of each partition, and the topic's id."""
-    versions = log.history()
-    times: list[int] = []
-    for version in versions:
-        times.append(max(version.time, *times[-1:]) if times else version.time)  # clocks may differ, and versions have an order
-    return times, [list(zip(version.starts, version.ends, strict=True)) for version in versions], log.newest().topic_id
+class _Past:
+    """The bounds of the partitions of a topic at earlier times, as far back as the state of a version can be made."""
+
+    def __init__(self, log: TopicLog) -> None:
+        state = log.newest()
+        self._topic_id = state.topic_id
+        versions = [each for each in log.history() if each.version >= state.boundary]
+        self._first = log.at(versions[0].version)
+        self._later = versions[1:] if self._first else []
+        # Clocks may differ, and versions have an order.
+        self._times = list(itertools.accumulate((each.time for each in versions if self._first), max))
+
+    def bounds(self, row: Position) -> tuple[int, int | None]:
+        """The log start offset and the end offset of the partition of a position, when it was committed; 0 and None if not known."""
+        # A commit of the log that has the same time in milliseconds was before.
+        number = bisect.bisect_right(self._times, row.committed_at.timestamp() * 1000)
+        if not number or not self._first or row.topic_id != self._topic_id:
+            return 0, None
+        before = self._later[: number - 1]
+        start = _last(row.partition, self._first.starts, [each.starts for each in before])
+        return start, _last(row.partition, self._first.ends, [each.ends for each in before])
+
+
+def _last(partition: int, first: Sequence[int], changes: Sequence[Mapping[int, int]]) -> int:
+    """The offset of a partition after all changes, which name it where it changes. A partition that was added began at 0."""
+    at = first[partition] if partition < len(first) else 0
+    return next((each[partition] for each in reversed(changes) if partition in each), at)
 
 
 def shown(table: pa.Table, group: str) -> Display:

@@ -25,12 +25,11 @@ from sparklog.ondisk.version import (
     require_own,
     require_placement,
     require_whole,
-    starts_and_ends,
 )
 from sparklog.store.store import Absent, Damaged
 
 HEAD_BYTES_MAX = 64 * 1024 * 1024
-LINE_BYTES_MAX = 4096
+LINE_BYTES_MAX = 64 * 1024
 _BLOCK_BYTES = 1024 * 1024
 _TAIL_BYTES = 9
 """Each line ends with a tab and eight digits."""
@@ -135,9 +134,13 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
     fields = Fields(parse(line))
     features = Features.read(fields)
     require_own(fields, topic, version)
-    starts, ends = starts_and_ends(fields)
     config = fields.strings("config")
-    require_whole(config, len(ends))
+    require_whole(config)
+    starts, ends, counts = (fields.integers(name, PARTITIONS_MAX) for name in ("starts", "ends", "segments"))
+    if not len(starts) == len(ends) == len(counts) == int(config["partitions"]):
+        raise Damaged("`starts`, `ends` or `segments` is not of all partitions")
+    if any(start > end for start, end in zip(starts, ends, strict=True)):
+        raise Damaged("a partition starts after its end")
     queries = fields.array("queries", most=INT64_MAX)
     for query in queries:
         if type(query) is not list or len(query) != 3 or type(query[0]) is not str:
@@ -148,9 +151,6 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
         raise Damaged("`queries` names one twice")
     if not is_hash(fields.value("hash")):
         raise Damaged("`hash` is not a SHA-256")
-    counts = fields.integers("segments", PARTITIONS_MAX)
-    if len(counts) != len(ends):
-        raise Damaged(f"`segments` is of {len(counts)} partitions, `ends` of {len(ends)}")
     head = Head(
         topic_id=fields.string("topicId"),
         version=version,

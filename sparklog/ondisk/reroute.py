@@ -11,6 +11,7 @@ from sparklog.store.store import Damaged
 SLOTS_MAX = 2**20
 WEIGHT_MAX = 1_000_000
 EPOCH_MAX = 2**31 - 1
+_PARTITIONS_MAX = 10_000
 
 Moved = Sequence[tuple[int, Sequence[int]]]
 """The slots that move, by the partition that takes them."""
@@ -36,20 +37,21 @@ class Binding(NamedTuple):
 RoutingChange = Reroute | Binding
 
 
-def read(fields: Fields, partitions: int) -> RoutingChange:
-    """The field of a version with this number of partitions. Damaged if it breaks a rule."""
+def read(fields: Fields) -> RoutingChange:
+    """The field, which does not say how many partitions the topic has. Damaged if it breaks a rule."""
     table = fields.integer("table", most=2**32 - 1)
     if fields.mark("binds"):
-        return Binding(moved_of(fields, SLOTS_MAX, partitions), table)
+        return Binding(moved_of(fields, SLOTS_MAX, _PARTITIONS_MAX), table)
     slots = fields.integer("slots", 1, SLOTS_MAX)
-    weights = weights_of(fields, partitions)
-    return Reroute(fields.integer("epoch", 0, EPOCH_MAX), slots, weights, moved_of(fields, slots, partitions), table)
+    weights = weights_of(fields)
+    return Reroute(fields.integer("epoch", 0, EPOCH_MAX), slots, weights, moved_of(fields, slots, len(weights)), table)
 
 
-def weights_of(fields: Fields, partitions: int) -> tuple[int, ...]:
-    weights = tuple(integer(weight, "weights", 0, WEIGHT_MAX) for weight in fields.array("weights", partitions))
-    if len(weights) != partitions or not any(weights):
-        raise Damaged(f"the weights are not of {partitions} partitions, or all of these are closed")
+def weights_of(fields: Fields) -> tuple[int, ...]:
+    """`weights`, which are not all 0. Damaged if it breaks a rule."""
+    weights = tuple(integer(weight, "weights", 0, WEIGHT_MAX) for weight in fields.array("weights", _PARTITIONS_MAX))
+    if not any(weights):
+        raise Damaged("no partition has a weight, or all of them are closed")
     return weights
 
 

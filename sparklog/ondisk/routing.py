@@ -96,7 +96,8 @@ class Routing:
         `unbound`: whether slots without a partition may exist.
         """
         slots = fields.integer("slots", 1, SLOTS_MAX)
-        weights = weights_of(fields, len(ends))
+        weights = weights_of(fields)
+        _require_weights(weights, len(ends))
         partitions = fields.array("first", slots)
         if len(partitions) != slots:
             raise Damaged(f"its first slot table has {len(partitions)} of {slots} slots")
@@ -121,6 +122,7 @@ class Routing:
 
     def followed_by(self, reroute: Reroute, version: int, ends: tuple[int, ...]) -> Routing:
         """The routing after a re-route, before whose version the partitions end there. Damaged if it cannot come next."""
+        _require_weights(reroute.weights, len(ends))
         if (reroute.epoch, reroute.slots) != (self.epoch + 1, len(self.table)):
             raise Damaged("its routing epoch or its number of slots does not follow those of the version before it")
         for partition, weight in enumerate(self.weights):
@@ -229,6 +231,11 @@ def _after(first: array[int], past: Sequence[Past]) -> array[int]:
                     raise Damaged(f"slot {slot} is in partition {partition} already, or in none")
                 table[slot] = partition
     return table
+
+
+def _require_weights(weights: Sequence[int], partitions: int) -> None:
+    if len(weights) != partitions:
+        raise Damaged(f"it has {len(weights)} weights, and {partitions} partitions")
 
 
 def _require_risen(before: Past | None, ends: Sequence[int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -105,17 +106,22 @@ class State:
     @classmethod
     def first(cls, topic: str, version: Version, checkpoint: str | None = None) -> State:
         """The state at a version that begins a topic. Damaged if that version breaks a rule."""
-        require_whole(version.config, version.partitions)
-        # A topic may begin at any offsets.
-        none = tuple(LiveSegments(partition, None) for partition in range(version.partitions))
+        require_whole(version.config)
+        partitions = int(version.config["partitions"])
+        starts, ends = _bounds_after((), (), version, partitions)
+        if version.rebuilt and not version.rebuilt.leads(starts, ends):
+            raise Damaged("`passed` does not lead from the starts of the topic to its ends")
+        none = tuple(LiveSegments(partition, None) for partition in range(partitions))
         routing = None
         if isinstance(version.routing, Binding) and version.features.has(Feature.UNBOUND):
             slots = int(version.config.get("placement.slots", SLOTS))
-            routing = Routing.unbound(version.partitions, slots).bound(version.routing)
+            routing = Routing.unbound(partitions, slots).bound(version.routing)
         elif (version.routing or version.features.has(Feature.UNBOUND)) and version.routes:
             raise Damaged("it begins a topic, and is a re-route, or lacks the routing of slots without partitions")
-        producers = _producers_after({}, version, version.starts, version.config)
-        return cls._at(topic, version, version.config, producers, routing, checkpoint, _live_after(none, version.starts, version))
+        # A topic may begin at any offsets.
+        producers = _producers_after({}, version, starts, version.config)
+        live = _live_after(none, starts, version, starts, ends)
+        return cls._at(topic, version, version.config, producers, routing, checkpoint, live, starts, ends)
 
     @classmethod
     def _at(
@@ -127,6 +133,8 @@ class State:
         routing: Routing | None,
         checkpoint: str | None,
         live: tuple[LiveSegments, ...],
+        starts: tuple[int, ...],
+        ends: tuple[int, ...],
     ) -> State:
         if version.routes:
             require_placement(config, version.features, routed=routing is not None)
@@ -143,10 +151,10 @@ class State:
             producers=producers,
             config=config,
             routing_if_known=routing if version.routes else None,
-            starts=version.starts,
-            ends=version.ends,
+            starts=ends if version.deleted else starts,
+            ends=ends,
             checkpoint=checkpoint,
-            live=tuple(LiveSegments(partition, None) for partition in range(version.partitions)) if version.deleted else live,
+            live=tuple(LiveSegments(partition, None) for partition in range(len(ends))) if version.deleted else live,
         )
 
     @property
@@ -220,12 +228,21 @@ class State:
 
     def agrees_with(self, version: Version) -> bool:
         """Whether a checkpoint agrees with the file of its version."""
-        names = ("topic_id", "time", "horizon", "boundary", "deleted", "features", "starts", "ends")
+        names = ("topic_id", "time", "horizon", "boundary", "deleted", "features")
         routing, change = self.routing_if_known, version.routing
         return (
             (change is None or (routing is not None and routing.agrees_with(change)))
             and all(getattr(self, name) == getattr(version, name) for name in names)
+            and self.has_offsets(version)
             and version.config.items() <= self.config.items()
+        )
+
+    def has_offsets(self, version: Version) -> bool:
+        """Whether each offset that a version names is the one here."""
+        return all(
+            partition < len(here) and here[partition] == offset
+            for here, named in ((self.starts, version.starts), (self.ends, version.ends))
+            for partition, offset in named.items()
         )
 
     def precedes(self, version: Version) -> bool:
@@ -244,37 +261,38 @@ class State:
             return self.first(self.topic, version, self.checkpoint)
         if version.rebuilt:
             raise Damaged("it is of a topic that was rebuilt, and begins none")
-        if version.partitions < self.partitions:
-            raise Damaged(f"it has {version.partitions} partitions where there were {self.partitions}")
-        if _falls(self.starts, version.starts) or _falls(self.ends, version.ends):
-            raise Damaged("an offset where a partition starts or ends falls")
         if not version.deleted and self.features.words.items() - version.features.words.items():
             raise Damaged("it lacks a feature that the topic has")
         config = {**self.config, **version.config}
-        require_whole(config, version.partitions)
+        require_whole(config)
+        partitions = int(config["partitions"])
+        if partitions < self.partitions:
+            raise Damaged(f"it has {partitions} partitions where there were {self.partitions}")
+        starts, ends = _bounds_after(self.starts, self.ends, version, partitions)
         # Partitions that are added to a topic begin at offset 0.
-        new = range(self.partitions, version.partitions)
-        routing = self._routing_after(version) if version.routes else None
+        new = range(self.partitions, partitions)
+        reached = (*self.ends, *[0] * len(new))
+        routing = self._routing_after(version, reached, starts) if version.routes else None
         live = (*self.live, *(LiveSegments(partition, None) for partition in new))
-        ends = (*self.ends, *[0] * len(new))
-        producers = _producers_after(self.producers, version, ends, config)
-        return self._at(self.topic, version, config, producers, routing, self.checkpoint, _live_after(live, ends, version))
+        producers = _producers_after(self.producers, version, reached, config)
+        live = _live_after(live, reached, version, starts, ends)
+        return self._at(self.topic, version, config, producers, routing, self.checkpoint, live, starts, ends)
 
-    def _routing_after(self, version: Version) -> Routing | None:
-        """The routing after the next version, which does not end the topic."""
+    def _routing_after(self, version: Version, reached: tuple[int, ...], starts: tuple[int, ...]) -> Routing | None:
+        """The routing after the next version, which does not end the topic. Before it, the partitions end at `reached`."""
         routing, change = self.routing_if_known, version.routing
         if isinstance(change, Reroute):
             if not routing and change.slots % self.partitions:
                 raise Damaged(f"its slots are no multiple of {self.partitions} partitions")
             routing = routing or Routing.modulo(self.partitions, change.slots)
-            routing = routing.followed_by(change, version.version, (*self.ends, *[0] * (version.partitions - self.partitions)))
-        elif version.partitions != self.partitions:
+            routing = routing.followed_by(change, version.version, reached)
+        elif len(reached) != self.partitions:
             raise Damaged("it adds partitions, and is no re-route")
         elif change:
             if not routing:
                 raise Damaged("it binds slots, and the topic has none")
             routing = routing.bound(change)
-        return routing and routing.since(version.starts)
+        return routing and routing.since(starts)
 
     def reroutes_before(self, segment: Segment) -> int:
         """The number of re-routes that a segment comes after. Only re-routes with records from before them count."""
@@ -293,11 +311,33 @@ def _producers_after(before: Producers, version: Version, ends: Sequence[int], c
     return producers_after(before, version.producers, ends, version.time, config)
 
 
-def _falls(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
-    return any(old > new for old, new in zip(before, after, strict=False))
+def _bounds_after(
+    starts: tuple[int, ...], ends: tuple[int, ...], version: Version, partitions: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The starts and ends after a version, by those before; of none where it begins a topic. Damaged if the version breaks a rule."""
+    segments = (each.partition for entries in (version.added, version.removed) for each in entries)
+    if (greatest := max(itertools.chain(version.starts, version.ends, segments), default=0)) >= partitions:
+        raise Damaged(f"it names partition {greatest} of {partitions}")
+    starts, ends = _put(starts, version.starts, partitions), _put(ends, version.ends, partitions)
+    if any(starts[partition] > ends[partition] for partition in version.starts):
+        raise Damaged("a partition starts after its end")
+    return starts, ends
 
 
-def _live_after(before: Sequence[LiveSegments], ends: Sequence[int], version: Version) -> tuple[LiveSegments, ...]:
+def _put(before: tuple[int, ...], named: Mapping[int, int], partitions: int) -> tuple[int, ...]:
+    if not named and len(before) == partitions:
+        return before
+    after = [*before, *[0] * (partitions - len(before))]
+    for partition, offset in named.items():
+        if offset < after[partition]:
+            raise Damaged(f"the offset where partition {partition} starts or ends falls")
+        after[partition] = offset
+    return tuple(after)
+
+
+def _live_after(
+    before: Sequence[LiveSegments], reached_before: Sequence[int], version: Version, starts: Sequence[int], ends: Sequence[int]
+) -> tuple[LiveSegments, ...]:
     """The live segments after a version. Before it, the partitions have these live segments and these end offsets."""
     live = list(before)
     added: dict[int, list[Segment]] = {}
@@ -308,7 +348,8 @@ def _live_after(before: Sequence[LiveSegments], ends: Sequence[int], version: Ve
         removed.setdefault(segment_removed.partition, set()).add((segment_removed.file, segment_removed.position))
     if sum(map(len, removed.values())) < len(version.removed):
         raise Damaged("it removes a segment twice")
-    for partition, (end_before, end) in enumerate(zip(ends, version.ends, strict=True)):
+    for partition in sorted({*added, *removed, *version.ends}):
+        end_before, end = reached_before[partition], ends[partition]
         reached = end_before
         replaces = partition in removed
         for segment in added.get(partition, ()):
@@ -322,22 +363,21 @@ def _live_after(before: Sequence[LiveSegments], ends: Sequence[int], version: Ve
         if reached != end:
             raise Damaged(f"what it adds to partition {partition} ends at offset {reached}, not at {end}")
         if replaces:
-            live[partition] = _replaced(live[partition], partition, removed.get(partition, set()), added.get(partition, []), version)
+            live[partition] = _replaced(live[partition], partition, removed.get(partition, set()), added.get(partition, []))
+            if lack := _lack(live[partition].all(), starts[partition], end):
+                raise Damaged(f"it leaves partition {partition} {lack}")
         elif partition in added:
             live[partition] = live[partition].followed_by(added[partition])
     return tuple(live)
 
 
-def _replaced(before: LiveSegments, partition: int, removed: set[tuple[str, int]], added: list[Segment], version: Version) -> LiveSegments:
-    """The live segments of a partition after some were removed. Together they must still hold all of its offsets."""
+def _replaced(before: LiveSegments, partition: int, removed: set[tuple[str, int]], added: list[Segment]) -> LiveSegments:
+    """The live segments of a partition after some were removed and others added."""
     live = before.all()
     kept = [segment for segment in live if (segment.file, segment.position) not in removed]
     if len(kept) != len(live) - len(removed):
         raise Damaged(f"it removes a segment of partition {partition} that is not live")
-    segments = sorted(kept + added, key=lambda segment: segment.base)
-    if lack := _lack(segments, version.starts[partition], version.ends[partition]):
-        raise Damaged(f"it leaves partition {partition} {lack}")
-    return LiveSegments(partition, None, segments)
+    return LiveSegments(partition, None, sorted(kept + added, key=lambda segment: segment.base))
 
 
 def _lack(segments: Sequence[Segment], start: int, end: int) -> str | None:

@@ -146,6 +146,15 @@ class TopicLog:
             expected = read.previous or ""
         return found[::-1]
 
+    def at(self, version: int) -> State | None:
+        """The state at a version, which a checkpoint up to it or version 0 leads to. None where their files are gone."""
+        older = [each for each in self._list()[1] if each[0] <= version]
+        with contextlib.suppress(_Moved):
+            kept = self._go_on(self._start(older, version), version)
+            if kept and kept.state.version == version:
+                return kept.state
+        return None
+
     def _load(self, as_listed: bool) -> _Kept | None:
         before = None
         while True:

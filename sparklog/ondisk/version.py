@@ -68,6 +68,8 @@ _TRAILER = re.compile(rb"crc32c:([0-9a-f]{8})\n")
 _HASH = re.compile("[0-9a-f]{64}")
 _OPERATION = re.compile("[a-z-]{1,32}")
 _INPUT = re.compile("[0-9a-f]{16}")
+_PARTITION = re.compile("0|[1-9][0-9]{0,3}")
+"""The numbers below `PARTITIONS_MAX`."""
 
 
 def has_retention(config: Mapping[str, str]) -> bool:
@@ -96,7 +98,7 @@ def _kind_of_offsets(value: object, name: str) -> str:
     return string(value, name)
 
 
-# The fields of a segment in a version file, in the order of `Segment` and of a checkpoint's line, each with the check of its value.
+# The fields that each segment has, in the order of `Segment` and of a checkpoint's line, each with the check of its value.
 _SEGMENT_FIELDS: dict[str, Callable[[object, str], Any]] = {
     "partition": _number(most=PARTITIONS_MAX - 1),
     "file": string,
@@ -112,10 +114,7 @@ _SEGMENT_FIELDS: dict[str, Callable[[object, str], Any]] = {
     "routed": boolean,
     "ordered": boolean,
     "headerCrc": _number(most=2**32 - 1),
-    "index": _number(most=INDEX_BYTES_MAX),
 }
-_NEEDED_FIELDS = len(_SEGMENT_FIELDS) - 1
-"""All but the last."""
 
 
 class Segment(NamedTuple):
@@ -140,18 +139,24 @@ class Segment(NamedTuple):
     @classmethod
     def of_version(cls, fields: Fields, partitions: int) -> Segment:
         """The segment that a version file adds to a topic of so many partitions. Damaged if it breaks a rule."""
-        return cls._of([fields.value(name) for name in _SEGMENT_FIELDS if name != "index" or name in fields], partitions)
+        return cls._of([fields.value(name) for name in _SEGMENT_FIELDS], fields, partitions)
 
     @classmethod
     def of_line(cls, line: object, partitions: int) -> Segment:
         """The segment that a line of a checkpoint describes, of a topic of so many partitions. Damaged if it breaks a rule."""
-        if type(line) is not list or len(line) < _NEEDED_FIELDS:
+        if type(line) is not list or not 0 <= len(line) - len(_SEGMENT_FIELDS) <= 1:
             raise Damaged("a line does not describe a segment")
-        return cls._of(line, partitions)
+        values, others = line[: len(_SEGMENT_FIELDS)], Fields(line[-1] if len(line) > len(_SEGMENT_FIELDS) else {})
+        if any(name in others for name in _SEGMENT_FIELDS):
+            raise Damaged("a line has a field of a segment twice")
+        return cls._of(values, others, partitions)
 
     @classmethod
-    def _of(cls, values: list[Any], partitions: int) -> Segment:
-        segment = cls(*(check(value, name) for (name, check), value in zip(_SEGMENT_FIELDS.items(), values, strict=False)))
+    def _of(cls, values: list[Any], others: Fields, partitions: int) -> Segment:
+        """The segment with these values of the fields that each segment has, and with other fields."""
+        segment = cls(*(check(value, name) for (name, check), value in zip(_SEGMENT_FIELDS.items(), values, strict=True)))
+        if "index" in others:
+            segment = segment._replace(index_bytes=others.integer("index", most=INDEX_BYTES_MAX))
         return segment._checked(partitions)
 
     @property
@@ -231,8 +236,9 @@ class Version(NamedTuple):
     producers: Sequence[Sent]
     """The batches of producers among the batches that it adds."""
     config: dict[str, str]
-    starts: tuple[int, ...]
-    ends: tuple[int, ...]
+    starts: dict[int, int]
+    """The log start offsets after this version, by partition, of the partitions where they change."""
+    ends: dict[int, int]
     removed: Sequence[Removed]
     added: Sequence[Segment]
 
@@ -240,11 +246,6 @@ class Version(NamedTuple):
     def routes(self) -> bool:
         """Whether the topic exists after this version, and all features that decide where its keys go are known."""
         return not self.deleted and not self.features.unknown_to(Binds.KEY_READERS)
-
-    @property
-    def partitions(self) -> int:
-        """The number of partitions after this version."""
-        return len(self.ends)
 
     @classmethod
     def read(cls, data: bytes, topic: str, version: int) -> Version:
@@ -267,12 +268,11 @@ class Version(NamedTuple):
         if not _OPERATION.fullmatch(operation):
             raise Damaged("`operation` is not a word of a-z and -")
         config = fields.strings("config")
-        starts, ends = starts_and_ends(fields)
         if version == 0:
-            require_whole(config, len(ends))
+            require_whole(config)
         topic_id = fields.string("topicId")
         routing = Fields(fields.value("routing")) if features.have_slots and "routing" in fields else None
-        added = [Segment.of_version(Fields(entry), len(ends)) for entry in fields.array("added", ENTRIES_MAX)]
+        added = [Segment.of_version(Fields(entry), PARTITIONS_MAX) for entry in fields.array("added", ENTRIES_MAX)]
         read = cls(
             hash=hashlib.sha256(data).hexdigest(),
             topic_id=topic_id,
@@ -287,15 +287,15 @@ class Version(NamedTuple):
             boundary=fields.integer("boundary"),
             deleted=fields.mark("deleted"),
             features=features,
-            routing=read_routing(routing, len(ends)) if routing else None,
-            rebuilt=Rebuilt.read(Fields(fields.value("rebuilt")), topic_id, starts, ends) if "rebuilt" in fields else None,
-            producers=sent_of(fields, len(ends), ((each.partition, each.base, each.end) for each in added))
+            routing=read_routing(routing) if routing else None,
+            rebuilt=Rebuilt.read(Fields(fields.value("rebuilt")), topic_id) if "rebuilt" in fields else None,
+            producers=sent_of(fields, PARTITIONS_MAX, ((each.partition, each.base, each.end) for each in added))
             if features.has(Feature.PRODUCERS)
             else [],
             config=config,
-            starts=starts,
-            ends=ends,
-            removed=[_removed(Fields(entry), len(ends)) for entry in fields.array("removed", ENTRIES_MAX)],
+            starts=_offsets(fields, "starts"),
+            ends=_offsets(fields, "ends"),
+            removed=[_removed(Fields(entry)) for entry in fields.array("removed", ENTRIES_MAX)],
             added=added,
         )
         if read.deleted and not read._only_deletes():
@@ -303,8 +303,8 @@ class Version(NamedTuple):
         return read
 
     def _only_deletes(self) -> bool:
-        changes = (self.query, self.routing, self.config, self.removed, self.added)
-        return not any(changes) and self.starts == self.ends and self.horizon == self.version + 1 and self.boundary == self.version
+        changes = (self.query, self.routing, self.config, self.starts, self.ends, self.removed, self.added)
+        return not any(changes) and self.horizon == self.version + 1 and self.boundary == self.version
 
 
 def is_hash(value: object) -> bool:
@@ -334,8 +334,8 @@ def require_placement(config: Mapping[str, str], features: Features, *, routed: 
         raise Damaged(f"its placement is {config.get('placement', 'modulo')}, and its features or its routing are of the other one")
 
 
-def require_whole(config: Mapping[str, str], partitions: int) -> None:
-    """Checks that a configuration has all keys that a topic has, valid values, and this number of partitions."""
+def require_whole(config: Mapping[str, str]) -> None:
+    """Checks that a configuration has all keys that a topic has, and valid values."""
     for key, values in _CONFIG.items():
         if key not in config:
             if key in _OPTIONAL:
@@ -344,8 +344,6 @@ def require_whole(config: Mapping[str, str], partitions: int) -> None:
         value = config[key]
         if not _is_allowed(value, values):
             raise Damaged(f"`{key}` is {value!r}")
-    if int(config["partitions"]) != partitions:
-        raise Damaged(f"`config` has {config['partitions']} partitions, but there are {partitions}")
 
 
 def _is_allowed(value: str, values: tuple[str, ...] | range | re.Pattern[str]) -> bool:
@@ -354,14 +352,11 @@ def _is_allowed(value: str, values: tuple[str, ...] | range | re.Pattern[str]) -
     return value in values if isinstance(values, tuple) else bool(_DECIMAL.fullmatch(value)) and int(value) in values
 
 
-def starts_and_ends(fields: Fields) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The log start offset and the end offset of each partition."""
-    starts, ends = fields.integers("starts", PARTITIONS_MAX), fields.integers("ends", PARTITIONS_MAX)
-    if not ends or len(starts) != len(ends):
-        raise Damaged(f"`starts` is of {len(starts)} partitions, `ends` of {len(ends)}")
-    if any(start > end for start, end in zip(starts, ends, strict=True)):
-        raise Damaged("a partition starts after its end")
-    return starts, ends
+def _offsets(fields: Fields, name: str) -> dict[int, int]:
+    offsets = fields.value(name)
+    if type(offsets) is not dict or not all(map(_PARTITION.fullmatch, offsets)):
+        raise Damaged(f"`{name}` is not an object of partitions")
+    return {int(partition): integer(offset, name, 0, INT64_MAX) for partition, offset in offsets.items()}
 
 
 def _summed_line(data: bytes) -> tuple[bytes, bytes]:
@@ -390,8 +385,8 @@ def require_input(value: object) -> None:
         raise Damaged("an input is neither null nor 16 hex digits")
 
 
-def _removed(fields: Fields, partitions: int) -> Removed:
-    removed = Removed(fields.integer("partition", most=partitions - 1), fields.string("file"), fields.integer("position"))
+def _removed(fields: Fields) -> Removed:
+    removed = Removed(fields.integer("partition", most=PARTITIONS_MAX - 1), fields.string("file"), fields.integer("position"))
     if not is_data_file(removed.file):
         raise Damaged(f"{removed.file!r} is not the name of a data file")
     return removed

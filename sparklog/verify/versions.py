@@ -319,11 +319,13 @@ class Chain:
         own = next((version for version in reversed(self._later) if version.version == number), None)
         state = State.of(sound.file)
         if own:
-            same = ("topic_id", "time", "horizon", "boundary", "deleted", "features", "starts", "ends")
-            for name in same:
+            for name in ("topic_id", "time", "horizon", "boundary", "deleted", "features"):
                 if getattr(own, name) != getattr(state, name):
                     self._wrong(file, f"its `{name}` is not that of version {number}")
                     return
+            if not state.has_offsets(own):
+                self._wrong(file, f"it has other offsets than version {number} names")
+                return
             live = {segment._replace(routed=True) for partition in range(state.partitions) for segment in live_segments(state, partition)}
             if any(segment._replace(routed=True) not in live for segment in own.added):
                 self._wrong(file, f"it lacks a segment that version {number} adds")

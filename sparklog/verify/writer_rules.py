@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from sparklog.batches.header import decompressed_max
 from sparklog.ondisk.reroute import Binding, Reroute
@@ -22,7 +22,7 @@ _CHANGES = {
     "alter": {"config"},
     "reroute": {"config", "partitions", "routing"},
     "vacuum": {"horizon"},
-    "delete": {"starts", "horizon", "deleted"},
+    "delete": {"horizon", "deleted"},
 }
 
 
@@ -48,6 +48,13 @@ class Writers:
         for older, newer in itertools.pairwise(passed):
             if sum(newer.own) - sum(older.own) > sum(newer.origin) - sum(older.origin):
                 yield DAMAGE, "VERSION_ODD", f"`rebuilt` has more records up to {list(newer.own)} than offsets up to {list(newer.origin)}"
+        known = before if before and not before.deleted else None
+        for name, offsets, named in (
+            ("starts", known.starts if known else (), version.starts),
+            ("ends", known.ends if known else (), version.ends),
+        ):
+            if still := named.keys() - _moved(offsets, named):
+                yield DAMAGE, "VERSION_ODD", f"`{name}` names partition {min(still)}, whose offset stays"
         if before is None or before.deleted:
             return
         query = version.query
@@ -78,11 +85,16 @@ def _over_cuts(before: State, version: Version) -> Iterator[tuple[str, str, str]
             yield DAMAGE, "VERSION_ODD", f"it joins segments of partition {segment.partition} over a re-route, at offset {segment.base}"
 
 
+def _moved(before: Sequence[int], named: Mapping[int, int]) -> set[int]:
+    """The partitions that are named with another offset than before. The offset of a partition that was not there was 0."""
+    return {partition for partition, offset in named.items() if offset != (before[partition] if partition < len(before) else 0)}
+
+
 def _changed(before: State, version: Version) -> set[str]:
     parts = {
-        "partitions": version.partitions != before.partitions,
-        "starts": version.starts[: before.partitions] != before.starts,
-        "ends": version.ends[: before.partitions] != before.ends,
+        "partitions": version.config.get("partitions", str(before.partitions)) != str(before.partitions),
+        "starts": bool(_moved(before.starts, version.starts)),
+        "ends": bool(_moved(before.ends, version.ends)),
         "config": bool(version.config),
         "routing": isinstance(version.routing, Reroute),
         "bindings": isinstance(version.routing, Binding),

@@ -54,13 +54,13 @@ def forgeries(lines: Lines) -> Iterator[tuple[str, Lines]]:
         for by in (-1, 1, 1000):
             if head[name] + by >= 0:
                 yield f"{name} by {by}", changed(0, name, head[name] + by)
-    for name in ("starts", "ends"):
-        for partition in (0, 1):
-            for to in (0, 1, head["starts"][0], head[name][partition] - 1, head[name][partition] + 1, head["ends"][0], 1 << 40):
-                offsets = list(head[name])
-                offsets[partition] = to
-                if offsets != head[name]:
-                    yield f"{name}[{partition}] is {to}", changed(0, name, offsets)
+    # Readers trust the start of partition 1, which version 5 does not change.
+    for name, partition in (("starts", 0), ("ends", 0), ("ends", 1)):
+        for to in (0, 1, head["starts"][0], head[name][partition] - 1, head[name][partition] + 1, head["ends"][0], 1 << 40):
+            offsets = list(head[name])
+            offsets[partition] = to
+            if offsets != head[name]:
+                yield f"{name}[{partition}] is {to}", changed(0, name, offsets)
     yield "topicId", changed(0, "topicId", identity("another"))
     yield "hash", changed(0, "hash", hashlib.sha256(b"").hexdigest())
     yield "deleted", changed(0, "deleted", True)
@@ -68,6 +68,8 @@ def forgeries(lines: Lines) -> Iterator[tuple[str, Lines]]:
     yield "deleted, as a whole", empty
     yield "nothing", [{**head, "starts": [0, 0], "ends": [0, 0], "segments": [0, 0]}]
     yield "nothing of partition 1", [{**head, "ends": [head["ends"][0], 0], "segments": [6, 0]}, *lines[1:7]]
+    # The lines of the segments are there, and are bytes behind the last line.
+    yield "segments that are not counted", [{**head, "segments": [6, 5]}, *lines[1:]]
     yield "no segments", [{**head, "segments": [0, 0]}]
     yield "too few segments", [{**head, "segments": [6, 5]}, *lines[1:12]]
     yield "config", changed(0, "config", {**head["config"], "retention.ms": "5"})

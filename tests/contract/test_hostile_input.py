@@ -118,7 +118,7 @@ def test_checkpoints(tool: LogTool) -> None:
     assert {names[name]: found for name, found in (line.split(" ") for line in tool.run("states"))} == expected
 
 
-@pytest.mark.parametrize(("size", "expected"), [(4096, "ok"), (4097, "VERSION_MISSING")])
+@pytest.mark.parametrize(("size", "expected"), [(65_536, "ok"), (65_537, "VERSION_MISSING")])
 def test_the_longest_line_of_a_checkpoint(tool: LogTool, size: int, expected: str) -> None:
     topic = Topic(tool.root)
     topic.append(records(3))

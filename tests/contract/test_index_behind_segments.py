@@ -105,6 +105,6 @@ def test_a_checkpoint_has_the_index(tool: LogTool) -> None:
     topic.commit(boundary=1)
     topic.checkpoint()
     (line,) = [line for line in next(topic.folder.glob("*.checkpoint-*")).read_text().splitlines() if "p0-t0" in line]
-    assert f",{told}]\t" in line
+    assert f',{{"index":{told}}}]\t' in line
     (tool.root / "_partlog" / "t" / f"{0:020d}.json").unlink()
     assert len(tool.read()[0]) == Log(tool.root).topic("t").read().num_rows == BEFORE + BATCHES * RECORDS

@@ -1,12 +1,11 @@
 """The readers in Java and in Python on versions that do more than add records: merges, deletions, and what an operator changes."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from broken_rules import Change, changed
-from handmade import Topic, records, summed
+from handmade import Topic, records
 from kinds_of_versions import KINDS
 from logtool import LogTool
 
@@ -57,7 +56,7 @@ def test_both_readers_take_the_right_ones_and_refuse_the_others(tool: LogTool) -
         names[topic.name] = f"{kind}: {rule}"
         expected[names[topic.name]] = found
         if found == "VERSION_CORRUPT":
-            topic.version_file(content["version"]).write_bytes(summed(json.dumps(content).encode()))
+            topic.version_file(content["version"]).write_bytes(topic.octets(content))
         else:
             topic.put(content)
         return topic

@@ -78,10 +78,16 @@ def expire() -> Callable[[Path, str, int], None]:
         content = last.read_bytes()
         version = json.loads(content.splitlines()[0])
         version.update(
-            version=version["version"] + 1, previous=hashlib.sha256(content).hexdigest(), config={}, added=[], removed=[], query=None
+            version=version["version"] + 1,
+            previous=hashlib.sha256(content).hexdigest(),
+            config={},
+            ends={},
+            added=[],
+            removed=[],
+            query=None,
         )
         version.update(operation="delete-records", txn=identity((topic, version["version"])))
-        version["starts"][0] = offset
+        version["starts"] = {"0": offset}
         line = json.dumps(version).encode()
         (folder / f"{version['version']:020}.json").write_bytes(summed(line))
 

@@ -1,6 +1,5 @@
 """Roots that are copied from a disk to HDFS, to S3 and back; what is copied out of a store for Kafka's tools; and the check of a store."""
 
-import json
 import os
 import runpy
 import tarfile
@@ -12,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from broken_rules import changed
-from handmade import Record, Topic, batch, summed
+from handmade import Record, Topic, batch
 from kinds_of_versions import KINDS
 from pyarrow import fs
 from pyspark.errors import PySparkException
@@ -193,7 +192,7 @@ def test_readers_take_and_refuse_the_same_versions_in_each_store(
             if found == "ok":
                 topic.put(content)
             else:
-                topic.version_file(content["version"]).write_bytes(summed(json.dumps(content).encode()))
+                topic.version_file(content["version"]).write_bytes(topic.octets(content))
     for stop in ("hdfs", "s3") if share == 1 else ("s3",):
         files.copy(str(tmp_path / "versions"), places[stop])
         python, java = dict.fromkeys(expected, "ok"), dict.fromkeys(expected, "ok")

@@ -1,6 +1,5 @@
 """States in the reader in Python: replay, and every rule that a version file can break."""
 
-import json
 import os
 from pathlib import Path
 
@@ -102,7 +101,7 @@ def test_a_broken_rule_is_found(topic, change):
 def test_a_broken_rule_of_what_does_more_than_add_records_is_found(topic, kind, change):
     broken = changed(kind.prepare(topic), change)
     file = topic.version_file(broken["version"])
-    file.write_bytes(summed(json.dumps(broken).encode()))
+    file.write_bytes(topic.octets(broken))
     error = failure(topic)
     assert (error.id, error.parameters["file"]) == ("VERSION_CORRUPT", str(file)), error
 
@@ -125,7 +124,7 @@ def test_a_configuration_with_an_impossible_value(topic, key, value):
     assert newest(topic).config[key]
     content = topic.versions[0]
     content["config"][key] = value
-    topic.version_file(0).write_bytes(summed(json.dumps(content).encode()))
+    topic.version_file(0).write_bytes(topic.octets(content, 0))
     assert key in str(failure(topic)) and failure(topic).id == "VERSION_CORRUPT"
 
 
@@ -134,7 +133,7 @@ def test_version_0_holds_all_of_the_configuration(topic, key):
     topic.append(records(1))
     content = topic.versions[0]
     del content["config"][key]
-    topic.version_file(0).write_bytes(summed(json.dumps(content).encode()))
+    topic.version_file(0).write_bytes(topic.octets(content, 0))
     assert failure(topic).id == "VERSION_CORRUPT"
 
 
@@ -197,7 +196,7 @@ def test_a_version_that_was_changed_with_its_checksum_is_found_by_the_next(topic
     topic.append(records(1))
     topic.append(records(1))
     content = topic.versions[0] | {"writer": "somebody else"}
-    topic.version_file(0).write_bytes(summed(json.dumps(content).encode()))
+    topic.version_file(0).write_bytes(topic.octets(content, 0))
     assert failure(topic).parameters["file"] == str(topic.version_file(1))
 
 

@@ -56,19 +56,19 @@ final class TimeTravel {
     if (number > state.version()) {
       throw unreadable(root, topic, what, "the newest version is " + state.version(), "Give a version up to that");
     }
-    // Below the boundary, a file belongs to this log only if the versions above it lead to it.
-    Optional<Version> version = number >= state.boundary()
-        ? root.topic(topic).version(number)
-        : root.topic(topic).newest(state, each -> each.version() == number);
-    if (version.isEmpty()) {
-      throw unreadable(root, topic, what, "the file of this version was cleaned up",
-          "Give a version that the table .commits shows, or read by startingOffsets and endingOffsets");
-    }
-    if (!version.get().head().topicId().equals(state.topicId())) {
+    State then = at(root, state, number, what);
+    if (!then.topicId().equals(state.topicId())) {
       throw unreadable(root, topic, what, "it is of an earlier topic of this name, which was deleted",
           "Give a version that the table .commits shows");
     }
-    return bounds(version.get());
+    return bounds(then);
+  }
+
+  private static State at(Root root, State newest, long number, String what) throws IOException {
+    return root.topic(newest.topic())
+        .at(newest, number)
+        .orElseThrow(() -> unreadable(root, newest.topic(), what, "the files of this version were cleaned up",
+            "Give a later version that the table .commits shows, or read by startingOffsets and endingOffsets"));
   }
 
   /** The options that read the records of the newest version that was written until then. @throws as {@link #version} */
@@ -80,21 +80,24 @@ final class TimeTravel {
       lowest[0] = each.version();
       return each.head().time() <= millis;
     });
-    return bounds(version.orElseThrow(() -> unreadable(root, topic, Instant.ofEpochMilli(millis).toString(),
-        "the oldest version whose file is there, version " + lowest[0] + ", is younger",
-        "Give a later time; the table .commits shows those of all versions")));
+    String what = Instant.ofEpochMilli(millis).toString();
+    long number = version.map(Version::version)
+        .orElseThrow(
+            () -> unreadable(root, topic, what, "the oldest version whose file is there, version " + lowest[0] + ", is younger",
+                "Give a later time; the table .commits shows those of all versions"));
+    return bounds(at(root, state, number, what));
   }
 
-  private static Map<String, String> bounds(Version version) {
+  private static Map<String, String> bounds(State then) {
     StringJoiner partitions = new StringJoiner(",", "[", "]");
     List<String> starts = new ArrayList<>();
     List<String> ends = new ArrayList<>();
-    for (int partition = 0; partition < version.head().ends().length; partition++) {
-      starts.add("\"" + partition + "\":" + version.head().starts()[partition]);
-      ends.add("\"" + partition + "\":" + version.head().ends()[partition]);
+    for (int partition = 0; partition < then.partitions(); partition++) {
+      starts.add("\"" + partition + "\":" + then.start(partition));
+      ends.add("\"" + partition + "\":" + then.end(partition));
       partitions.add(Integer.toString(partition));
     }
-    String topic = "{\"" + version.head().topic() + "\":";
+    String topic = "{\"" + then.topic() + "\":";
     return Map.of("assign", topic + partitions + "}", "startingOffsets", topic + "{" + String.join(",", starts) + "}}", "endingOffsets",
         topic + "{" + String.join(",", ends) + "}}");
   }

@@ -35,7 +35,7 @@ import java.util.zip.CRC32C;
 /** The state of a topic in one file, so that readers need not replay versions from 0. FORMAT.md section 6. */
 public final class Checkpoint {
   private static final int HEAD_BYTES_MAX = 64 << 20;
-  private static final int LINE_BYTES_MAX = 4 << 10;
+  private static final int LINE_BYTES_MAX = 64 << 10;
 
   /** The topics that a warning has already called too large for a checkpoint. */
   private static final Set<String> TOO_LARGE = ConcurrentHashMap.newKeySet();
@@ -77,6 +77,8 @@ public final class Checkpoint {
   private static ObjectNode head(State state) {
     TopicHead fields = state.head().fields();
     ObjectNode head = fields.toJson();
+    Arrays.stream(state.head().starts()).forEach(head.putArray("starts")::add);
+    Arrays.stream(state.head().ends()).forEach(head.putArray("ends")::add);
     head.put("hash", state.hash());
     if (fields.features().haveSlots() && !state.routing().isModulo()) {
       head.set("routing", state.routing().toJson());
@@ -92,6 +94,7 @@ public final class Checkpoint {
     for (int p = 0; p < state.partitions(); p++) {
       segments.add(state.segments(p).size());
     }
+    state.head().further().addTo(head);
     return head;
   }
 
@@ -111,7 +114,6 @@ public final class Checkpoint {
       Damaged.unless(head != null, "it is empty");
       TopicHead fields = TopicHead.parse(head, store.location(file), topic, Names.checkpointVersion(name).orElse(-1));
       long[] counts = Json.numbers(head, "segments", Router.PARTITIONS_MAX);
-      Damaged.unless(counts.length == fields.ends().length, "segments and ends differ in length");
       SegmentFields segmentFields = new SegmentFields(counts.length);
       List<List<Segment>> live = new ArrayList<>();
       for (int p = 0; p < counts.length; p++) {
@@ -142,19 +144,25 @@ public final class Checkpoint {
     String hash = Json.text(head, "hash");
     Damaged.unless(Version.isHash(hash), "field hash is not a SHA-256");
     TopicConfig config = new TopicConfig(Version.config(Json.field(head, "config")));
+    long[] starts = Json.numbers(head, "starts", Router.PARTITIONS_MAX);
+    long[] ends = Json.numbers(head, "ends", Router.PARTITIONS_MAX);
+    Damaged.unless(starts.length == ends.length && ends.length == live.size(), "starts, ends and segments differ in length");
+    for (int p = 0; p < ends.length; p++) {
+      Damaged.unless(starts[p] <= ends[p], "the log start offset of partition " + p + " is above its end");
+    }
     JsonNode field = features.haveSlots() ? head.get("routing") : null;
     Routing routing = field == null
         ? Routing.modulo(config.partitions())
-        : Routing.parse(field, fields.version(), fields.ends(), features.has(Feature.UNBOUND));
+        : Routing.parse(field, fields.version(), ends, features.has(Feature.UNBOUND));
     if (!fields.deleted() && features.areKnownTo(Feature.Binds.KEY_READERS)) {
       Replay.requirePlacement(config, features, routing);
     }
-    Producers producers = features.has(Feature.PRODUCERS) ? Producers.parse(head, fields.ends()) : Producers.NONE;
+    Producers producers = features.has(Feature.PRODUCERS) ? Producers.parse(head, ends) : Producers.NONE;
     Damaged.unless(
         !fields.deleted() || queries.isEmpty() && routing.isModulo() && producers.last().isEmpty()
-            && Arrays.equals(fields.starts(), fields.ends()) && live.stream().allMatch(List::isEmpty),
+            && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
         "it is of a deleted topic, and has records, queries, slots or producers");
-    return new Replay(new State.Head(fields, hash, null, producers, config, routing), queries, live);
+    return new Replay(new State.Head(fields, hash, null, producers, config, routing, starts, ends, Further.of(head, field != null)), queries, live);
   }
 
   /** Lines, each with the checksum of all JSON so far. */
@@ -165,7 +173,8 @@ public final class Checkpoint {
 
     private void add(JsonNode line) {
       try {
-        byte[] text = Json.MAPPER.writeValueAsBytes(line);
+        // As bytes at once, characters of four bytes would be escaped, and take twelve.
+        byte[] text = Json.MAPPER.writeValueAsString(line).getBytes(StandardCharsets.UTF_8);
         crc.update(text);
         json.writeBytes(text);
         bytes.writeBytes(text);

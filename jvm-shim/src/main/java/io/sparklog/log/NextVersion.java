@@ -98,14 +98,14 @@ public final class NextVersion {
     this.operation = operation;
     horizon = before.horizon();
     boundary = before.boundary();
-    features = topicId.equals(before.topicId()) ? before.head().fields().features() : Features.NONE;
+    features = extendsTopic() ? before.head().fields().features() : Features.NONE;
     this.starts = starts;
     this.ends = ends;
   }
 
   /** The version that deletes the topic of {@code newest}, and does nothing else. */
   public static NextVersion deleting(State newest) {
-    NextVersion next = new NextVersion(newest, newest.topicId(), "delete", newest.ends(), newest.ends());
+    NextVersion next = new NextVersion(newest, "delete");
     next.deleted = true;
     next.features = Features.NONE;
     // A write that was planned before it must not commit to a topic that begins after it, and files below it will be deleted.
@@ -220,7 +220,7 @@ public final class NextVersion {
 
   /** Notes whose records a version has that begins a topic. @param origin may be null: they are its own */
   public NextVersion rebuilt(Rebuilt origin) {
-    Invariant.require(origin == null || before == null || !topicId.equals(before.topicId()), () -> this + " does not begin the topic");
+    Invariant.require(origin == null || !extendsTopic(), () -> this + " does not begin the topic");
     rebuilt = origin;
     return this;
   }
@@ -252,8 +252,26 @@ public final class NextVersion {
   /** The finished version. @param timeMs when it is written, ms since 1970 */
   Version version(String txn, long timeMs) {
     requireNext();
-    TopicHead head = new TopicHead(features, topic, topicId, number, timeMs, horizon, boundary, deleted, starts, ends);
-    return new Version(head, txn, previous, operation, query, routing, rebuilt, sent, config, removed, added);
+    TopicHead head = new TopicHead(features, topic, topicId, number, timeMs, horizon, boundary, deleted);
+    State.Head known = extendsTopic() ? before.head() : null;
+    return new Version(head, txn, previous, operation, query, routing, rebuilt, sent, config,
+        changed(known == null ? new long[0] : known.starts(), starts), changed(known == null ? new long[0] : known.ends(), ends), removed,
+        added, Further.NONE);
+  }
+
+  private boolean extendsTopic() {
+    return before != null && topicId.equals(before.topicId());
+  }
+
+  /** The offsets that are others than before, by partition. @param from may be of fewer partitions: the others were at 0 */
+  private static Map<Integer, Long> changed(long[] from, long[] to) {
+    Map<Integer, Long> changed = new TreeMap<>();
+    for (int p = 0; p < to.length; p++) {
+      if (to[p] != (p < from.length ? from[p] : 0)) {
+        changed.put(p, to[p]);
+      }
+    }
+    return changed;
   }
 
   /** Nothing falls that may only rise, and no log start offset is above its end. */
@@ -268,7 +286,7 @@ public final class NextVersion {
     }
     requireRisen("horizon", before.horizon(), horizon, number + 1);
     requireRisen("boundary", before.boundary(), boundary, number);
-    for (int p = 0; topicId.equals(before.topicId()) && p < before.partitions(); p++) {
+    for (int p = 0; extendsTopic() && p < before.partitions(); p++) {
       int partition = p;
       Invariant.require(starts[p] >= before.start(p) && ends[p] >= before.end(p),
           () -> this + " lowers the log start or the end of partition " + partition + ": " + starts[partition] + " and " + ends[partition]);

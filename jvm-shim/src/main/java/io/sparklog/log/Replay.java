@@ -52,9 +52,9 @@ final class Replay {
     this.head = head;
     checkpointVersion = head.fields().version();
     this.queries.putAll(queries);
-    Damaged.unless(head.config().partitions() == head.fields().ends().length, "config partitions differs from the number of ends");
-    for (int p = 0; p < head.fields().ends().length; p++) {
-      requireWhole(p, live.get(p), head.fields().starts()[p], head.fields().ends()[p]);
+    Damaged.unless(head.config().partitions() == head.ends().length, "config partitions differs from the number of ends");
+    for (int p = 0; p < head.ends().length; p++) {
+      requireWhole(p, live.get(p), head.starts()[p], head.ends()[p]);
       segments.add(Collections.unmodifiableList(live.get(p)));
       shared.add(true);
     }
@@ -85,8 +85,12 @@ final class Replay {
 
   /** Whether the checkpoint says of the topic what {@code version}, the version that it is of, says. FORMAT.md section 6. */
   boolean agreesWith(Version version) {
-    return head.fields().agreesWith(version.head()) && (version.routing() == null || head.routing().agreesWith(version.routing()))
+    return head.fields().agreesWith(version.head()) && has(head.starts(), version.starts()) && has(head.ends(), version.ends()) && (version.routing() == null || head.routing().agreesWith(version.routing()))
         && head.config().entries().entrySet().containsAll(version.config().entrySet());
+  }
+
+  private static boolean has(long[] offsets, Map<Integer, Long> named) {
+    return named.entrySet().stream().allMatch(each -> each.getKey() < offsets.length && offsets[each.getKey()] == each.getValue());
   }
 
   /** Whether {@code version} was written as the successor of the version that was applied last. */
@@ -116,47 +120,52 @@ final class Replay {
     settings.putAll(version.config());
     TopicConfig changed = new TopicConfig(settings);
     int known = segments.size();
-    Damaged.unless(changed.partitions() >= known, "the number of partitions falls");
-    Damaged.unless(changed.partitions() == version.head().ends().length, "config partitions differs from the number of ends");
-    for (int p = 0; p < known; p++) {
-      Damaged.unless(version.head().starts()[p] >= head.fields().starts()[p], "the log start offset of partition " + p + " falls");
-      Damaged.unless(version.head().ends()[p] >= head.fields().ends()[p], "the end of partition " + p + " falls");
+    int partitions = changed.partitions();
+    Damaged.unless(partitions >= known, "the number of partitions falls");
+    long[] starts = after(begins ? new long[0] : head.starts(), version.starts(), partitions, "the log start offset");
+    long[] ends = after(begins ? new long[0] : head.ends(), version.ends(), partitions, "the end");
+    for (int p : version.starts().keySet()) {
+      Damaged.unless(starts[p] <= ends[p], "the log start offset of partition " + p + " is above its end");
     }
-    Damaged.unless(begins || version.rebuilt() == null, "it is of a topic that was rebuilt, and begins none");
+    Damaged.unless(version.rebuilt() == null || begins && version.rebuilt().leads(starts, ends),
+        "it is of a topic that was rebuilt, and begins none, or field passed does not lead from its starts to its ends");
     Damaged.unless(
         begins || version.head().deleted()
             || version.head().features().words().entrySet().containsAll(head.fields().features().words().entrySet()),
         "it lacks a feature that the topic has");
     boolean routes = !version.head().deleted() && version.head().features().areKnownTo(Feature.Binds.KEY_READERS);
-    Routing routing = Routing.modulo(changed.partitions());
+    Routing routing = Routing.modulo(partitions);
     if (routes) {
-      routing = begins ? beginning(version.routing(), changed) : routing(version);
+      routing = (begins ? beginning(version.routing(), changed) : routing(version, partitions)).since(starts);
       requirePlacement(changed, version.head().features(), routing);
     }
-    for (int p = known; p < changed.partitions(); p++) {
+    for (int p = known; p < partitions; p++) {
       segments.add(new ArrayList<>());
       shared.add(false);
     }
     BitSet changedWithin = new BitSet();
     remove(version.removed(), changedWithin);
     // A topic may begin at any offsets; partitions that are added to one begin at 0.
-    long[] ends = begins ? version.head().starts().clone() : Arrays.copyOf(head.fields().ends(), changed.partitions());
+    long[] reached = begins ? starts.clone() : Arrays.copyOf(head.ends(), partitions);
+    for (Segment segment : version.added()) {
+      Damaged.unless(segment.partition() < partitions, () -> "it names partition " + segment.partition() + " of " + partitions);
+    }
     boolean knowsProducers = !version.head().deleted() && version.head().features().has(Feature.PRODUCERS);
     Producers producers = begins ? Producers.NONE : head.producers();
-    producers = knowsProducers ? producers.after(version.producers(), ends, version.head().time(), settings) : Producers.NONE;
+    producers = knowsProducers ? producers.after(version.producers(), reached, version.head().time(), settings) : Producers.NONE;
     for (Segment segment : version.added()) {
-      if (add(segment, ends)) {
+      if (add(segment, reached)) {
         changedWithin.set(segment.partition());
       }
     }
-    for (int p = 0; p < ends.length; p++) {
-      Damaged.unless(ends[p] == version.head().ends()[p],
-          "its segments lead partition " + p + " to " + ends[p] + ", not to its end " + version.head().ends()[p]);
+    int wrong = Arrays.mismatch(reached, ends);
+    if (wrong >= 0) {
+      throw new Damaged("its segments lead partition " + wrong + " to " + reached[wrong] + ", not to its end " + ends[wrong]);
     }
     if (!version.removed().isEmpty()) {
       // Where it only appends, a partition that was whole stays whole.
       for (int p = changedWithin.nextSetBit(0); p >= 0; p = changedWithin.nextSetBit(p + 1)) {
-        requireWhole(p, segments.get(p), version.head().starts()[p], version.head().ends()[p]);
+        requireWhole(p, segments.get(p), starts[p], ends[p]);
       }
     }
     if (version.head().deleted()) {
@@ -170,7 +179,24 @@ final class Replay {
       queriesShared = false;
       queries.merge(version.query().id(), version.query(), (before, applied) -> applied.epoch() >= before.epoch() ? applied : before);
     }
-    head = new State.Head(version.head(), Version.sha256(bytes), version.txn(), producers, changed, routing);
+    head = new State.Head(version.head(), Version.sha256(bytes), version.txn(), producers, changed, routing,
+        version.head().deleted() ? ends : starts, ends,
+        version.head().deleted() ? Further.NONE : begins ? version.further() : head.further().and(version.further()));
+  }
+
+  /** Offsets by partition after a version that names {@code changed}. @param before may be of fewer partitions: the others were at 0 */
+  private static long[] after(long[] before, Map<Integer, Long> changed, int partitions, String what) throws Damaged {
+    if (changed.isEmpty() && before.length == partitions) {
+      return before;
+    }
+    long[] after = Arrays.copyOf(before, partitions);
+    for (Map.Entry<Integer, Long> each : changed.entrySet()) {
+      int p = each.getKey();
+      Damaged.unless(p < partitions, () -> "it names partition " + p + " of " + partitions);
+      Damaged.unless(each.getValue() >= after[p], () -> what + " of partition " + p + " falls");
+      after[p] = each.getValue();
+    }
+    return after;
   }
 
   /** Only a topic with {@code placement} = {@code on_first_write} has slots without a partition. */
@@ -188,14 +214,12 @@ final class Replay {
   }
 
   /** The routing after a version that neither begins nor deletes the topic. */
-  private Routing routing(Version version) throws Damaged {
-    Routing routing = head.routing();
-    if (version.routing() != null) {
-      routing = routing.after(version.routing(), version.version(), Arrays.copyOf(head.fields().ends(), version.head().ends().length));
-    } else {
-      Damaged.unless(version.head().ends().length == head.fields().ends().length, "it adds partitions, and is no re-route");
+  private Routing routing(Version version, int partitions) throws Damaged {
+    if (version.routing() == null) {
+      Damaged.unless(partitions == head.ends().length, "it adds partitions, and is no re-route");
+      return head.routing();
     }
-    return routing.since(version.head().starts());
+    return head.routing().after(version.routing(), version.version(), Arrays.copyOf(head.ends(), partitions));
   }
 
   /** Removes segments in one walk through each partition: a merge may remove very many. @param changed gets these partitions */
@@ -254,9 +278,9 @@ final class Replay {
     for (int p = 0; p < segments.size(); p++) {
       if (!shared.get(p)) {
         int partition = p;
-        Invariant.require(isWithin(segments.get(p), head.fields().ends()[p]),
+        Invariant.require(isWithin(segments.get(p), head.ends()[p]),
             () -> "in version " + head.fields().version() + " of topic " + head.fields().topic() + ", the segments of partition "
-                + partition + " go on after its end " + head.fields().ends()[partition]);
+                + partition + " go on after its end " + head.ends()[partition]);
         segments.set(p, Collections.unmodifiableList(segments.get(p)));
         shared.set(p, true);
       }

@@ -33,8 +33,12 @@ public final class State {
    * @param hash of the version's file
    * @param txn of the write that made the version; null after a checkpoint, which does not say
    * @param routing has no meaning if features decide where keys go that are unknown
+   * @param starts log start offsets by partition
+   * @param ends end offsets (exclusive) by partition
+   * @param further goes into the next checkpoint
    */
-  record Head(TopicHead fields, String hash, String txn, Producers producers, TopicConfig config, Routing routing) {}
+  record Head(TopicHead fields, String hash, String txn, Producers producers, TopicConfig config, Routing routing, long[] starts,
+      long[] ends, Further further) {}
 
   State(Head head, long checkpointVersion, SortedMap<String, Query> queries, List<List<Segment>> segments, String tag, long tagged) {
     this.head = head;
@@ -45,10 +49,9 @@ public final class State {
     this.tagged = tagged;
     this.isRoutingKnown = head.fields().features().areKnownTo(Feature.Binds.KEY_READERS);
     int partitions = head.config().partitions();
-    Invariant.require(
-        segments.size() == partitions && head.fields().starts().length == partitions && head.fields().ends().length == partitions,
-        () -> this + " has " + partitions + " partitions, segments of " + segments.size() + ", log starts of "
-            + head.fields().starts().length + " and ends of " + head.fields().ends().length);
+    Invariant.require(segments.size() == partitions && head.starts().length == partitions && head.ends().length == partitions,
+        () -> this + " has " + partitions + " partitions, segments of " + segments.size() + ", log starts of " + head.starts().length
+            + " and ends of " + head.ends().length);
   }
 
   public String topic() {
@@ -194,12 +197,12 @@ public final class State {
 
   /** The log start offset of a partition. */
   public long start(int partition) {
-    return head.fields().starts()[partition];
+    return head.starts()[partition];
   }
 
   /** The end offset (exclusive) of a partition. */
   public long end(int partition) {
-    return head.fields().ends()[partition];
+    return head.ends()[partition];
   }
 
   /** The live segments of a partition, in order of base offset. The list cannot be changed. */
@@ -297,11 +300,11 @@ public final class State {
   }
 
   public long[] starts() {
-    return head.fields().starts().clone();
+    return head.starts().clone();
   }
 
   public long[] ends() {
-    return head.fields().ends().clone();
+    return head.ends().clone();
   }
 
   @Override

@@ -4,10 +4,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.json.Damaged;
 import io.sparklog.json.Json;
-import io.sparklog.routing.Router;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
-import java.util.Arrays;
 
 /**
  * The fields of a topic that version files and checkpoints give alike, as they are after one version. FORMAT.md sections 5 and 6.
@@ -16,11 +14,9 @@ import java.util.Arrays;
  * @param horizon a write that was planned at a lower version must not commit
  * @param boundary version files below it may be gone
  * @param deleted whether the version ended the topic
- * @param starts log start offsets by partition
- * @param ends end offsets (exclusive) by partition
  */
 public record TopicHead(Features features, String topic, String topicId, long version, long time, long horizon, long boundary,
-    boolean deleted, long[] starts, long[] ends) {
+    boolean deleted) {
 
   /** The JSON of a file that begins with these fields. */
   ObjectNode toJson() {
@@ -31,8 +27,6 @@ public record TopicHead(Features features, String topic, String topicId, long ve
     if (deleted) {
       json.put("deleted", true);
     }
-    Arrays.stream(starts).forEach(json.putArray("starts")::add);
-    Arrays.stream(ends).forEach(json.putArray("ends")::add);
     return json;
   }
 
@@ -43,14 +37,8 @@ public record TopicHead(Features features, String topic, String topicId, long ve
     Damaged.unless(Json.number(json, "version", 0) == version, "it says it is version " + json.get("version"));
     JsonNode deleted = json.get("deleted");
     Damaged.unless(deleted == null || deleted.isBoolean() && deleted.booleanValue(), "field deleted is not true");
-    long[] starts = Json.numbers(json, "starts", Router.PARTITIONS_MAX);
-    long[] ends = Json.numbers(json, "ends", Router.PARTITIONS_MAX);
-    Damaged.unless(starts.length == ends.length && ends.length > 0, "starts and ends differ in length");
-    for (int p = 0; p < ends.length; p++) {
-      Damaged.unless(starts[p] <= ends[p], "the log start offset of partition " + p + " is above its end");
-    }
     return new TopicHead(features, topic, identity(json, "topicId"), version, Json.number(json, "time", 0), Json.number(json, "horizon", 0),
-        Json.number(json, "boundary", 0), deleted != null, starts, ends);
+        Json.number(json, "boundary", 0), deleted != null);
   }
 
   /** Whether the fields of {@code other} have the same values. */

@@ -236,6 +236,20 @@ final class TopicLoad {
     return start;
   }
 
+  /** The state at {@code version}, which a checkpoint up to that version or version 0 leads to; null where their files are gone. */
+  State at(long version) throws IOException {
+    Map<String, ReadStore.Listed> listed = new TreeMap<>();
+    List<String> older = checkpoints(files.list(listed)).stream()
+        .filter(name -> Names.checkpointVersion(name).orElseThrow() <= version)
+        .toList();
+    try {
+      Start start = start(older, listed, version);
+      return files.replayListed(start.builder, version, listed) ? start.builder.build() : null;
+    } catch (Moved gone) {
+      return null;
+    }
+  }
+
   private static IOException first(List<IOException> failures) {
     return failures.isEmpty() ? null : failures.get(0);
   }

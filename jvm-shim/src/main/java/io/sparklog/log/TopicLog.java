@@ -258,6 +258,15 @@ public final class TopicLog {
     return bytes == null ? Optional.empty() : Optional.of(files.parse(bytes, number));
   }
 
+  /**
+   * The state at version {@code number}; empty if it is below the boundary of {@code newest}, or files that lead to it are gone.
+   *
+   * @throws PartlogException VERSION_CORRUPT, FORMAT_TOO_NEW
+   */
+  public Optional<State> at(State newest, long number) throws IOException {
+    return number < newest.boundary() ? Optional.empty() : Optional.ofNullable(load.at(number));
+  }
+
   /** Takes a version. */
   @FunctionalInterface
   public interface VersionTaker {

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.json.CheckedLine;
 import io.sparklog.json.Damaged;
 import io.sparklog.json.Json;
+import io.sparklog.routing.Router;
 import io.sparklog.routing.RoutingChange;
 import io.sparklog.segment.Segment;
 import io.sparklog.segment.SegmentFields;
@@ -13,12 +14,12 @@ import io.sparklog.spec.PartlogException;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import java.util.regex.Pattern;
 
 /**
  * One version file: a commit. FORMAT.md section 5.
@@ -30,13 +31,20 @@ import java.util.TreeMap;
  * @param rebuilt the topic whose records the topic begins with, or null
  * @param producers the batches of producers among the batches that this version adds
  * @param config the settings that this version changes
+ * @param starts log start offsets after this version, of the partitions where they change
+ * @param ends end offsets (exclusive) after this version, likewise
+ * @param further the fields that this version of sparklog does not know, and does not put
  */
 public record Version(TopicHead head, String txn, String previous, String operation, Query query, RoutingChange routing, Rebuilt rebuilt,
-    List<Producers.Sent> producers, Map<String, String> config, List<Removed> removed, List<Segment> added) {
+    List<Producers.Sent> producers, Map<String, String> config, Map<Integer, Long> starts, Map<Integer, Long> ends, List<Removed> removed,
+    List<Segment> added, Further further) {
 
   static final int BYTES_MAX = 64 << 20;
 
   static final int SEGMENTS_MAX = 1_000_000;
+
+  /** The number of a partition, below {@link Router#PARTITIONS_MAX}. */
+  private static final Pattern PARTITION = Pattern.compile("0|[1-9][0-9]{0,3}");
 
   /** This program, with its release. */
   public static final String WRITER = "sparklog "
@@ -74,6 +82,10 @@ public record Version(TopicHead head, String txn, String previous, String operat
     }
     ObjectNode settings = json.putObject("config");
     config.forEach(settings::put);
+    ObjectNode startsJson = json.putObject("starts");
+    starts.forEach((partition, start) -> startsJson.put(partition.toString(), start));
+    ObjectNode endsJson = json.putObject("ends");
+    ends.forEach((partition, end) -> endsJson.put(partition.toString(), end));
     ArrayNode removedJson = json.putArray("removed");
     for (Removed segment : removed) {
       removedJson.addObject().put("partition", segment.partition).put("file", segment.file).put("position", segment.position);
@@ -100,24 +112,23 @@ public record Version(TopicHead head, String txn, String previous, String operat
     String operation = Json.text(json, "operation");
     Damaged.unless(operation.matches("[a-z-]{1,32}"), "field operation is " + operation);
     Json.text(json, "writer");
-    int partitions = head.ends().length;
     List<Removed> removed = new ArrayList<>();
     for (JsonNode segment : Json.array(json, "removed", SEGMENTS_MAX)) {
-      int partition = (int) Json.number(Json.field(segment, "partition"), "partition", 0, partitions - 1);
+      int partition = (int) Json.number(Json.field(segment, "partition"), "partition", 0, Router.PARTITIONS_MAX - 1);
       removed.add(new Removed(partition, SegmentFields.dataFile(Json.text(segment, "file")), Json.number(segment, "position", 0)));
     }
     List<Segment> added = new ArrayList<>();
-    SegmentFields segments = new SegmentFields(partitions);
+    SegmentFields segments = new SegmentFields(Router.PARTITIONS_MAX);
     for (JsonNode segment : Json.array(json, "added", SEGMENTS_MAX)) {
       added.add(segments.ofObject(segment));
     }
     JsonNode change = head.features().haveSlots() ? json.get("routing") : null;
-    RoutingChange routing = change == null ? null : RoutingChange.parse(change, partitions);
+    RoutingChange routing = change == null ? null : RoutingChange.parse(change);
     JsonNode rebuilt = json.get("rebuilt");
     Version parsed = new Version(head, txn, previous, operation, query(Json.field(json, "query")), routing,
-        rebuilt == null ? null : Rebuilt.parse(rebuilt, head.topicId(), head.starts(), head.ends()),
-        head.features().has(Feature.PRODUCERS) ? Producers.parse(json, partitions, added) : List.of(), config(Json.field(json, "config")),
-        removed, added);
+        rebuilt == null ? null : Rebuilt.parse(rebuilt, head.topicId()),
+        head.features().has(Feature.PRODUCERS) ? Producers.parse(json, Router.PARTITIONS_MAX, added) : List.of(),
+        config(Json.field(json, "config")), offsets(json, "starts"), offsets(json, "ends"), removed, added, Further.of(json, change != null));
     Damaged.unless(!head.deleted() || parsed.isDeletion(), "it deletes the topic, and does something else too");
     return parsed;
   }
@@ -125,7 +136,18 @@ public record Version(TopicHead head, String txn, String previous, String operat
   /** Whether nothing but the topic's end is in this version. */
   private boolean isDeletion() {
     return query == null && routing == null && head.horizon() - 1 == head.version() && head.boundary() == head.version() && config.isEmpty()
-        && removed.isEmpty() && added.isEmpty() && Arrays.equals(head.starts(), head.ends());
+        && starts.isEmpty() && ends.isEmpty() && removed.isEmpty() && added.isEmpty();
+  }
+
+  private static Map<Integer, Long> offsets(JsonNode json, String name) throws Damaged {
+    JsonNode object = Json.field(json, name);
+    Damaged.unless(object.isObject(), "field " + name + " is not an object");
+    Map<Integer, Long> offsets = new TreeMap<>();
+    for (Map.Entry<String, JsonNode> entry : object.properties()) {
+      Damaged.unless(PARTITION.matcher(entry.getKey()).matches(), () -> "field " + name + " names something other than a partition");
+      offsets.put(Integer.valueOf(entry.getKey()), Json.number(entry.getValue(), name, 0, Long.MAX_VALUE));
+    }
+    return offsets;
   }
 
   static Map<String, String> config(JsonNode json) throws Damaged {

@@ -169,6 +169,7 @@ public final class Routing {
   public Routing after(RoutingChange change, long version, long[] ends) throws Damaged {
     int partitions = weights.length;
     if (change instanceof RoutingChange.Reroute reroute) {
+      requireWeights(reroute.weights(), ends.length);
       Damaged.unless(!isModulo() || reroute.slots() % partitions == 0, "its slots are no multiple of " + partitions + " partitions");
       return (isModulo() ? beginning(partitions, SlotTable.modulo(partitions, reroute.slots())) : this).rerouted(reroute, version, ends);
     }
@@ -258,6 +259,10 @@ public final class Routing {
     return new Routing(epoch, weights, past.isEmpty() ? bound : first.after(binding.moved()), bound, past, numbers);
   }
 
+  private static void requireWeights(int[] weights, int partitions) throws Damaged {
+    Damaged.unless(weights.length == partitions, () -> "it has " + weights.length + " weights, and " + partitions + " partitions");
+  }
+
   private static void requireTable(SlotTable table, int[] weights, int crc) throws Damaged {
     requireOpen(table, weights);
     Damaged.unless(table.crc() == crc, "its slot table is not that of its checksum");
@@ -332,7 +337,8 @@ public final class Routing {
   public static Routing parse(JsonNode json, long version, long[] ends, boolean unbound) throws Damaged {
     int epoch = (int) Json.number(Json.field(json, "epoch"), "epoch", 0, Integer.MAX_VALUE);
     int slots = (int) Json.number(Json.field(json, "slots"), "slots", 1, SlotTable.SLOTS_MAX);
-    int[] weights = RoutingChange.weights(json, ends.length);
+    int[] weights = RoutingChange.weights(json);
+    requireWeights(weights, ends.length);
     int[] partitions = Json.ints(json, "first", slots, unbound ? SlotTable.UNBOUND : ends.length - 1);
     Damaged.unless(Arrays.stream(partitions).allMatch(p -> p < ends.length || p == SlotTable.UNBOUND),
         "its first slot table names more than " + ends.length + " partitions");

@@ -57,26 +57,26 @@ public sealed interface RoutingChange {
     return json;
   }
 
-  /** @param partitions how many the topic has with this version */
-  static RoutingChange parse(JsonNode json, int partitions) throws Damaged {
+  /** The field, which does not say how many partitions the topic has. */
+  static RoutingChange parse(JsonNode json) throws Damaged {
     int table = table(json);
     if (json.has("binds")) {
       Damaged.unless(json.get("binds").booleanValue(), "field binds is not true");
-      return new Binding(moved(json, SlotTable.SLOTS_MAX, partitions), table);
+      return new Binding(moved(json, SlotTable.SLOTS_MAX, Router.PARTITIONS_MAX), table);
     }
     int slots = (int) Json.number(Json.field(json, "slots"), "slots", 1, SlotTable.SLOTS_MAX);
     int epoch = (int) Json.number(Json.field(json, "epoch"), "epoch", 0, Integer.MAX_VALUE);
-    return new Reroute(epoch, slots, weights(json, partitions), moved(json, slots, partitions), table);
+    int[] weights = weights(json);
+    return new Reroute(epoch, slots, weights, moved(json, slots, weights.length), table);
   }
 
   static int table(JsonNode json) throws Damaged {
     return (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL);
   }
 
-  static int[] weights(JsonNode json, int partitions) throws Damaged {
+  static int[] weights(JsonNode json) throws Damaged {
     int[] weights = Json.ints(json, "weights", Router.PARTITIONS_MAX, SlotTable.WEIGHT_MAX);
-    Damaged.unless(weights.length == partitions && Arrays.stream(weights).anyMatch(weight -> weight > 0),
-        "the weights are not of " + partitions + " partitions, or all of these are closed");
+    Damaged.unless(Arrays.stream(weights).anyMatch(weight -> weight > 0), "no partition has a weight, or all of them are closed");
     return weights;
   }
 

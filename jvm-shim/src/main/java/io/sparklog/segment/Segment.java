@@ -17,36 +17,39 @@ import java.io.Serializable;
  * @param ordered whether no record's time is below the time of a record before it, and batches begin with their base timestamp
  * @param headerCrc CRC-32C over the headers of all batches
  * @param indexBytes length of the index behind the last batch; 0 without an index
+ * @param further the fields that this version of sparklog does not know, as a JSON object; empty without such fields. They are true of this
+ *     segment alone: a segment that is made of it has none
  */
 public record Segment(int partition, String file, long position, long bytes, long base, long end, long records, int batches,
     long minTimestamp, long maxTimestamp, Offsets offsets, boolean routed, boolean ordered, int headerCrc,
-    int indexBytes) implements Serializable {
+    int indexBytes, String further) implements Serializable {
   /** As many entries as a segment of the greatest length may have. FORMAT.md section 10. */
   static final int INDEX_BYTES_MAX = 1 << 18;
 
-  /** A segment without an index behind it. */
+  /** A segment without an index behind it, and without fields that this version of sparklog does not know. */
   public Segment(int partition, String file, long position, long bytes, long base, long end, long records, int batches, long minTimestamp,
       long maxTimestamp, Offsets offsets, boolean routed, boolean ordered, int headerCrc) {
-    this(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, offsets, routed, ordered, headerCrc, 0);
+    this(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, offsets, routed, ordered, headerCrc, 0,
+        "");
   }
 
   /** The same batches with {@code base} as the offset of their first record. */
   public Segment at(long base) {
     Invariant.require(base >= 0, () -> "offset " + base + " is no place for " + this);
     return new Segment(partition, file, position, bytes, base, base + (end - this.base), records, batches, minTimestamp, maxTimestamp,
-        offsets, routed, ordered, headerCrc, indexBytes);
+        offsets, routed, ordered, headerCrc, indexBytes, "");
   }
 
   /** The same batches from {@code position} of {@code file} on. */
   public Segment in(String file, long position) {
     return new Segment(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, offsets, routed, ordered,
-        headerCrc, indexBytes);
+        headerCrc, indexBytes, "");
   }
 
   /** The same segment, where the two are true of it only if they are true here too. */
   public Segment limited(boolean routed, boolean ordered) {
     return new Segment(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, offsets,
-        this.routed && routed, this.ordered && ordered, headerCrc, indexBytes);
+        this.routed && routed, this.ordered && ordered, headerCrc, indexBytes, "");
   }
 
   /** Whether each of its offsets has a record. */
@@ -62,7 +65,7 @@ public record Segment(int partition, String file, long position, long bytes, lon
   /** The same segment, with an index of this length behind its last batch. FORMAT.md section 4. */
   public Segment indexed(int indexBytes) {
     return new Segment(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, offsets, routed, ordered,
-        headerCrc, indexBytes);
+        headerCrc, indexBytes, "");
   }
 
   /** The position after the last batch. */

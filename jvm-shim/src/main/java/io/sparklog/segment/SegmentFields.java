@@ -1,21 +1,35 @@
 package io.sparklog.segment;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.format.Layout;
 import io.sparklog.json.Damaged;
 import io.sparklog.json.Json;
+import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 
 /**
- * The fields of segments on disk. A version file has an object for each segment. A checkpoint has a line for each segment, with the values
- * of the same fields in the same order. FORMAT.md sections 5 and 6. An instance reads the segments of one file.
+ * The fields of segments on disk. A version file has an object for each segment. A checkpoint has a line for each segment: the values of the
+ * fields that each segment has, in one order, and an object with the other fields. FORMAT.md sections 5 and 6. An instance reads the segments
+ * of one file.
  */
 public final class SegmentFields {
+  /** The names of the values of a line, in their order. */
+  private static final List<String> VALUES = List.of("partition", "file", "position", "bytes", "base", "end", "records", "batches",
+      "minTimestamp", "maxTimestamp", "offsets", "routed", "ordered", "headerCrc");
+
+  private static final String INDEX = "index";
+
+  /** Fields that this version of sparklog does not know are kept up to this length, so that they fit into the line of a checkpoint. */
+  private static final int FURTHER_BYTES_MAX = 32 << 10;
+
+  private static final ObjectNode NO_FIELDS = Json.MAPPER.createObjectNode();
+
   private final int partitions;
   /** One String for all equal names: many segments share a data file, and a state holds them for long. */
   private final Map<String, String> files = new HashMap<>();
@@ -25,7 +39,7 @@ public final class SegmentFields {
     this.partitions = partitions;
   }
 
-  /** Gives the values of a segment's fields, which are asked for in the order of a line. */
+  /** Gives the values of the fields that each segment has. They are asked for in the order of a line. */
   @FunctionalInterface
   private interface Values {
     JsonNode next(String name) throws Damaged;
@@ -48,42 +62,67 @@ public final class SegmentFields {
         .put("routed", segment.routed())
         .put("ordered", segment.ordered())
         .put("headerCrc", Integer.toUnsignedLong(segment.headerCrc()));
-    return segment.indexBytes() == 0 ? object : object.put("index", segment.indexBytes());
+    return segment.indexBytes() == 0 ? object : object.put(INDEX, segment.indexBytes());
   }
 
   /** The line in a checkpoint. */
   public static ArrayNode line(Segment segment) {
+    ObjectNode object = object(segment);
     ArrayNode line = Json.MAPPER.createArrayNode();
-    object(segment).forEach(line::add);
-    return line;
+    VALUES.forEach(name -> line.add(object.remove(name)));
+    if (!segment.further().isEmpty()) {
+      object.setAll(further(segment.further()));
+    }
+    return object.isEmpty() ? line : line.add(object);
   }
 
   public Segment ofObject(JsonNode object) throws Damaged {
-    return segment(name -> name.equals("index") ? object.path(name) : Json.field(object, name));
+    ObjectNode rest = Json.MAPPER.createObjectNode();
+    for (Map.Entry<String, JsonNode> field : object.size() > VALUES.size() ? object.properties() : NO_FIELDS.properties()) {
+      if (!VALUES.contains(field.getKey())) {
+        rest.set(field.getKey(), field.getValue());
+      }
+    }
+    return segment(name -> Json.field(object, name), rest);
   }
 
-  /** The segment of a line, which may have values of further fields at its end. */
+  /** The segment of a line, which may have an object with its other fields at its end. */
   public Segment ofLine(JsonNode line) throws Damaged {
-    Damaged.unless(line.isArray(), "a segment is no array");
+    Damaged.unless(line.isArray() && (line.size() == VALUES.size() || line.size() == VALUES.size() + 1 && line.path(VALUES.size()).isObject()),
+        "a segment is no array of its values and perhaps an object");
+    ObjectNode rest = line.size() > VALUES.size() ? (ObjectNode) line.get(VALUES.size()) : NO_FIELDS;
+    Damaged.unless(rest.isEmpty() || VALUES.stream().noneMatch(rest::has), "a segment has a field twice");
     Iterator<JsonNode> values = line.elements();
-    return segment(name -> {
-      Damaged.unless(values.hasNext() || name.equals("index"), () -> "a segment has no " + name);
-      return values.hasNext() ? values.next() : MissingNode.getInstance();
-    });
+    return segment(name -> values.next(), rest);
   }
 
-  private Segment segment(Values values) throws Damaged {
+  /** @param rest the fields that not each segment has */
+  private Segment segment(Values values, ObjectNode rest) throws Damaged {
     return checked(new Segment((int) number(values, "partition", 0, partitions - 1), file(values), number(values, "position", 0),
         number(values, "bytes", Layout.HEADER_BYTES, Integer.MAX_VALUE), number(values, "base", 0), number(values, "end", 0),
         number(values, "records", 0), (int) number(values, "batches", 1, Integer.MAX_VALUE), number(values, "minTimestamp", -1),
         number(values, "maxTimestamp", -1), Offsets.of(Json.string(values.next("offsets"), "offsets")), bool(values, "routed"),
-        bool(values, "ordered"), (int) number(values, "headerCrc", 0, 0xffffffffL), index(values)));
+        bool(values, "ordered"), (int) number(values, "headerCrc", 0, 0xffffffffL), index(rest), further(rest)));
   }
 
-  /** The length of the index, which a segment may lack. */
-  private static int index(Values values) throws Damaged {
-    JsonNode bytes = values.next("index");
-    return bytes.isMissingNode() ? 0 : (int) Json.number(bytes, "index", 0, Segment.INDEX_BYTES_MAX);
+  private static int index(ObjectNode rest) throws Damaged {
+    return rest.has(INDEX) ? (int) Json.number(rest.get(INDEX), INDEX, 0, Segment.INDEX_BYTES_MAX) : 0;
+  }
+
+  private static String further(ObjectNode rest) {
+    if (rest.size() == (rest.has(INDEX) ? 1 : 0)) {
+      return "";
+    }
+    String text = rest.without(List.of(INDEX)).toString();
+    return text.getBytes(StandardCharsets.UTF_8).length > FURTHER_BYTES_MAX ? "" : text;
+  }
+
+  private static ObjectNode further(String text) {
+    try {
+      return (ObjectNode) Json.MAPPER.readTree(text);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   private static long number(Values values, String name, long least) throws Damaged {

@@ -8,6 +8,7 @@ import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
+import io.sparklog.log.Version;
 import io.sparklog.read.Intervals;
 import io.sparklog.read.RecordFilter;
 import io.sparklog.read.Selection;
@@ -27,7 +28,10 @@ import io.sparklog.write.TopicPlan;
 import io.sparklog.write.TopicReport;
 import java.io.IOException;
 import java.time.Clock;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -138,11 +142,19 @@ public final class Rebuild {
     for (PastReroute past : origin.routing().past()) {
       after.put(past.version() - 1, past.cut());
     }
-    int cuts = after.size();
+    Deque<Version> newest = new ArrayDeque<>();
     root.topic(origin.topic()).newest(origin, version -> {
-      after.putIfAbsent(version.version(), version.head().ends());
-      return after.size() - cuts >= versions;
+      newest.addFirst(version);
+      return newest.size() >= versions || version.version() <= origin.boundary();
     });
+    Optional<State> oldest = newest.isEmpty() ? Optional.empty() : root.topic(origin.topic()).at(origin, newest.getFirst().version());
+    if (oldest.isPresent()) {
+      long[] ends = Arrays.copyOf(oldest.get().ends(), origin.partitions());
+      for (Version version : newest) {
+        version.ends().forEach((partition, end) -> ends[partition] = end);
+        after.putIfAbsent(version.version(), ends.clone());
+      }
+    }
     after.put(origin.version(), origin.ends());
     long[] at = origin.starts();
     return after.values().stream().filter(ends -> !advance(at, ends).isEmpty()).toList();

@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.zip.CRC32C;
 
 /** A version file that no writer of ours makes yet: it removes segments, or adds ones of any kind. FORMAT.md section 5. */
@@ -33,10 +34,10 @@ public final class HandmadeVersion {
     byte[] last = Files.readAllBytes(folder.resolve(Names.versionFile(state.version())));
     String line = new String(last, StandardCharsets.UTF_8).lines().findFirst().orElseThrow();
     ObjectNode fields = (ObjectNode) new ObjectMapper().readTree(line);
-    fields.put("version", state.version() + 1).put("txn", txn).put("previous", sha256(last));
+    fields.put("version", state.version() + 1).put("txn", txn).put("previous", sha256(last)).putNull("query");
     fields.putObject("config");
-    fields.putArray("added");
-    fields.putArray("removed");
+    List.of("starts", "ends").forEach(fields::putObject);
+    List.of("added", "removed").forEach(fields::putArray);
     return new HandmadeVersion(folder, state.version() + 1, fields);
   }
 
@@ -74,12 +75,17 @@ public final class HandmadeVersion {
   }
 
   public HandmadeVersion start(int partition, long offset) {
-    ((ArrayNode) fields.get("starts")).set(partition, fields.numberNode(offset));
+    fields.withObject("/starts").put(Integer.toString(partition), offset);
     return this;
   }
 
   public HandmadeVersion end(int partition, long offset) {
-    ((ArrayNode) fields.get("ends")).set(partition, fields.numberNode(offset));
+    fields.withObject("/ends").put(Integer.toString(partition), offset);
+    return this;
+  }
+
+  public HandmadeVersion boundary(long version) {
+    fields.put("boundary", version);
     return this;
   }
 

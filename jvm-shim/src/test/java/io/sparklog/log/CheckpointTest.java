@@ -28,8 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Checkpoints at their limits; what damage does to them is tested with both readers. */
 final class CheckpointTest {
   private static final String TXN = Names.identity(new Random(7));
-  private static final TopicHead HEAD = new TopicHead(Features.NONE, "t", Names.identity(new Random(1)), 100, 0, 0, 0, false,
-      new long[] {0}, new long[] {0});
+  private static final TopicHead HEAD = new TopicHead(Features.NONE, "t", Names.identity(new Random(1)), 100, 0, 0, 0, false);
 
   @TempDir
   Path directory;
@@ -43,7 +42,8 @@ final class CheckpointTest {
   private State state(int queries, int idLength, char padding) throws Damaged {
     Map<String, String> config = Map.of("partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576",
         "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
-    State.Head head = new State.Head(HEAD, Version.sha256(versionFile()), null, Producers.NONE, new TopicConfig(config), null);
+    State.Head head = new State.Head(HEAD, Version.sha256(versionFile()), null, Producers.NONE, new TopicConfig(config), null, new long[1],
+        new long[1], Further.NONE);
     Map<String, Query> newest = new TreeMap<>();
     for (int i = 0; i < queries; i++) {
       String id = i + String.valueOf(padding).repeat(idLength - Integer.toString(i).length());
@@ -54,7 +54,7 @@ final class CheckpointTest {
 
   /** The file of the version that the checkpoint is of. */
   private static byte[] versionFile() {
-    return new Version(HEAD, TXN, "0".repeat(64), "write", null, null, null, List.of(), Map.of(), List.of(), List.of()).toBytes();
+    return new Version(HEAD, TXN, "0".repeat(64), "write", null, null, null, List.of(), Map.of(), Map.of(), Map.of(), List.of(), List.of(), Further.NONE).toBytes();
   }
 
   private List<String> written() throws IOException {

@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -39,17 +40,17 @@ final class StateMemoryTest {
     for (int epoch = 0; epoch < EPOCHS; epoch++) {
       String txn = Names.identity(random);
       List<Segment> added = new ArrayList<>();
-      long[] ends = new long[PARTITIONS];
+      Map<Integer, Long> ends = new TreeMap<>();
       for (int p = 0; p < PARTITIONS; p++) {
         long time = 1_700_000_000_000L + epoch;
         added.add(new Segment(p, Names.dataFolder(epoch, txn) + "/pool.log", p * 100, 100, epoch, epoch + 1, 1, 1, time, time,
             Offsets.DENSE, true, true, epoch));
-        ends[p] = epoch + 1;
+        ends.put(p, epoch + 1L);
       }
       String previous = bytes == null ? null : Version.sha256(bytes);
-      TopicHead head = new TopicHead(Features.NONE, "t", topicId, epoch, 0, 0, 0, false, new long[PARTITIONS], ends);
+      TopicHead head = new TopicHead(Features.NONE, "t", topicId, epoch, 0, 0, 0, false);
       Version version = new Version(head, txn, previous, "write", new Query("q", epoch, null), null, null, List.of(),
-          epoch == 0 ? config : Map.of(), List.of(), added);
+          epoch == 0 ? config : Map.of(), Map.of(), ends, List.of(), added, Further.NONE);
       bytes = version.toBytes();
       builder.apply(version, bytes);
     }

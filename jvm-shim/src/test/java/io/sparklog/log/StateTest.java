@@ -26,11 +26,11 @@ final class StateTest {
   private static final String FIRST_TXN = Names.identity(new Random(2));
   private static final String SECOND_TXN = Names.identity(new Random(3));
   private static final byte[] FIRST = "the bytes of version 0".getBytes(StandardCharsets.UTF_8);
-  private static final Version SECOND = new Version(head(1, 8, 2), SECOND_TXN, Version.sha256(FIRST), "write", null, null, null, List.of(),
-      Map.of(), List.of(), List.of(segment(1)));
+  private static final Version SECOND = new Version(head(1, 8), SECOND_TXN, Version.sha256(FIRST), "write", null, null, null, List.of(),
+      Map.of(), Map.of(), Map.of(0, 2L), List.of(), List.of(segment(1)), Further.NONE);
 
-  private static TopicHead head(long version, long time, long end) {
-    return new TopicHead(Features.NONE, "t", TOPIC_ID, version, time, 0, 0, false, new long[] {0}, new long[] {end});
+  private static TopicHead head(long version, long time) {
+    return new TopicHead(Features.NONE, "t", TOPIC_ID, version, time, 0, 0, false);
   }
 
   private static Segment segment(long base) {
@@ -42,7 +42,7 @@ final class StateTest {
     Map<String, String> config = Map.of("partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576",
         "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
     Replay builder = new Replay();
-    builder.apply(new Version(head(0, 7, 1), FIRST_TXN, null, "write", null, null, null, List.of(), config, List.of(), List.of(segment(0))),
+    builder.apply(new Version(head(0, 7), FIRST_TXN, null, "write", null, null, null, List.of(), config, Map.of(), Map.of(0, 1L), List.of(), List.of(segment(0)), Further.NONE),
         FIRST);
     return builder.build();
   }
@@ -76,7 +76,7 @@ final class StateTest {
     for (int i = 0; i < applied.length; i++) {
       byte[] bytes = {(byte) i};
       builder.apply(
-          new Version(head(1 + i, 8, 1), SECOND_TXN, previous, "write", applied[i], null, null, List.of(), Map.of(), List.of(), List.of()),
+          new Version(head(1 + i, 8), SECOND_TXN, previous, "write", applied[i], null, null, List.of(), Map.of(), Map.of(), Map.of(), List.of(), List.of(), Further.NONE),
           bytes);
       assertEquals(Map.of("q", expected[i]), builder.build().queries());
       previous = Version.sha256(bytes);

@@ -16,10 +16,10 @@ final class Replayed {
         json.path("bytes").asLong(), json.path("base").asLong(), json.path("end").asLong());
   }
 
-  private static long[] numbers(JsonNode array) {
-    long[] numbers = new long[array.size()];
-    Arrays.setAll(numbers, i -> array.get(i).asLong());
-    return numbers;
+  private static long[] after(long[] before, JsonNode changed, int partitions) {
+    long[] after = Arrays.copyOf(before, partitions);
+    changed.properties().forEach(each -> after[Integer.parseInt(each.getKey())] = each.getValue().asLong());
+    return after;
   }
 
   private static String key(JsonNode json) {
@@ -40,7 +40,11 @@ final class Replayed {
     }
     json.path("added").forEach(added -> live.put(key(added), segment(added)));
     boolean deleted = json.path("deleted").asBoolean();
-    Known after = new Known(number, json, tag, numbers(json.path("starts")), numbers(json.path("ends")), deleted ? new TreeMap<>() : live);
+    long[] none = new long[0];
+    int partitions = json.path("config").path("partitions").asInt(begins ? 0 : before.ends().length);
+    long[] starts = after(begins ? none : before.starts(), json.path("starts"), partitions);
+    long[] ends = after(begins ? none : before.ends(), json.path("ends"), partitions);
+    Known after = new Known(number, json, tag, deleted ? ends : starts, ends, deleted ? new TreeMap<>() : live);
     if (!deleted) {
       requireWhole(after);
     }

@@ -8,13 +8,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.CommitsOverFaults;
+import io.sparklog.kit.HandmadeVersion;
 import io.sparklog.kit.Seed;
 import io.sparklog.log.Checkpoint;
-import io.sparklog.log.Features;
 import io.sparklog.log.Query;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
-import io.sparklog.log.TopicHead;
 import io.sparklog.log.Version;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
@@ -203,10 +202,7 @@ final class EpochTest extends CommitsOverFaults {
     if (how.equals("below the boundary")) {
       State state = state();
       boundary = 3;
-      TopicHead head = new TopicHead(Features.NONE, "t", state.topicId(), 5, 0, 0, boundary, false, state.starts(), state.ends());
-      Version raised = new Version(head, Names.identity(random), state.hash(), "alter", null, null, null, List.of(), Map.of(), List.of(),
-          List.of());
-      Files.write(file(5), raised.toBytes());
+      HandmadeVersion.after(root, state, Names.identity(random)).boundary(boundary).write();
     } else {
       Checkpoint.write(store.store(), state(), Names.identity(random));
       for (long version = 0; version < 3; version++) {
