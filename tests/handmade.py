@@ -253,7 +253,7 @@ class Topic:
         }
 
     def on_disk(self, content: dict[str, Any], version: int | None = None) -> dict[str, Any]:
-        """The content of a version file, by default the next, as it is on disk. Of lists of starts or ends, it has what changes."""
+        """The content of a version file, by default the next, as on disk: of lists of starts or ends, the offsets that change."""
         earlier = self.versions[:version]
         known = earlier[-1] if earlier and "deleted" not in earlier[-1] else {}
         changed = {}

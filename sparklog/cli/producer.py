@@ -332,7 +332,7 @@ class _Topic:
         if len(found) != 1:
             self._known = False
             return
-        for segment in found[0]:  # those of a partition follow one another
+        for segment in found[0]:  # in each partition, in the order of offsets
             first, _, count = self._placed.get(segment.partition, [segment.base, 0, 0])
             self._placed[segment.partition] = [first, segment.end - 1, count + segment.records]
 

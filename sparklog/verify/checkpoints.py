@@ -63,7 +63,7 @@ def read(root: Root, topic: str, name: str, version: int) -> Sound | None:
 
 
 def _read_lines(root: Root, topic: str, name: str) -> bytes:
-    """Checks every line's checksum, and the name. Returns the JSON of line 1. What follows the last segment is not looked at."""
+    """Checks every line's checksum, and the name. Returns the JSON of line 1. No check looks behind the line of the last segment."""
     first, rest, at, total, left = None, b"", 0, 0, 1
     digest = hashlib.sha256()
     with root.store.open_at(topic_file(topic, name), 0) as file:

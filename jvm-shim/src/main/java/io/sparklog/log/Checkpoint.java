@@ -158,11 +158,10 @@ public final class Checkpoint {
       Replay.requirePlacement(config, features, routing);
     }
     Producers producers = features.has(Feature.PRODUCERS) ? Producers.parse(head, ends) : Producers.NONE;
-    Damaged.unless(
-        !fields.deleted() || queries.isEmpty() && routing.isModulo() && producers.last().isEmpty()
-            && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
-        "it is of a deleted topic, and has records, queries, slots or producers");
-    return new Replay(new State.Head(fields, hash, null, producers, config, routing, starts, ends, Further.of(head, field != null)), queries, live);
+    Damaged.unless(!fields.deleted() || queries.isEmpty() && routing.isModulo() && producers.last().isEmpty() && Arrays.equals(starts, ends)
+        && live.stream().allMatch(List::isEmpty), "it is of a deleted topic, and has records, queries, slots or producers");
+    return new Replay(new State.Head(fields, hash, null, producers, config, routing, starts, ends, Further.of(head, field != null)),
+        queries, live);
   }
 
   /** Lines, each with the checksum of all JSON so far. */

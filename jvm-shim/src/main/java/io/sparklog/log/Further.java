@@ -16,9 +16,9 @@ record Further(ObjectNode head, ObjectNode routing) {
   static final Further NONE = new Further(Json.MAPPER.createObjectNode(), Json.MAPPER.createObjectNode());
 
   /** The names of FORMAT.md in version files and heads. */
-  private static final List<String> HEAD = List.of("format", "features", "topic", "topicId", "version", "time",
-      "horizon", "boundary", "deleted", "starts", "ends", "txn", "previous", "operation", "writer", "query", "routing", "rebuilt", "producers",
-      "config", "removed", "added", "hash", "queries", "segments");
+  private static final List<String> HEAD = List.of("format", "features", "topic", "topicId", "version", "time", "horizon", "boundary",
+      "deleted", "starts", "ends", "txn", "previous", "operation", "writer", "query", "routing", "rebuilt", "producers", "config",
+      "removed", "added", "hash", "queries", "segments");
 
   private static final List<String> ROUTING = List.of("epoch", "slots", "weights", "moved", "table", "binds", "first", "reroutes");
 
@@ -39,7 +39,7 @@ record Further(ObjectNode head, ObjectNode routing) {
     return further;
   }
 
-  /** These, with those of a later version put over them. */
+  /** These, with the fields of a later version put over them. */
   Further and(Further later) {
     if (later.head.isEmpty() && later.routing.isEmpty()) {
       return this;

@@ -59,9 +59,8 @@ public record Rebuilt(String topic, String topicId, long version, List<Frontier>
       Damaged.unless(pair.isArray() && pair.size() == 2, "an entry of field passed is not a pair");
       Frontier frontier = new Frontier(offsets(pair.get(0)), offsets(pair.get(1)));
       Frontier before = passed.isEmpty() ? frontier : passed.get(passed.size() - 1);
-      Damaged.unless(frontier.own.length == before.own.length && frontier.own.length > 0
-          && frontier.origin.length == before.origin.length && frontier.origin.length > 0,
-          "an entry of field passed is of other partitions");
+      Damaged.unless(frontier.own.length == before.own.length && frontier.own.length > 0 && frontier.origin.length == before.origin.length
+          && frontier.origin.length > 0, "an entry of field passed is of other partitions");
       Damaged.unless(isRisen(before.origin, frontier.origin) && isRisen(before.own, frontier.own), "an offset in field passed falls");
       numbers += frontier.origin.length + frontier.own.length;
       passed.add(frontier);

@@ -85,7 +85,8 @@ final class Replay {
 
   /** Whether the checkpoint says of the topic what {@code version}, the version that it is of, says. FORMAT.md section 6. */
   boolean agreesWith(Version version) {
-    return head.fields().agreesWith(version.head()) && has(head.starts(), version.starts()) && has(head.ends(), version.ends()) && (version.routing() == null || head.routing().agreesWith(version.routing()))
+    return head.fields().agreesWith(version.head()) && has(head.starts(), version.starts()) && has(head.ends(), version.ends())
+        && (version.routing() == null || head.routing().agreesWith(version.routing()))
         && head.config().entries().entrySet().containsAll(version.config().entrySet());
   }
 
@@ -278,9 +279,8 @@ final class Replay {
     for (int p = 0; p < segments.size(); p++) {
       if (!shared.get(p)) {
         int partition = p;
-        Invariant.require(isWithin(segments.get(p), head.ends()[p]),
-            () -> "in version " + head.fields().version() + " of topic " + head.fields().topic() + ", the segments of partition "
-                + partition + " go on after its end " + head.ends()[partition]);
+        Invariant.require(isWithin(segments.get(p), head.ends()[p]), () -> "in version " + head.fields().version() + " of topic "
+            + head.fields().topic() + ", the segments of partition " + partition + " go on after its end " + head.ends()[partition]);
         segments.set(p, Collections.unmodifiableList(segments.get(p)));
         shared.set(p, true);
       }

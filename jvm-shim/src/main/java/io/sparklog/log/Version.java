@@ -128,7 +128,8 @@ public record Version(TopicHead head, String txn, String previous, String operat
     Version parsed = new Version(head, txn, previous, operation, query(Json.field(json, "query")), routing,
         rebuilt == null ? null : Rebuilt.parse(rebuilt, head.topicId()),
         head.features().has(Feature.PRODUCERS) ? Producers.parse(json, Router.PARTITIONS_MAX, added) : List.of(),
-        config(Json.field(json, "config")), offsets(json, "starts"), offsets(json, "ends"), removed, added, Further.of(json, change != null));
+        config(Json.field(json, "config")), offsets(json, "starts"), offsets(json, "ends"), removed, added,
+        Further.of(json, change != null));
     Damaged.unless(!head.deleted() || parsed.isDeletion(), "it deletes the topic, and does something else too");
     return parsed;
   }

@@ -21,8 +21,8 @@ import java.io.Serializable;
  *     segment alone: a segment that is made of it has none
  */
 public record Segment(int partition, String file, long position, long bytes, long base, long end, long records, int batches,
-    long minTimestamp, long maxTimestamp, Offsets offsets, boolean routed, boolean ordered, int headerCrc,
-    int indexBytes, String further) implements Serializable {
+    long minTimestamp, long maxTimestamp, Offsets offsets, boolean routed, boolean ordered, int headerCrc, int indexBytes,
+    String further) implements Serializable {
   /** As many entries as a segment of the greatest length may have. FORMAT.md section 10. */
   static final int INDEX_BYTES_MAX = 1 << 18;
 

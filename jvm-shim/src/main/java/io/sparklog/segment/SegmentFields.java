@@ -14,9 +14,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The fields of segments on disk. A version file has an object for each segment. A checkpoint has a line for each segment: the values of the
- * fields that each segment has, in one order, and an object with the other fields. FORMAT.md sections 5 and 6. An instance reads the segments
- * of one file.
+ * The fields of segments on disk. A version file has an object for each segment. A checkpoint has a line for each segment: the values of
+ * the fields that each segment has, in one order, and an object with the other fields. FORMAT.md sections 5 and 6. An instance reads the
+ * segments of one file.
  */
 public final class SegmentFields {
   /** The names of the values of a line, in their order. */
@@ -88,7 +88,8 @@ public final class SegmentFields {
 
   /** The segment of a line, which may have an object with its other fields at its end. */
   public Segment ofLine(JsonNode line) throws Damaged {
-    Damaged.unless(line.isArray() && (line.size() == VALUES.size() || line.size() == VALUES.size() + 1 && line.path(VALUES.size()).isObject()),
+    Damaged.unless(
+        line.isArray() && (line.size() == VALUES.size() || line.size() == VALUES.size() + 1 && line.path(VALUES.size()).isObject()),
         "a segment is no array of its values and perhaps an object");
     ObjectNode rest = line.size() > VALUES.size() ? (ObjectNode) line.get(VALUES.size()) : NO_FIELDS;
     Damaged.unless(rest.isEmpty() || VALUES.stream().noneMatch(rest::has), "a segment has a field twice");

@@ -54,7 +54,8 @@ final class CheckpointTest {
 
   /** The file of the version that the checkpoint is of. */
   private static byte[] versionFile() {
-    return new Version(HEAD, TXN, "0".repeat(64), "write", null, null, null, List.of(), Map.of(), Map.of(), Map.of(), List.of(), List.of(), Further.NONE).toBytes();
+    return new Version(HEAD, TXN, "0".repeat(64), "write", null, null, null, List.of(), Map.of(), Map.of(), Map.of(), List.of(), List.of(),
+        Further.NONE).toBytes();
   }
 
   private List<String> written() throws IOException {

@@ -116,8 +116,7 @@ final class BarrierTest extends StreamRuns {
           "ends.putIfAbsent(partition, past.cut(partition) + 1)"),
       new BrokenRule(37, "a partition need not pass the re-routes that gave it slots before", "stream/Barrier.passes",
           " && !ends.containsKey(giver)", ""),
-      new BrokenRule(0, "a re-route has no cut", "log/Replay.routing", "Arrays.copyOf(head.ends(), partitions)",
-          "new long[partitions]"));
+      new BrokenRule(0, "a re-route has no cut", "log/Replay.routing", "Arrays.copyOf(head.ends(), partitions)", "new long[partitions]"));
 
   @ParameterizedTest
   @FieldSource("BROKEN")
