@@ -72,9 +72,9 @@ final class Door implements AutoCloseable {
   private static final long DRAIN_MS = 15_000;
 
   /**
-   * As much as this share of the heap may hold copies of batches for answers, and as much the reads of partitions. All limits together fit in
-   * the heap of 512 MiB that {@code sparklog serve} has: 128 MiB of requests and 16 more while they grow, 9 of clients without a name, 64 of
-   * batches that wait for a commit, 64 of batches that are checked, 32 of copies, 32 of reads, 128 of groups.
+   * As much as this share of the heap may hold copies of batches for answers, and as much the reads of partitions. All limits together fit
+   * in the heap of 512 MiB that {@code sparklog serve} has: 128 MiB of requests and 16 more while they grow, 9 of clients without a name,
+   * 64 of batches that wait for a commit, 64 of batches that are checked, 32 of copies, 32 of reads, 128 of groups.
    */
   private static final int READ_SHARE = 16;
 

@@ -350,8 +350,8 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
   }
 
   /**
-   * The limits of the network. All requests together have a quarter of the heap at most, and one request no more than seven eighths of that:
-   * the rest is for short requests. Answers are beside the heap, in as much memory as an eighth of it.
+   * The limits of the network. All requests together have a quarter of the heap at most, and one request no more than seven eighths of
+   * that: the rest is for short requests. Answers are beside the heap, in as much memory as an eighth of it.
    */
   Limits limits() {
     long memory = Math.min(number("queued.max.request.bytes"), Runtime.getRuntime().maxMemory() / 4);

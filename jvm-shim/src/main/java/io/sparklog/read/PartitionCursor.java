@@ -211,8 +211,9 @@ public final class PartitionCursor implements Closeable {
 
   /**
    * Gives the next batches: as many as fit in {@code bytesMax}, and at least one; none at the end offset. In memory are the batches that
-   * are copied. Over a network, one batch more is in memory, {@code bytesMax} bytes are asked for, and up to 8 MiB more by a cursor that has
-   * read on before, but never more than 33 MiB. If batches were found before a fault, they are given, and the next call meets the fault.
+   * are copied. Over a network, one batch more is in memory, {@code bytesMax} bytes are asked for, and up to 8 MiB more by a cursor that
+   * has read on before, but never more than 33 MiB. If batches were found before a fault, they are given, and the next call meets the
+   * fault.
    *
    * @throws PartlogException OFFSETS_EXPIRED if the log start offset rose above the position; OFFSETS_OUT_OF_RANGE if the end offset fell
    *     below the position, as after a restore of an older copy; TOPIC_NOT_FOUND, TOPIC_REPLACED, SEGMENT_MISSING, SEGMENT_CORRUPT,

@@ -85,7 +85,7 @@ public final class PartitionReads {
     } finally {
       if (kept) {
         idle.keep(cursor, partition);
-        if (reading.isScarce()) { // Looked at when the cursor is idle: one of the two sees the other.
+        if (reading.isScarce()) { // Not before it is idle: a cursor that waits since then closes it.
           idle.closeAll();
         }
       } else {

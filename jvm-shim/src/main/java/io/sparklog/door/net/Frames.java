@@ -20,8 +20,8 @@ final class Frames extends ByteToMessageDecoder {
   private static final long SLOW_MS = 10_000;
 
   /**
-   * The memory of a frame grows by this factor or more, and the last time to its length. So few bytes are copied, and few are kept for bytes that
-   * have not come; and the bytes of before, which the budget does not count while they are copied, are as few.
+   * The memory of a frame grows by this factor or more, and the last time to its length. So few bytes are copied, and few are kept for
+   * bytes that have not come. The budget does not count the bytes of before while they are copied: they are few too.
    */
   private static final int GROWTH = 8;
 

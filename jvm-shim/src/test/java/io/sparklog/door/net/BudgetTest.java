@@ -215,8 +215,9 @@ final class BudgetTest {
       int steps = 0;
       for (int held = 0; held < length; steps++) {
         int next = held + Frames.step(length, held);
-        require(next > held && held <= Math.max(Budget.SHORT_BYTES, next / 8), "a frame of " + length + " bytes grows from " + held + " to " + next);
-        require(next <= length && next >= Math.min(length, Budget.SHORT_BYTES), "a frame of " + length + " bytes takes " + next);
+        String what = "a frame of " + length + " bytes grows from " + held + " to " + next;
+        require(next > held && held <= Math.max(Budget.SHORT_BYTES, next / 8), what);
+        require(next <= length && next >= Math.min(length, Budget.SHORT_BYTES), what);
         held = next;
       }
       require(steps <= 6 && (length > Budget.SHORT_BYTES || steps <= 1), steps + " steps");
