@@ -97,10 +97,11 @@ public final class PartitionReads {
   /**
    * The bytes of the batch that holds {@code offset}, or of the next one; null at the end offset.
    *
-   * @param room has the memory of the batch, and as much again for its caller to decode it
+   * @param room has the memory of the batch, and as much again for its caller to decode it. The batch before is given up
    * @throws PartlogException as {@link #read}
    */
   byte[] batch(State state, int partition, long offset, ReadRoom room) throws IOException {
+    room.give(); // A read that waits for memory must have none.
     List<Part> parts = read(state, partition, offset, 1);
     try {
       if (parts.isEmpty()) {

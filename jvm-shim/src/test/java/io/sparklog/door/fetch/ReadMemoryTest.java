@@ -11,6 +11,7 @@ import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.segment.ReadRoom;
 import io.sparklog.spec.PartlogException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -174,7 +175,10 @@ final class ReadMemoryTest {
             List<Part> parts = reads.read(state, partition, next, 1 + random.nextInt(400_000));
             next = random.nextInt(8) == 0
                 ? next // The connection has ended.
-                : Fetched.rows(topic, partition, Fetched.bytes(new ArrayList<>(parts))).stream().mapToLong(WrittenTopic.Row::offset).max()
+                : Fetched.rows(topic, partition, Fetched.bytes(new ArrayList<>(parts)))
+                    .stream()
+                    .mapToLong(WrittenTopic.Row::offset)
+                    .max()
                     .getAsLong() + 1;
             if (next == last) {
               PartitionReads.close(parts);
@@ -193,14 +197,31 @@ final class ReadMemoryTest {
   }
 
   @Test
+  void batchesThatFollowOneAnotherWaitForNoMemoryOfTheirOwn() throws Exception {
+    WrittenTopic topic = topic();
+    Root root = new Root(new RemoteReads(topic.store).store());
+    PartitionReads reads = new PartitionReads(root, Clock.systemUTC(), 2);
+    ReadRoom room = reads.room();
+    for (long offset : new long[] {0, 25, 71}) {
+      assertTrue(reads.batch(topic.state(), 0, offset, room).length > 1000);
+    }
+    room.give();
+    reads.closeIdle();
+    assertEquals(2, reads.reading().free());
+  }
+
+  @Test
   void aLargeBatchOnADiskTakesNoBuffer() throws Exception {
     WrittenTopic topic = topic();
     PartitionReads reads = new PartitionReads(topic.root, Clock.systemUTC(), 2);
     ReadMemory.Share all = reads.reading().share();
     all.buffer(1);
     for (long offset : new long[] {0, 25, 71}) { // A read that took a buffer would wait for ever.
-      assertEquals(1, Fetched.rows(topic, 0, Fetched.bytes(reads.read(topic.state(), 0, offset, 1))).stream()
-          .filter(row -> row.offset() == offset).count());
+      assertEquals(1,
+          Fetched.rows(topic, 0, Fetched.bytes(reads.read(topic.state(), 0, offset, 1)))
+              .stream()
+              .filter(row -> row.offset() == offset)
+              .count());
     }
     all.give();
   }
