@@ -69,7 +69,7 @@ ready: toolchain packages $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $
 	@$(MVN) -f jvm-shim/pom.xml test-compile
 
 .PHONY: test
-test: ready ## run the tests that a change needs, in 17 minutes: Java beside Python, with Spark, Delta and Kafka's tools
+test: ready ## run the tests that a change needs, in 13 to 15 minutes: Java beside Python, with Spark, Delta and Kafka's tools
 	@$(PY) tests/run_all.py quick $(ARGS)
 
 .PHONY: rest
