@@ -74,7 +74,7 @@ public final class Committer {
           return Optional.empty();
         }
         if (newest.isEmpty()) {
-          attempt.store.createFolder(Names.topicFolder(log.topic()));
+          attempt.store.createFolder(Names.topicFile(log.topic(), Names.DATA));
         }
         newest.ifPresent(this::requireDurable);
         newest.ifPresent(state -> raiseBoundary(next.get(), state));

@@ -172,7 +172,7 @@ class LocalStore implements LinkingStore {
   @Override
   public FileAppender create(String name) throws IOException {
     Path path = unlinked(name);
-    createFolders(path.getParent());
+    makeFolders(path.getParent());
     return new LocalWriter(location(name), channel(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0);
   }
 
@@ -199,7 +199,7 @@ class LocalStore implements LinkingStore {
   @Override
   public void link(String existing, String name) throws IOException {
     for (int tries = 1;; tries++) {
-      createFolders(unlinked(name).getParent());
+      makeFolders(unlinked(name).getParent());
       try {
         Files.createLink(path(name), path(existing));
         return;
@@ -223,7 +223,7 @@ class LocalStore implements LinkingStore {
   @Override
   public void createFolder(String name) throws IOException {
     Path folder = unlinked(name);
-    createFolders(folder);
+    makeFolders(folder);
     if (!Files.isWritable(folder)) {
       throw new AccessDeniedException(folder.toString());
     }
@@ -306,11 +306,8 @@ class LocalStore implements LinkingStore {
     }
   }
 
-  /**
-   * Creates {@code folder} and the missing folders above it, each durable in its parent: if a folder is lost, so are the synced files in
-   * it.
-   */
-  private void createFolders(Path folder) throws IOException {
+  /** Creates {@code folder} and the missing folders above it. Each but {@code folder} itself is durable, with the synced files below it. */
+  private void makeFolders(Path folder) throws IOException {
     Deque<Path> missing = new ArrayDeque<>();
     for (Path at = folder; at != null && !Files.isDirectory(at); at = at.getParent()) {
       missing.push(at);
@@ -323,8 +320,9 @@ class LocalStore implements LinkingStore {
           throw another;
         }
       }
-      // Also if another writer created it: that may not have synced it yet.
-      syncFolder(made.getParent());
+      if (!made.equals(folder)) {
+        syncFolder(made.getParent()); // Also if another writer created it: that may not have synced it yet.
+      }
     }
   }
 

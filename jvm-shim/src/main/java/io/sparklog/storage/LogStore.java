@@ -73,7 +73,8 @@ public interface LogStore extends ReadStore {
 
   /**
    * Creates an empty file for appending, and the folders above it. Its content is durable after {@link FileAppender#sync}, its name after
-   * {@link #flush} of its folder. No two callers use a name.
+   * {@link #flush} of its folder, and its folder, if that is new, after {@link #flush} of the folder above. Folders further up are durable
+   * at once where this call makes them. No two callers use a name.
    *
    * @throws java.nio.file.FileAlreadyExistsException if {@code name} exists: it keeps its content. A store that would have to look first
    *     does not, and replaces it

@@ -236,8 +236,8 @@ final class Append implements Change {
         throw PartlogException.of("FILE_LENGTH", "file", name, "found", bytes, "expected", file.getValue(), "root", store.root());
       }
     }
-    if (!expected.isEmpty()) {
-      // Tasks sync the files and folders that they make. An attempt that died may have made the data folder and not reached its sync.
+    if (!segments.isEmpty()) {
+      // One sync for the data folder, whichever task or attempt has made it.
       store.flush(Names.topicFile(plan.topic(), Names.DATA));
     }
   }

@@ -5,14 +5,23 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.Writes;
+import io.sparklog.log.Root;
+import io.sparklog.segment.Names;
+import io.sparklog.write.Once;
+import io.sparklog.write.TopicCommits;
+import io.sparklog.write.TopicPlan;
+import io.sparklog.write.TopicReport;
 import java.io.IOException;
 import java.io.SyncFailedException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
+import java.time.Clock;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.function.Executable;
@@ -85,17 +94,47 @@ final class LocalStoreTest extends LinkingStoreContract {
     store.createFolder(TOPIC + "/tmp");
     failing = "sync " + TOPIC;
     List<Executable> calls = List.of(() -> put(FILE, "one"), () -> store.flush(TOPIC), () -> store.createFolder(TOPIC + "/a"),
-        () -> store.create(TOPIC + "/b/0.log"));
+        () -> store.create(TOPIC + "/b/c/0.log"));
     calls.forEach(call -> assertThrows(SyncFailedException.class, call));
     assertEquals("one", content(FILE), "a put whose folder is not synced may be seen");
     assertEquals(List.of(), store.list(TOPIC + "/tmp"));
   }
 
   @Test
-  void everyNewFolderIsDurableInTheOneAbove() throws IOException {
+  void everyNewFolderAboveThatOfAFileIsDurable() throws IOException {
     createFile(TOPIC + "/data/0.log", "data");
-    assertEquals(List.of("sync ..", "sync .", "sync _partlog", "sync " + TOPIC), events.subList(0, 4));
-    assertEquals(List.of("write " + TOPIC + "/data/0.log", "sync " + TOPIC + "/data/0.log"), events.subList(4, events.size()));
+    assertEquals(List.of("sync ..", "sync .", "sync _partlog"), events.subList(0, 3));
+    assertEquals(List.of("write " + TOPIC + "/data/0.log", "sync " + TOPIC + "/data/0.log"), events.subList(3, events.size()));
+  }
+
+  /** Its file, its data folder, `data/`, the version file, the topic's folder: each once. */
+  @Test
+  void aCommitHasFiveSyncs() throws IOException {
+    Root root = new Root(store);
+    Random random = new Random(58);
+    for (int tasks = 0; tasks < 3; tasks++) { // Without a task, it creates the topic. Two tasks do not let their records travel.
+      TopicPlan plan = TopicPlan.of("t", root.topic("t").latest(), Writes.config());
+      String txn = Names.identity(random);
+      events.clear();
+      List<TopicReport> reports = Writes.of("x", tasks, tasks == 1 ? 100 : 20_000, 0).reports(store, plan, txn);
+      new TopicCommits(root, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, reports);
+      String data = TOPIC + "/" + plan.folder(txn);
+      List<String> files = tasks == 1 ? List.of("pool.log") : List.of("t0-100.log", "t1-101.log");
+      List<String> expected = new ArrayList<>();
+      for (String file : files) {
+        expected.addAll(List.of("sync " + data + "/" + file, "sync " + data));
+      }
+      expected.addAll(List.of("sync " + TOPIC + "/data", "sync " + TOPIC + "/tmp", "sync " + TOPIC));
+      List<String> syncs = events.stream()
+          .filter(event -> event.startsWith("sync " + TOPIC))
+          .map(event -> event.replaceAll("(/tmp)/.*", "$1"))
+          .toList();
+      if (tasks == 0) {
+        assertTrue(events.indexOf("sync " + TOPIC) < events.lastIndexOf("sync " + TOPIC), "`data/` is durable before the put: " + events);
+      } else {
+        assertEquals(expected, syncs);
+      }
+    }
   }
 
   /** Another process may have created them, and died before it synced them. */

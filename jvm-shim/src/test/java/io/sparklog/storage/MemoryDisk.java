@@ -239,16 +239,36 @@ public final class MemoryDisk {
 
   /** Creates a folder and those above it, each durable. */
   void createFolder(String name) throws IOException {
-    root = root == null ? new Folder() : root;
-    Folder at = root;
+    Folder at = makeFolder("");
     for (String part : parts(name)) {
-      Node below = at.names.computeIfAbsent(part, absent -> new Folder());
-      if (!(below instanceof Folder folder)) {
-        throw new FileAlreadyExistsException(name);
-      }
+      Folder folder = makeFolder(at, part, name);
       at.durable.put(part, folder);
       at = folder;
     }
+  }
+
+  /** Creates a folder and those above it that are missing. These are durable, the folder itself is not. */
+  Folder makeFolder(String name) throws IOException {
+    root = root == null ? new Folder() : root;
+    Folder at = root;
+    List<String> parts = parts(name);
+    for (int i = 0; i < parts.size(); i++) {
+      String part = parts.get(i);
+      boolean makes = !at.names.containsKey(part);
+      Folder folder = makeFolder(at, part, name);
+      if (makes && i < parts.size() - 1) {
+        at.durable.put(part, folder);
+      }
+      at = folder;
+    }
+    return at;
+  }
+
+  private static Folder makeFolder(Folder above, String part, String name) throws FileAlreadyExistsException {
+    if (above.names.computeIfAbsent(part, absent -> new Folder()) instanceof Folder folder) {
+      return folder;
+    }
+    throw new FileAlreadyExistsException(name);
   }
 
   void flush(String name) throws IOException {

@@ -227,7 +227,7 @@ public final class MemoryStore implements LinkingStore {
 
   private void createFoldersAbove(String name) throws IOException {
     String folder = name.substring(0, Math.max(0, name.lastIndexOf('/')));
-    does("createFolder", folder, disk -> disk.createFolder(folder));
+    does("createFolder", folder, disk -> disk.makeFolder(folder));
   }
 
   @Override

@@ -107,6 +107,7 @@ final class MemoryStoreTest extends LinkingStoreContract {
     boolean half = false;
     for (int loss = 0; loss < 20; loss++) {
       begin();
+      store.createFolder(TOPIC);
       createFile(FILE, "0000");
       store.flush(TOPIC);
       try (FileStamper file = ((LinkingStore) store).stamp(FILE)) {

@@ -20,6 +20,8 @@ final class DataFolder {
   private final RandomGenerator random;
   private long plannedVersion;
   private String folder;
+  /** Whether the name of the folder is durable. */
+  private boolean named;
   private int files;
 
   DataFolder(LogStore store, String topic, RandomGenerator random) {
@@ -56,6 +58,7 @@ final class DataFolder {
     plannedVersion = newest.version() + 1;
     folder = Names.dataFolder(plannedVersion, Names.identity(random));
     files = 0;
+    named = false;
   }
 
   private String writeFile(FileParts parts) throws IOException {
@@ -68,6 +71,10 @@ final class DataFolder {
         out.sync();
       }
       store.flush(Names.topicFile(topic, folder));
+      if (!named) {
+        store.flush(Names.topicFile(topic, Names.DATA));
+        named = true;
+      }
       return file;
     } catch (IOException e) {
       delete(file); // No version can name it yet.

@@ -498,6 +498,7 @@ final class TopicWriterTest extends Drivers {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
     Door door = new Door(store.store(), Terms.USUAL);
     done(door.send(0, ClientBatch.of(1, "v")));
+    List<String> opening = List.copyOf(store.calls());
     store.calls().clear();
     for (int i = 0; i < 20; i++) {
       done(door.send(0, ClientBatch.of(1, "v")));
@@ -509,6 +510,7 @@ final class TopicWriterTest extends Drivers {
     assertEquals(20, calls.stream().filter(call -> call.startsWith("create _partlog/t/data/")).count());
     assertEquals(20, calls.stream().filter(call -> call.startsWith("putIfAbsent ")).count());
     assertEquals(20, calls.stream().filter(call -> call.startsWith("flush ")).count(), "the data folder alone: " + calls);
+    assertTrue(opening.contains("flush _partlog/t/data"), "the name of a new data folder: " + opening);
   }
 
   /** The records of a small commit share a file. So a Kafka view of links gets them when they are merged. */
