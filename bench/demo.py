@@ -122,6 +122,7 @@ def main() -> int:
     taken = [Log(root)[topic].describe() for topic in (TOPIC, *STREAMED)]
     data, view = (sum(each[name] for each in taken) for name in ("bytes", "view_bytes"))
     print(f"  The three topics take {data:,} bytes, and {view:,} more in the Kafka view: copies of small segments, and indexes.")
+    print("  The setting kafka.view=merged leaves the copies out, and kafka.view=none the view.")
     print(f"  The log is in {root}: commits and record batches in _partlog/{TOPIC}/;")
     print(f"  in {TOPIC}-0/ to {TOPIC}-{PARTITIONS - 1}/ the same batches under Kafka's names, as links or copies.")
     print()

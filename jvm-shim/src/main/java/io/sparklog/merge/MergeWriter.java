@@ -53,7 +53,7 @@ final class MergeWriter implements Closeable {
     this.state = state;
     this.batchBytes = Math.min(batchBytes, config.batchBytesMax());
     this.decoder = new BatchDecoder(config.decompressedBytesMax());
-    this.files = new MergedFiles(store, state.topic(), Names.dataFolder(Merge.plannedVersion(state), txn));
+    this.files = new MergedFiles(store, state, Names.dataFolder(Merge.plannedVersion(state), txn));
     this.damaged = damaged;
   }
 

@@ -1,5 +1,6 @@
 package io.sparklog.merge;
 
+import io.sparklog.log.State;
 import io.sparklog.log.Step;
 import io.sparklog.segment.Names;
 import io.sparklog.segment.Segment;
@@ -19,13 +20,11 @@ import java.util.Set;
  * many partitions cost one sync.
  */
 final class MergedFiles implements Closeable {
-  private static final int OWN_FILE_BYTES = 1 << 20;
-
   private final LogStore store;
   private final String topic;
   private final String folder;
   private final List<String> created = new ArrayList<>();
-  private final byte[] buffer = new byte[OWN_FILE_BYTES];
+  private final byte[] buffer;
   private int buffered;
   private int ownFiles;
   private FileAppender pool;
@@ -35,10 +34,11 @@ final class MergedFiles implements Closeable {
   private String ownName;
 
   /** @param folder relative to the topic's folder */
-  MergedFiles(LogStore store, String topic, String folder) {
+  MergedFiles(LogStore store, State state, String folder) {
     this.store = store;
-    this.topic = topic;
+    this.topic = state.topic();
     this.folder = folder;
+    this.buffer = new byte[SegmentBuilder.ownFileBytes(store, state.config().hasView())];
   }
 
   /** Appends to the open segment, which is of {@code partition}. */

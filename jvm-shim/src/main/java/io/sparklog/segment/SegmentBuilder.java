@@ -72,6 +72,16 @@ public final class SegmentBuilder {
         ordered, (int) headerCrc.getValue());
   }
 
+  /**
+   * From so many bytes on, a segment gets a data file of its own. Where the Kafka view links it, its syncs cost no more than a copy of 256
+   * KiB. Elsewhere a file saves nothing but an index.
+   *
+   * @param hasView whether the topic has a Kafka view, in a store with links
+   */
+  public static int ownFileBytes(ReadStore store, boolean hasView) {
+    return hasView && Stores.hasLinks(store) ? 256 << 10 : 1 << 20;
+  }
+
   /** The index that follows the batches in a data file of their own; empty where the Kafka view has it. FORMAT.md section 4. */
   public byte[] index(ReadStore store) {
     return Stores.hasLinks(store) ? new byte[0] : index.offsetIndex();

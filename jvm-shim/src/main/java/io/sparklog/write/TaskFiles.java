@@ -45,6 +45,11 @@ final class TaskFiles implements Closeable {
     return store.root();
   }
 
+  /** A partition with this much at the end gets a data file of its own. */
+  int ownFileBytes(TopicPlan plan) {
+    return SegmentBuilder.ownFileBytes(store, plan.config().hasView());
+  }
+
   /** A data file for one partition alone, which is created when it is first written to. @param sequence 0, 1, 2, … for each partition */
   OwnFile ownFile(TopicPlan plan, int partition, int sequence) {
     return new OwnFile(plan, plan.folder(txn) + "/" + Names.ownFile(partition, task, attempt, sequence));

@@ -19,9 +19,6 @@ import java.util.List;
  * use.
  */
 public final class TopicBuffer {
-  /** A partition with this much at the end gets a data file of its own. */
-  private static final int OWN_FILE_BYTES = 1 << 20;
-
   /** Encoded headers of a record that has none: their count alone. */
   public static final int NO_HEADERS_BYTES = 1;
 
@@ -178,7 +175,7 @@ public final class TopicBuffer {
     long left = 0;
     for (PartitionBuffer partition : partitions) {
       if (partition != null) {
-        left += partition.finishOwnFile(OWN_FILE_BYTES);
+        left += partition.finishOwnFile(files.ownFileBytes(plan));
       }
     }
     return left;
