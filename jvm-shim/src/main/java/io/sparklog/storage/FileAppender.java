@@ -15,6 +15,11 @@ public interface FileAppender extends Closeable {
   /** The length of the file, in bytes. */
   long position();
 
+  /** Whether its folder was made for it: then the name of the folder is durable after {@link LogStore#flush} of the folder above. */
+  default boolean inNewFolder() {
+    return false;
+  }
+
   /**
    * Makes the content durable. Nothing is appended afterwards: a store may end the file.
    *

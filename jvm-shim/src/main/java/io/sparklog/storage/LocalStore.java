@@ -172,14 +172,14 @@ class LocalStore implements LinkingStore {
   @Override
   public FileAppender create(String name) throws IOException {
     Path path = unlinked(name);
-    makeFolders(path.getParent());
-    return new LocalWriter(location(name), channel(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0);
+    boolean inNewFolder = makeFolders(path.getParent());
+    return new LocalWriter(location(name), channel(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), inNewFolder, 0);
   }
 
   @Override
   public FileAppender append(String name) throws IOException {
     FileChannel channel = channel(regular(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
-    return new LocalWriter(location(name), channel, channel.size());
+    return new LocalWriter(location(name), channel, false, channel.size());
   }
 
   /** A task's share of the process's limit, if up to four tasks a core run at once and 256 files are left for sockets and jars. */
@@ -306,8 +306,12 @@ class LocalStore implements LinkingStore {
     }
   }
 
-  /** Creates {@code folder} and the missing folders above it. Each but {@code folder} itself is durable, with the synced files below it. */
-  private void makeFolders(Path folder) throws IOException {
+  /**
+   * Creates {@code folder} and the missing folders above it. Each but {@code folder} itself is durable.
+   *
+   * @return whether {@code folder} was missing
+   */
+  private boolean makeFolders(Path folder) throws IOException {
     Deque<Path> missing = new ArrayDeque<>();
     for (Path at = folder; at != null && !Files.isDirectory(at); at = at.getParent()) {
       missing.push(at);
@@ -324,6 +328,7 @@ class LocalStore implements LinkingStore {
         syncFolder(made.getParent()); // Also if another writer created it: that may not have synced it yet.
       }
     }
+    return !missing.isEmpty();
   }
 
   private void syncFolder(Path folder) throws IOException {

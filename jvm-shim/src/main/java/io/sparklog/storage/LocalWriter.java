@@ -25,6 +25,7 @@ class LocalWriter implements FileAppender {
 
   private final String location;
   private final FileChannel channel;
+  private final boolean inNewFolder;
   private long position;
   private long askedPosition;
   private Future<?> background;
@@ -34,9 +35,10 @@ class LocalWriter implements FileAppender {
    * @param location the path, for messages
    * @param position the length of the file
    */
-  LocalWriter(String location, FileChannel channel, long position) {
+  LocalWriter(String location, FileChannel channel, boolean inNewFolder, long position) {
     this.location = location;
     this.channel = channel;
+    this.inNewFolder = inNewFolder;
     this.position = position;
     this.askedPosition = position;
   }
@@ -68,6 +70,11 @@ class LocalWriter implements FileAppender {
       bytes.limit(Math.min(end, bytes.position() + LocalStore.PIECE_BYTES));
       to += channel.write(bytes, to);
     }
+  }
+
+  @Override
+  public boolean inNewFolder() {
+    return inNewFolder;
   }
 
   @Override

@@ -236,7 +236,7 @@ final class Append implements Change {
         throw PartlogException.of("FILE_LENGTH", "file", name, "found", bytes, "expected", file.getValue(), "root", store.root());
       }
     }
-    if (!segments.isEmpty()) {
+    if (!expected.isEmpty()) {
       // One sync for the data folder, whichever task or attempt has made it.
       store.flush(Names.topicFile(plan.topic(), Names.DATA));
     }

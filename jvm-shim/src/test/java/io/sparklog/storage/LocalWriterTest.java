@@ -34,7 +34,7 @@ final class LocalWriterTest {
     private int syncs;
 
     private FailingDisk(Path path, int failing) throws IOException {
-      super(path.toString(), FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0);
+      super(path.toString(), FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), false, 0);
       this.failing = failing;
     }
 
@@ -64,7 +64,7 @@ final class LocalWriterTest {
     new Random(seed).nextBytes(content);
     Path path = folder.resolve("whole");
     try (FileAppender writer = new LocalWriter(path.toString(),
-        FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0)) {
+        FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), false, 0)) {
       for (int at = 0; at < content.length; at += 100_003) {
         writer.write(content, at, Math.min(100_003, content.length - at));
       }

@@ -239,7 +239,8 @@ public final class MemoryDisk {
 
   /** Creates a folder and those above it, each durable. */
   void createFolder(String name) throws IOException {
-    Folder at = makeFolder("");
+    makeFolder("");
+    Folder at = root;
     for (String part : parts(name)) {
       Folder folder = makeFolder(at, part, name);
       at.durable.put(part, folder);
@@ -247,21 +248,22 @@ public final class MemoryDisk {
     }
   }
 
-  /** Creates a folder and those above it that are missing. These are durable, the folder itself is not. */
-  Folder makeFolder(String name) throws IOException {
+  /** Creates a folder and those above it that are missing. These are durable, the folder itself is not. @return whether it was missing */
+  boolean makeFolder(String name) throws IOException {
     root = root == null ? new Folder() : root;
     Folder at = root;
     List<String> parts = parts(name);
+    boolean makes = false;
     for (int i = 0; i < parts.size(); i++) {
       String part = parts.get(i);
-      boolean makes = !at.names.containsKey(part);
+      makes = !at.names.containsKey(part);
       Folder folder = makeFolder(at, part, name);
       if (makes && i < parts.size() - 1) {
         at.durable.put(part, folder);
       }
       at = folder;
     }
-    return at;
+    return makes;
   }
 
   private static Folder makeFolder(Folder above, String part, String name) throws FileAlreadyExistsException {

@@ -221,13 +221,19 @@ public final class MemoryStore implements LinkingStore {
 
   @Override
   public FileAppender create(String name) throws IOException {
-    createFoldersAbove(name);
-    return new Appender(name, acts.act("create", name, disk -> disk.create(name)));
+    boolean inNewFolder = createFoldersAbove(name);
+    return new Appender(name, acts.act("create", name, disk -> disk.create(name)), inNewFolder);
   }
 
-  private void createFoldersAbove(String name) throws IOException {
+  private boolean createFoldersAbove(String name) throws IOException {
     String folder = name.substring(0, Math.max(0, name.lastIndexOf('/')));
-    does("createFolder", folder, disk -> disk.makeFolder(folder));
+    return acts.act("createFolder", folder, disk -> {
+      boolean makes = disk.makeFolder(folder);
+      if (sparesLooks()) {
+        disk.createFolder(folder); // Behind a network, folders are names alone.
+      }
+      return makes;
+    });
   }
 
   @Override
@@ -309,11 +315,18 @@ public final class MemoryStore implements LinkingStore {
   private final class Appender implements FileAppender {
     private final String name;
     private final MemoryDisk.Content content;
+    private final boolean inNewFolder;
     private boolean failed;
 
-    private Appender(String name, MemoryDisk.Content content) {
+    private Appender(String name, MemoryDisk.Content content, boolean inNewFolder) {
       this.name = name;
       this.content = content;
+      this.inNewFolder = inNewFolder;
+    }
+
+    @Override
+    public boolean inNewFolder() {
+      return inNewFolder;
     }
 
     @Override

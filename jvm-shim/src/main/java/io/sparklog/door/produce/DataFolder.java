@@ -65,6 +65,7 @@ final class DataFolder {
     String file = folder + "/" + Names.sharedFile(0, files++);
     try {
       try (FileAppender out = store.create(Names.topicFile(topic, file))) {
+        named &= !out.inNewFolder(); // Also if another program has found the folder empty, and deleted it.
         for (byte[] part : parts.in(file)) {
           out.write(part, 0, part.length);
         }
@@ -78,6 +79,7 @@ final class DataFolder {
       return file;
     } catch (IOException e) {
       delete(file); // No version can name it yet.
+      named = false; // The folder may have been made again.
       throw e;
     }
   }
