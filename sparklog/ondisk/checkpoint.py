@@ -14,7 +14,7 @@ from sparklog.batches.faults import Unreadable, Vanished
 from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.fields import Fields, integer, parse
 from sparklog.ondisk.names import INT64_MAX, topic_file
-from sparklog.ondisk.producers import Producers, read_producers
+from sparklog.ondisk.producers import PRODUCERS_MAX, LastBatches, producer_of
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.routing import Routing
 from sparklog.ondisk.version import (
@@ -46,7 +46,8 @@ class Head(NamedTuple):
     boundary: int
     deleted: bool
     features: Features
-    producers: Producers
+    producers: int
+    """How many lines of producers follow the lines of the segments."""
     config: dict[str, str]
     routing_if_known: Routing | None
     starts: tuple[int, ...]
@@ -56,8 +57,8 @@ class Head(NamedTuple):
 class Checkpoint:
     """A checkpoint file. Its constructor and its methods raise Unreadable; only the constructor raises TooNew.
 
-    Threads may share it. The file stays open until its end was read, since it may be deleted as soon as there are newer ones. One of less
-    than a block is read at once.
+    Threads may share it. The file stays open until its last segment was read, since it may be deleted as soon as there are newer ones. One
+    of less than a block is read at once.
     """
 
     def __init__(self, root: Root, topic: str, name: str, version: int) -> None:
@@ -66,13 +67,15 @@ class Checkpoint:
         self._at = 0
         self._sum = 0
         self._rest = b""
+        self._next = 0
+        """Where the next line begins in `_rest`."""
         self._lines: list[bytes] = []
         self._lock = threading.Lock()
         with _reading():
             self._file = root.store.open_at(topic_file(topic, name), 0)
             self._close = weakref.finalize(self, self._file.close)
-            self._read_on(HEAD_BYTES_MAX, 1)
-            self.head, counts = _head(self._lines.pop(0), topic, version)
+            self._read_to(1, HEAD_BYTES_MAX)
+            self.head, counts = _head(self._lines.pop(), topic, version)
         self._firsts = [0]
         for count in counts:
             self._firsts.append(self._firsts[-1] + count)
@@ -83,9 +86,26 @@ class Checkpoint:
             return ()
         first, end = self._firsts[partition : partition + 2]
         with self._lock, _reading():
-            while len(self._lines) < end:
-                self._read_on(LINE_BYTES_MAX, self._firsts[-1] - len(self._lines))
+            self._read_to(end, LINE_BYTES_MAX)
+            if end == self._firsts[-1]:
+                self._close()
             return self._lines[first:end]
+
+    def producers(self) -> dict[tuple[int, int], LastBatches]:
+        """The producers by partition and id. Only before the last segment is read."""
+        found: dict[tuple[int, int], LastBatches] = {}
+        first = self._firsts[-1]
+        with self._lock, _reading():
+            self._read_to(first + self.head.producers, LINE_BYTES_MAX)
+            before = (-1, -1)
+            for line in self._lines[first:]:
+                key, last = producer_of(parse(line), self.head.ends)
+                if key <= before:
+                    raise Damaged(f"producer {key[1]} in partition {key[0]} is not in order")
+                found[key] = last
+                before = key
+            del self._lines[first:]
+        return found
 
     def segment(self, line: bytes, partition: int) -> Segment:
         """The live segment of a partition that a line of `segments` describes."""
@@ -95,28 +115,30 @@ class Checkpoint:
                 raise Damaged(f"a segment of partition {segment.partition} is among those of partition {partition}")
         return segment
 
-    def _read_on(self, line_bytes_max: int, most: int) -> None:
-        """Reads on until at least one more line is complete, checks the complete lines, at most so many, and keeps their JSON."""
-        text = self._rest
-        while b"\n" not in text:
-            if len(text) > line_bytes_max:
-                raise Damaged(f"it has a line of more than {line_bytes_max} bytes")
-            if not self._close.alive:
-                raise Damaged("it is cut off")
-            block = self._file.read(self._at, _BLOCK_BYTES)
-            self._at += len(block)
-            text += block
-            if len(block) < _BLOCK_BYTES:
-                self._close()
-        *lines, self._rest = text.split(b"\n", most)
-        if max(map(len, lines)) > line_bytes_max:
-            raise Damaged("it has a line that is too long")
-        for line in lines:
-            text = line[:-_TAIL_BYTES]
+    def _read_to(self, count: int, bytes_max: int) -> None:
+        """Reads on until this many lines are complete, checks them and nothing behind them, and keeps their JSON."""
+        while len(self._lines) < count:
+            end = self._rest.find(b"\n", self._next)
+            if (end if end >= 0 else len(self._rest)) - self._next > bytes_max:
+                raise Damaged(f"it has a line of more than {bytes_max} bytes")
+            if end < 0:
+                self._read_block()
+                continue
+            text = self._rest[self._next : end - _TAIL_BYTES]
             self._sum = google_crc32c.extend(self._sum, text)
-            if line[-_TAIL_BYTES:] != b"\t%08x" % self._sum:
+            if self._rest[max(self._next, end - _TAIL_BYTES) : end] != b"\t%08x" % self._sum:
                 raise Damaged("a checksum in it is wrong")
             self._lines.append(text)
+            self._next = end + 1
+
+    def _read_block(self) -> None:
+        if not self._close.alive:
+            raise Damaged("it is cut off")
+        block = self._file.read(self._at, _BLOCK_BYTES)
+        self._at += len(block)
+        self._rest, self._next = self._rest[self._next :] + block, 0
+        if len(block) < _BLOCK_BYTES:
+            self._close()
 
 
 @contextlib.contextmanager
@@ -160,7 +182,7 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
         boundary=fields.integer("boundary"),
         deleted=fields.mark("deleted"),
         features=features,
-        producers=read_producers(fields, ends) if features.has(Feature.PRODUCERS) else {},
+        producers=fields.integer("producers", most=PRODUCERS_MAX) if features.has(Feature.PRODUCERS) and "producers" in fields else 0,
         config=config,
         routing_if_known=Routing.read(Fields(fields.value("routing")), version, ends, unbound=features.has(Feature.UNBOUND))
         if features.have_slots and "routing" in fields

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -16,9 +16,8 @@ SEQUENCES = 2**31
 """Sequences are below this number, and the sequence after the last one is 0."""
 EPOCH_MAX = 2**15 - 1
 BATCHES_KEPT = 5
-_BATCHES_MAX = 1_000_000
-_EXPIRATION = "producer.id.expiration.ms"
-_EXPIRATION_MS = "86400000"
+PRODUCERS_MAX = 1_000_000
+"""The most entries of a version, and lines of a checkpoint."""
 
 
 class ProducerBatch(NamedTuple):
@@ -57,10 +56,6 @@ class LastBatches(NamedTuple):
     batches: tuple[ProducerBatch, ...]
 
 
-Producers = Mapping[tuple[int, int], LastBatches]
-"""By partition and producer id."""
-
-
 def sent_of(fields: Fields, partitions: int, added: Iterable[tuple[int, int, int]]) -> list[Sent]:
     """The batches of producers in a version file, which adds segments of these partitions, base offsets and end offsets.
 
@@ -71,7 +66,7 @@ def sent_of(fields: Fields, partitions: int, added: Iterable[tuple[int, int, int
         segments.setdefault(partition, []).append((offsets[0], offsets[1]))
     ends: dict[int, int] = {}
     found = []
-    for entry in fields.array("producers", _BATCHES_MAX) if "producers" in fields else []:
+    for entry in fields.array("producers", PRODUCERS_MAX) if "producers" in fields else []:
         item = Fields(entry)
         batch = ProducerBatch.of(*map(item.value, ("first", "base", "end")))
         sent = Sent(item.integer("partition", most=partitions - 1), item.integer("id"), item.integer("epoch", most=EPOCH_MAX), batch)
@@ -86,22 +81,18 @@ def sent_of(fields: Fields, partitions: int, added: Iterable[tuple[int, int, int
     return found
 
 
-def read_producers(fields: Fields, ends: Sequence[int]) -> Producers:
-    """The producers in the head of a checkpoint of a state with these ends. Damaged if they break a rule."""
-    found: dict[tuple[int, int], LastBatches] = {}
-    for entry in fields.array("producers", _BATCHES_MAX) if "producers" in fields else []:
-        item = Fields(entry)
-        key = item.integer("partition", most=len(ends) - 1), item.integer("id")
-        batches = [_batch(each) for each in item.array("batches", BATCHES_KEPT)]
-        if key in found or not batches:
-            raise Damaged("`producers` names one twice, or one without a batch")
-        for before, after in itertools.pairwise(batches):
-            if after.base < before.end or after.first != before.next:
-                raise Damaged(f"`producers` has batches of producer {key[1]} that do not follow one another")
-        if batches[-1].end > ends[key[0]]:
-            raise Damaged(f"`producers` has a batch that ends after partition {key[0]}")
-        found[key] = LastBatches(item.integer("epoch", most=EPOCH_MAX), item.integer("time"), tuple(batches))
-    return found
+def producer_of(line: object, ends: Sequence[int]) -> tuple[tuple[int, int], LastBatches]:
+    """A producer in a line of a checkpoint, of a state with these ends. Damaged if the line breaks a rule."""
+    if type(line) is not list or not 4 < len(line) <= 4 + BATCHES_KEPT:
+        raise Damaged("a line is not of a producer")
+    key = integer(line[0], "partition", 0, len(ends) - 1), integer(line[1], "id", 0, INT64_MAX)
+    batches = [_batch(each) for each in line[4:]]
+    for before, after in itertools.pairwise(batches):
+        if after.base < before.end or after.first != before.next:
+            raise Damaged(f"it has batches of producer {key[1]} that do not follow one another")
+    if batches[-1].end > ends[key[0]]:
+        raise Damaged(f"it has a batch of producer {key[1]} that ends after partition {key[0]}")
+    return key, LastBatches(integer(line[2], "epoch", 0, EPOCH_MAX), integer(line[3], "time", 0, INT64_MAX), tuple(batches))
 
 
 def _batch(values: object) -> ProducerBatch:
@@ -110,18 +101,37 @@ def _batch(values: object) -> ProducerBatch:
     return ProducerBatch.of(*values)
 
 
-def after(before: Producers, sent: Sequence[Sent], ends: Sequence[int], time: int, config: Mapping[str, str]) -> Producers:
-    """The producers after a version of this time, which adds these batches to partitions with these ends. Damaged if it breaks a rule."""
-    text = config.get(_EXPIRATION, _EXPIRATION_MS)
-    if not re.fullmatch("[1-9][0-9]{0,18}", text) or int(text) > INT64_MAX:
-        raise Damaged(f"`{_EXPIRATION}` is {text!r}")
-    found = dict(before)
-    for partition, id, epoch, batch in sent:
-        if batch.base < ends[partition]:
-            raise Damaged(f"`producers` has a batch of partition {partition} at offset {batch.base}, below its end {ends[partition]}")
-        known = found.get((partition, id))
-        if known and (epoch < known.epoch or batch.first != (known.batches[-1].next if epoch == known.epoch else 0)):
-            raise Damaged(f"the batch of producer {id} at offset {batch.base} of partition {partition} does not follow the one before it")
-        kept = known.batches if known and epoch == known.epoch else ()
-        found[partition, id] = LastBatches(epoch, time, (*kept, batch)[-BATCHES_KEPT:])
-    return {key: producer for key, producer in found.items() if time - producer.time < int(text)}
+class Producers:
+    """The producers of a state, which `follow` turns into the producers of the next state."""
+
+    def __init__(self, known: Mapping[tuple[int, int], LastBatches] | None = None) -> None:
+        self.known = dict(known or {})
+        """By partition and id."""
+        self._oldest = [(last.time, *key) for key, last in self.known.items()]
+        """A heap of all of `known`, and of earlier batches."""
+        heapq.heapify(self._oldest)
+
+    def follow(self, sent: Sequence[Sent], ends: Sequence[int], time: int, config: Mapping[str, str]) -> None:
+        """A version of this time adds these batches to partitions with these ends. Damaged if it breaks a rule."""
+        for partition, id, epoch, batch in sent:
+            if batch.base < ends[partition]:
+                raise Damaged(f"`producers` has a batch of partition {partition} at offset {batch.base}, below its end {ends[partition]}")
+            known = self.known.get((partition, id))
+            if known and (epoch < known.epoch or batch.first != (known.batches[-1].next if epoch == known.epoch else 0)):
+                raise Damaged(
+                    f"the batch of producer {id} at offset {batch.base} of partition {partition} does not follow the one before it"
+                )
+            kept = known.batches if known and epoch == known.epoch else ()
+            self.known[partition, id] = LastBatches(epoch, time, (*kept, batch)[-BATCHES_KEPT:])
+            heapq.heappush(self._oldest, (time, partition, id))
+        expiration, most = (
+            int(config.get(key, default)) for key, default in (("producer.id.expiration.ms", 86_400_000), ("producer.ids.max", 500_000))
+        )
+        while self._oldest:
+            last, *key = self._oldest[0]
+            current = self.known.get((key[0], key[1]))
+            if current and current.time == last:
+                if time - last < expiration and len(self.known) <= most:
+                    break
+                del self.known[key[0], key[1]]
+            heapq.heappop(self._oldest)

@@ -10,8 +10,6 @@ from sparklog.batches.faults import TooNew, Unreadable
 from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint
 from sparklog.ondisk.features import Binds, Feature, Features
-from sparklog.ondisk.producers import Producers
-from sparklog.ondisk.producers import after as producers_after
 from sparklog.ondisk.reroute import Binding, Reroute
 from sparklog.ondisk.routing import SLOTS, Routing
 from sparklog.ondisk.version import PARTITIONS_MAX, Segment, Version, binds_slots, require_placement, require_whole
@@ -87,7 +85,6 @@ class State:
     deleted: bool
     """Whether its version deleted the topic: then only the facts count that the next version must follow."""
     features: Features
-    producers: Producers
     config: Mapping[str, str]
     routing_if_known: Routing | None
     """None while the topic has no slots, or if a feature that decides where keys go is unknown."""
@@ -101,7 +98,9 @@ class State:
     def of(cls, checkpoint: Checkpoint) -> State:
         """The state that a checkpoint holds."""
         live = (LiveSegments(partition, checkpoint) for partition in range(len(checkpoint.head.ends)))
-        return cls(topic=checkpoint.topic, **checkpoint.head._asdict(), checkpoint=checkpoint.name, live=tuple(live))
+        head = checkpoint.head._asdict()
+        del head["producers"]
+        return cls(topic=checkpoint.topic, **head, checkpoint=checkpoint.name, live=tuple(live))
 
     @classmethod
     def first(cls, topic: str, version: Version, checkpoint: str | None = None) -> State:
@@ -119,9 +118,8 @@ class State:
         elif (version.routing or version.features.has(Feature.UNBOUND)) and version.routes:
             raise Damaged("it begins a topic, and is a re-route, or lacks the routing of slots without partitions")
         # A topic may begin at any offsets.
-        producers = _producers_after({}, version, starts, version.config)
         live = _live_after(none, starts, version, starts, ends)
-        return cls._at(topic, version, version.config, producers, routing, checkpoint, live, starts, ends)
+        return cls._at(topic, version, version.config, routing, checkpoint, live, starts, ends)
 
     @classmethod
     def _at(
@@ -129,7 +127,6 @@ class State:
         topic: str,
         version: Version,
         config: Mapping[str, str],
-        producers: Producers,
         routing: Routing | None,
         checkpoint: str | None,
         live: tuple[LiveSegments, ...],
@@ -148,7 +145,6 @@ class State:
             boundary=version.boundary,
             deleted=version.deleted,
             features=version.features,
-            producers=producers,
             config=config,
             routing_if_known=routing if version.routes else None,
             starts=ends if version.deleted else starts,
@@ -274,9 +270,8 @@ class State:
         reached = (*self.ends, *[0] * len(new))
         routing = self._routing_after(version, reached, starts) if version.routes else None
         live = (*self.live, *(LiveSegments(partition, None) for partition in new))
-        producers = _producers_after(self.producers, version, reached, config)
         live = _live_after(live, reached, version, starts, ends)
-        return self._at(self.topic, version, config, producers, routing, self.checkpoint, live, starts, ends)
+        return self._at(self.topic, version, config, routing, self.checkpoint, live, starts, ends)
 
     def _routing_after(self, version: Version, reached: tuple[int, ...], starts: tuple[int, ...]) -> Routing | None:
         """The routing after the next version, which does not end the topic. Before it, the partitions end at `reached`."""
@@ -302,13 +297,6 @@ class State:
 def unread(position: int, start: int, end: int) -> int:
     """How many offsets of a partition, from its log start offset to its end offset, are at a position or after it."""
     return max(0, end - max(position, start))
-
-
-def _producers_after(before: Producers, version: Version, ends: Sequence[int], config: Mapping[str, str]) -> Producers:
-    """The producers after a version. Before it, the partitions have these end offsets."""
-    if version.deleted or not version.features.has(Feature.PRODUCERS):
-        return {}
-    return producers_after(before, version.producers, ends, version.time, config)
 
 
 def _bounds_after(

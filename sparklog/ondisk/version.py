@@ -13,7 +13,7 @@ from sparklog.batches.header import CODECS, HEADER_BYTES
 from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.fields import Fields, boolean, integer, parse, string
 from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity, is_own_file
-from sparklog.ondisk.producers import Sent, sent_of
+from sparklog.ondisk.producers import PRODUCERS_MAX, Sent, sent_of
 from sparklog.ondisk.rebuilt import Rebuilt
 from sparklog.ondisk.reroute import RoutingChange
 from sparklog.ondisk.reroute import read as read_routing
@@ -42,6 +42,8 @@ _CONFIG: dict[str, tuple[str, ...] | range | re.Pattern[str]] = {
     "retention.ms": range(-1, 2**63),
     "retention.bytes": range(-1, 2**63),
     "file.delete.delay.ms": range(2**63),
+    "producer.id.expiration.ms": range(1, 2**63),
+    "producer.ids.max": range(1, PRODUCERS_MAX + 1),
     "kafka.view": ("all", "merged", "none"),
     "placement": ("modulo", "on_first_write"),
     "placement.slots": range(4096, 2**20 + 1),
@@ -55,6 +57,8 @@ _OPTIONAL = {
     "retention.ms",
     "retention.bytes",
     "file.delete.delay.ms",
+    "producer.id.expiration.ms",
+    "producer.ids.max",
     "kafka.view",
     "placement",
     "placement.slots",

@@ -10,8 +10,10 @@ import google_crc32c
 
 from sparklog.batches.faults import Unreadable, Vanished
 from sparklog.ondisk.checkpoint import HEAD_BYTES_MAX, LINE_BYTES_MAX, Checkpoint, Head
+from sparklog.ondisk.features import Feature
 from sparklog.ondisk.fields import parse
 from sparklog.ondisk.names import topic_file
+from sparklog.ondisk.producers import LastBatches, Producers
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import Segment
@@ -23,10 +25,11 @@ _TAIL_BYTES = len("\t00000000")
 
 
 class Sound(NamedTuple):
-    """A checkpoint that keeps to every rule of section 6, with the queries of its head."""
+    """A checkpoint that keeps to every rule of section 6, with the queries of its head and its producers."""
 
     file: Checkpoint
     queries: Queries
+    producers: dict[tuple[int, int], LastBatches]
 
     @property
     def head(self) -> Head:
@@ -52,6 +55,7 @@ def read(root: Root, topic: str, name: str, version: int) -> Sound | None:
         raise Unsound(damage, 0) from None
     try:
         found = Checkpoint(root, topic, name, version)
+        producers = found.producers()
         for live in State.of(found).live:
             live.all()
         queries = {query[0]: (query[1], query[2]) for query in parse(first)["queries"]}
@@ -59,11 +63,11 @@ def read(root: Root, topic: str, name: str, version: int) -> Sound | None:
         return None
     except Unreadable as reason:
         raise Unsound(reason, 0) from None
-    return Sound(found, queries)
+    return Sound(found, queries, producers)
 
 
 def _read_lines(root: Root, topic: str, name: str) -> bytes:
-    """Checks every line's checksum, and the name. Returns the JSON of line 1. No check looks behind the line of the last segment."""
+    """Checks every line's checksum, and the name. Returns the JSON of line 1. No check looks behind the line of the last producer."""
     first, rest, at, total, left = None, b"", 0, 0, 1
     digest = hashlib.sha256()
     with root.store.open_at(topic_file(topic, name), 0) as file:
@@ -84,7 +88,7 @@ def _read_lines(root: Root, topic: str, name: str) -> bytes:
                 at += len(line) + 1
                 left -= 1
                 if first is None:
-                    first, left = text, _segments(text)
+                    first, left = text, _lines(text)
     if first is None or left:
         raise Unsound("its last line is cut off", at)
     if f"-{digest.hexdigest()[:16]}." not in name:
@@ -92,14 +96,17 @@ def _read_lines(root: Root, topic: str, name: str) -> bytes:
     return first
 
 
-def _segments(head: bytes) -> int:
-    """How many segments a head counts. If it is damaged, the error is found elsewhere."""
+def _lines(text: bytes) -> int:
+    """How many lines a head counts. If it is damaged, the error is found elsewhere."""
     with contextlib.suppress(Damaged, KeyError, TypeError):
-        return sum(parse(head)["segments"])
+        head = parse(text)
+        knows = Feature.PRODUCERS.text in [feature["name"] for feature in head["features"]]
+        lines: int = sum(head["segments"]) + (head.get("producers", 0) if knows else 0)
+        return lines
     return 0
 
 
-def difference(sound: Sound, state: State, queries: Queries) -> str | None:
+def difference(sound: Sound, state: State, queries: Queries, producers: Producers) -> str | None:
     """The difference between a checkpoint and the state at its version; None if they agree."""
     head = sound.head
     for name in (
@@ -112,7 +119,6 @@ def difference(sound: Sound, state: State, queries: Queries) -> str | None:
         "starts",
         "ends",
         "features",
-        "producers",
         "routing_if_known",
         *(() if state.deleted else ("config",)),
     ):
@@ -122,6 +128,10 @@ def difference(sound: Sound, state: State, queries: Queries) -> str | None:
     if sound.queries != queries:
         differing = {id for id in sound.queries.keys() | queries.keys() if sound.queries.get(id) != queries.get(id)}
         return f"it has another epoch of the query {_short(min(differing))} than the versions"
+    if sound.producers != producers.known:
+        either = sound.producers.keys() | producers.known.keys()
+        partition, id = min(key for key in either if sound.producers.get(key) != producers.known.get(key))
+        return f"it has other batches of producer {id} in partition {partition} than the versions"
     for partition in range(len(head.ends)):
         here = [sound.file.segment(line, partition) for line in sound.file.segments(partition)]
         there = live_segments(state, partition)

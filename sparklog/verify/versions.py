@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sparklog.batches.faults import TooNew
 from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_file, version_of
-from sparklog.ondisk.producers import Sent
+from sparklog.ondisk.producers import Producers, Sent
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version
@@ -41,6 +41,7 @@ class Chain:
     * segments: the segments whose bytes readers need.
     * named: the data files that a version or a checkpoint names.
     * sent: the batches of producers in segments, by partition, file and position, as the versions say that added the segments.
+    * producers: the producers of the state.
     * removed: the data files that a version removed.
     * fresh: the places in the Kafka view, as (partition, base offset), where a version of a `recent` time (ms since 1970) adds or removes
       a segment. Its writer may still be publishing.
@@ -72,6 +73,7 @@ class Chain:
     needed: set[int] = field(default_factory=set)
     read: set[int] = field(default_factory=set)
     denied: list[str] = field(default_factory=list)
+    producers: Producers = field(default_factory=Producers)
 
     def __post_init__(self) -> None:
         self._link: Link | None = None
@@ -208,6 +210,7 @@ class Chain:
                     raise Damaged("its `topicId` is that of the deleted topic" if state.deleted else "its `topicId` is another one")
                 # A wrong link was reported; the content of the version is checked nevertheless.
                 after = state.followed_by(version._replace(previous=state.hash))
+            self._follow_producers(state, after, version)
         except Damaged as damage:
             self._fault(version.version, "VERSION_CORRUPT", str(damage), 0)
             self._state_ends(version.version)
@@ -219,6 +222,14 @@ class Chain:
                 (version.version, self._damage(condition, problem, self._file(version_file(version.version)), 0, severity))
             )
         self._take(after, version)
+
+    def _follow_producers(self, before: State | None, after: State, version: Version) -> None:
+        has = version.features.has(Feature.PRODUCERS) and not version.deleted
+        if before is None or before.deleted or not has:
+            self.producers, before = Producers(), None
+        if has:
+            ends = (*before.ends, *[0] * (after.partitions - before.partitions)) if before else after.starts
+            self.producers.follow(version.producers, ends, version.time, after.config)
 
     def _take(self, after: State, version: Version) -> None:
         if self.state is None or self.state.deleted or version.deleted:
@@ -298,7 +309,7 @@ class Chain:
             self._numbered.append((number, self._damage("VERSION_CORRUPT", problem, version, 0)))
             return
         if self.state is not None and self.broken is None and self.state.version == number:
-            if differs := checkpoints.difference(sound, self.state, self._queries):
+            if differs := checkpoints.difference(sound, self.state, self._queries, self.producers):
                 self._wrong(file, differs)
         else:
             self._resume(sound, number, file)
@@ -335,6 +346,7 @@ class Chain:
         self.deletions |= {version.version for version in self._later if version.deleted}
         self._later = []
         self._queries = dict(sound.queries)
+        self.producers = Producers(sound.producers)
         self._now(state)
         for partition in range(state.partitions):
             self.named |= {segment.file for segment in live_segments(state, partition)}

@@ -25,6 +25,11 @@ public interface Change {
     }
   }
 
+  /** Whether {@link #next} needs a state that knows the producers of the topic. */
+  default boolean needsProducers() {
+    return false;
+  }
+
   /** The steps that a put of its version has. */
   default Step.Put steps() {
     return Step.Put.COMMIT;

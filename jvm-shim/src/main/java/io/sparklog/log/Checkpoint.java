@@ -22,6 +22,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
+import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
@@ -36,6 +37,7 @@ import java.util.zip.CRC32C;
 public final class Checkpoint {
   private static final int HEAD_BYTES_MAX = 64 << 20;
   private static final int LINE_BYTES_MAX = 64 << 10;
+  private static final int BLOCK_BYTES = 64 << 10;
 
   /** The topics that a warning has already called too large for a checkpoint. */
   private static final Set<String> TOO_LARGE = ConcurrentHashMap.newKeySet();
@@ -50,7 +52,7 @@ public final class Checkpoint {
     Step.CHECKPOINT_PUT.reached();
     Lines lines = new Lines();
     lines.add(head(state));
-    if (lines.bytes.size() > HEAD_BYTES_MAX || !Json.fits(lines.json.toByteArray())) {
+    if (lines.bytes.size() > HEAD_BYTES_MAX || !Json.fits(lines.json)) {
       if (TOO_LARGE.add(store.location(Names.topicFolder(state.topic())))) {
         Warnings.warn(Checkpoint.class,
             "topic {} has no more checkpoints: the {} queries and txnAppIds that have written to it take {} bytes,"
@@ -64,7 +66,10 @@ public final class Checkpoint {
         lines.add(SegmentFields.line(segment));
       }
     }
-    String name = Names.checkpoint(state.version(), Version.sha256(lines.json.toByteArray()).substring(0, 16));
+    if (state.hasProducers()) {
+      state.producers().forEach(last -> lines.add(last.line()));
+    }
+    String name = Names.checkpoint(state.version(), HexFormat.of().formatHex(lines.digest.digest()).substring(0, 16));
     try {
       store.putIfAbsent(Names.topicFile(state.topic(), name), Names.topicFile(state.topic(), Names.temporary(temporaryTxn, "checkpoint")),
           lines.bytes.toByteArray(), PutObserver.NONE);
@@ -83,8 +88,8 @@ public final class Checkpoint {
     if (fields.features().haveSlots() && !state.routing().isModulo()) {
       head.set("routing", state.routing().toJson());
     }
-    if (fields.features().has(Feature.PRODUCERS)) {
-      head.set("producers", state.producers().toJson());
+    if (state.hasProducers()) {
+      head.put("producers", state.producers().count());
     }
     ObjectNode config = head.putObject("config");
     state.config().entries().forEach(config::put);
@@ -100,11 +105,16 @@ public final class Checkpoint {
 
   /** The state in the checkpoint {@code name}. @throws PartlogException FORMAT_TOO_NEW */
   static Replay read(ReadStore store, String topic, String name) throws IOException, Damaged {
-    return read(store, topic, name, null);
+    return read(store, topic, name, null, true);
   }
 
-  /** As the other. @param listed the file in a listing, so that its length need not be asked for; null if it was not listed */
-  static Replay read(ReadStore store, String topic, String name, ReadStore.Listed listed) throws IOException, Damaged {
+  /**
+   * As the other.
+   *
+   * @param listed the file in a listing, so that its length need not be asked for; null if it was not listed
+   * @param knowing whether to read the producers too. Without them, nothing behind the segments is read
+   */
+  static Replay read(ReadStore store, String topic, String name, ReadStore.Listed listed, boolean knowing) throws IOException, Damaged {
     String file = Names.topicFile(topic, name);
     try (FileReader opened = listed == null ? store.open(file) : store.open(file, listed.bytes()); Checked lines = new Checked(opened)) {
       if (listed != null) {
@@ -128,11 +138,28 @@ public final class Checkpoint {
         }
         live.add(segments);
       }
-      return replay(head, fields, live);
+      int count = fields.features().has(Feature.PRODUCERS) && head.has("producers")
+          ? (int) Json.number(head.get("producers"), "producers", 0, Producers.PRODUCERS_MAX)
+          : 0;
+      Damaged.unless(count == 0 || !fields.deleted(), "it is of a deleted topic, and has producers");
+      return replay(head, fields, live, knowing ? producers(lines, count, Json.numbers(head, "ends", Router.PARTITIONS_MAX)) : null);
     }
   }
 
-  private static Replay replay(JsonNode head, TopicHead fields, List<List<Segment>> live) throws Damaged {
+  private static Producers producers(Checked lines, int count, long[] ends) throws IOException, Damaged {
+    List<ProducerBatches> found = new ArrayList<>();
+    ProducerBatches.Producer before = null;
+    while (found.size() < count) {
+      JsonNode line = lines.next(LINE_BYTES_MAX);
+      Damaged.unless(line != null, "producers are missing");
+      ProducerBatches last = ProducerBatches.parse(line, ends, before);
+      before = last.producer();
+      found.add(last);
+    }
+    return Producers.of(found);
+  }
+
+  private static Replay replay(JsonNode head, TopicHead fields, List<List<Segment>> live, Producers producers) throws Damaged {
     Features features = fields.features();
     Map<String, Query> queries = new TreeMap<>();
     for (JsonNode query : Json.array(head, "queries", Integer.MAX_VALUE)) {
@@ -157,37 +184,38 @@ public final class Checkpoint {
     if (!fields.deleted() && features.areKnownTo(Feature.Binds.KEY_READERS)) {
       Replay.requirePlacement(config, features, routing);
     }
-    Producers producers = features.has(Feature.PRODUCERS) ? Producers.parse(head, ends) : Producers.NONE;
-    Damaged.unless(!fields.deleted() || queries.isEmpty() && routing.isModulo() && producers.last().isEmpty() && Arrays.equals(starts, ends)
-        && live.stream().allMatch(List::isEmpty), "it is of a deleted topic, and has records, queries, slots or producers");
-    return new Replay(new State.Head(fields, hash, null, producers, config, routing, starts, ends, Further.of(head, field != null)),
-        queries, live);
+    Damaged.unless(
+        !fields.deleted() || queries.isEmpty() && routing.isModulo() && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
+        "it is of a deleted topic, and has records, queries or slots");
+    return new Replay(new State.Head(fields, hash, null, producers, config, routing, starts, ends, Further.of(head, field != null)), queries, live);
   }
 
   /** Lines, each with the checksum of all JSON so far. */
   private static final class Lines {
-    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    private final ByteArrayOutputStream json = new ByteArrayOutputStream();
+    private static final HexFormat HEX = HexFormat.of();
+
+    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream(BLOCK_BYTES);
+    private final MessageDigest digest = Version.sha256();
     private final CRC32C crc = new CRC32C();
+    /** The JSON of the line that was added last. */
+    private byte[] json;
 
     private void add(JsonNode line) {
       try {
         // As bytes at once, characters of four bytes would be escaped, and take twelve.
-        byte[] text = Json.MAPPER.writeValueAsString(line).getBytes(StandardCharsets.UTF_8);
-        crc.update(text);
-        json.writeBytes(text);
-        bytes.writeBytes(text);
-        bytes.writeBytes(("\t" + HexFormat.of().toHexDigits((int) crc.getValue()) + "\n").getBytes(StandardCharsets.US_ASCII));
+        json = Json.MAPPER.writeValueAsString(line).getBytes(StandardCharsets.UTF_8);
       } catch (JsonProcessingException e) {
         throw new IllegalStateException(e);
       }
+      crc.update(json);
+      digest.update(json);
+      bytes.writeBytes(json);
+      bytes.writeBytes(("\t" + HEX.toHexDigits((int) crc.getValue()) + "\n").getBytes(StandardCharsets.US_ASCII));
     }
   }
 
   /** The lines of a checkpoint, read one by one, each at most to its limit and checked with all before it. */
   private static final class Checked implements Closeable {
-    private static final int BLOCK_BYTES = 64 << 10;
-
     /** A tab and eight digits. */
     private static final int TAIL_BYTES = 9;
 

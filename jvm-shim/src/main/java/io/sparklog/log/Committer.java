@@ -86,7 +86,7 @@ public final class Committer {
           if (seen.isEmpty()) {
             // If the version has a query, the newest state shows whether the version was there before its file was deleted.
             unseen = version;
-            newest = newest(unseen);
+            newest = newest(change, unseen);
             continue;
           }
           if (seen.get() == VersionPut.Outcome.THERE) {
@@ -102,7 +102,7 @@ public final class Committer {
           throw attempt.failed(null, "version " + lost + " already exists, but reading the topic does not find it");
         }
         attempt.backOff();
-        newest = newest(unseen);
+        newest = newest(change, unseen);
       }
     } catch (IOException e) {
       throw attempt.failed(e, e.toString());
@@ -130,8 +130,13 @@ public final class Committer {
     try (Requests.Pending<Optional<State>> newest = attempt.store.requests().begin(isPlanned ? log::toExtend : log::latest)) {
       change.prepare();
       Step.COMMIT_READ.reached();
-      return newest.answer().map(State::forWriters);
+      return forWriters(newest.answer(), change);
     }
+  }
+
+  private Optional<State> forWriters(Optional<State> newest, Change change) {
+    newest.ifPresent(State::forWriters);
+    return change.needsProducers() ? log.knowing(newest) : newest;
   }
 
   /**
@@ -139,10 +144,10 @@ public final class Committer {
    *
    * @param unseen a version whose put only that state can tell the end of, or null
    */
-  private Optional<State> newest(Version unseen) {
+  private Optional<State> newest(Change change, Version unseen) {
     Step.COMMIT_READ.reached();
     try {
-      return log.latest().map(State::forWriters);
+      return forWriters(log.latest(), change);
     } catch (PartlogException e) {
       throw unseen == null ? e : attempt.unknown(unseen.version(), e);
     }

@@ -33,11 +33,18 @@ final class Replay {
   private String tag;
   private long tagged = -1;
 
-  Replay() {}
+  /** Whether states know the producers of the topic. */
+  private final boolean knowsProducers;
+
+  /** Begins before version 0. */
+  Replay(boolean knowsProducers) {
+    this.knowsProducers = knowsProducers;
+  }
 
   /** Continues from {@code state}, which stays as it is. */
   Replay(State state) {
     head = state.head();
+    knowsProducers = state.knowsProducers();
     checkpointVersion = state.checkpointVersion();
     tag = state.tag();
     tagged = state.tagged();
@@ -50,6 +57,7 @@ final class Replay {
   /** Begins at a checkpoint. {@code live} are the live segments by partition. */
   Replay(State.Head head, Map<String, Query> queries, List<List<Segment>> live) throws Damaged {
     this.head = head;
+    knowsProducers = head.producers() != null;
     checkpointVersion = head.fields().version();
     this.queries.putAll(queries);
     Damaged.unless(head.config().partitions() == head.ends().length, "config partitions differs from the number of ends");
@@ -151,9 +159,7 @@ final class Replay {
     for (Segment segment : version.added()) {
       Damaged.unless(segment.partition() < partitions, () -> "it names partition " + segment.partition() + " of " + partitions);
     }
-    boolean knowsProducers = !version.head().deleted() && version.head().features().has(Feature.PRODUCERS);
-    Producers producers = begins ? Producers.NONE : head.producers();
-    producers = knowsProducers ? producers.after(version.producers(), reached, version.head().time(), settings) : Producers.NONE;
+    Producers producers = knowsProducers ? producers(version, begins, reached, changed) : null;
     for (Segment segment : version.added()) {
       if (add(segment, reached)) {
         changedWithin.set(segment.partition());
@@ -198,6 +204,12 @@ final class Replay {
       after[p] = each.getValue();
     }
     return after;
+  }
+
+  private Producers producers(Version version, boolean begins, long[] ends, TopicConfig config) throws Damaged {
+    boolean has = !version.head().deleted() && version.head().features().has(Feature.PRODUCERS);
+    Producers before = begins ? Producers.NONE : head.producers();
+    return has ? before.after(version.producers(), ends, version.head().time(), config) : Producers.NONE;
   }
 
   /** Only a topic with {@code placement} = {@code on_first_write} has slots without a partition. */

@@ -1,8 +1,7 @@
 package io.sparklog.log;
 
-import io.sparklog.log.Producers.Last;
-import io.sparklog.log.Producers.Producer;
-import io.sparklog.log.Producers.ProducerBatch;
+import io.sparklog.log.ProducerBatches.Producer;
+import io.sparklog.log.ProducerBatches.ProducerBatch;
 import io.sparklog.log.Producers.Sent;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -20,22 +19,17 @@ public final class Sequences {
     /** Batches before it are missing. */
     OUT_OF_ORDER,
     /** The topic has a higher epoch of the producer. */
-    OLD_EPOCH,
-    /** The topic knows so many producers that a new one has no place. */
-    TOO_MANY
+    OLD_EPOCH
   }
 
   /** @param base the offset of the first record; of no meaning for a batch that is refused */
   public record Decision(Answer answer, long base) {}
 
-  /** Half as many as a checkpoint may have, since other programs add producers too. */
-  static final int PRODUCERS_MAX = Producers.PRODUCERS_MAX / 2;
-
   private final Producers before;
-  private final Map<Producer, Last> after = new HashMap<>();
+  private final Map<Producer, ProducerBatches> after = new HashMap<>();
   private final List<Sent> sent = new ArrayList<>();
 
-  /** @param newest the state that the version extends */
+  /** @param newest the state that the version extends, with its producers */
   public Sequences(State newest) {
     this(newest.producers());
   }
@@ -47,7 +41,7 @@ public final class Sequences {
   /** Whether the topic has a batch of the producer in the partition, or the version adds one. */
   public boolean knows(int partition, long id) {
     Producer producer = new Producer(partition, id);
-    return after.containsKey(producer) || before.last().containsKey(producer);
+    return after.containsKey(producer) || before.last(producer) != null;
   }
 
   /**
@@ -58,10 +52,7 @@ public final class Sequences {
    */
   public Decision next(int partition, long id, int epoch, long first, int records, long base) {
     Producer producer = new Producer(partition, id);
-    Last known = after.getOrDefault(producer, before.last().get(producer));
-    if (known == null && before.last().size() + after.size() >= PRODUCERS_MAX) {
-      return new Decision(Answer.TOO_MANY, -1);
-    }
+    ProducerBatches known = after.getOrDefault(producer, before.last(producer));
     if (known != null && epoch < known.epoch()) {
       return new Decision(Answer.OLD_EPOCH, -1);
     }
@@ -72,11 +63,11 @@ public final class Sequences {
         }
       }
     }
-    if (!Producers.follows(known, epoch, first)) {
+    if (!ProducerBatches.follows(known, epoch, first)) {
       return new Decision(Answer.OUT_OF_ORDER, -1);
     }
     ProducerBatch batch = new ProducerBatch(first, base, base + records);
-    after.put(producer, Producers.with(known, epoch, 0, batch));
+    after.put(producer, ProducerBatches.with(known, producer, epoch, 0, batch));
     sent.add(new Sent(producer, epoch, batch));
     return new Decision(Answer.NEW, base);
   }

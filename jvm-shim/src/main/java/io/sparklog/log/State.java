@@ -32,6 +32,7 @@ public final class State {
    * @param fields that the file itself gives
    * @param hash of the version's file
    * @param txn of the write that made the version; null after a checkpoint, which does not say
+   * @param producers null if they are not known: readers do not load them
    * @param routing has no meaning if features decide where keys go that are unknown
    * @param starts log start offsets by partition
    * @param ends end offsets (exclusive) by partition
@@ -84,9 +85,27 @@ public final class State {
     return head.config().partitions();
   }
 
-  /** The newest batches of producers; none without the feature. */
-  public Producers producers() {
+  /** Whether the topic has the feature {@link Feature#PRODUCERS}. */
+  boolean hasProducers() {
+    return head.fields().features().has(Feature.PRODUCERS);
+  }
+
+  /** Whether the newest batches of producers are known. Only writers need them: see {@link TopicLog#knowing}. */
+  public boolean knowsProducers() {
+    return head.producers() != null;
+  }
+
+  /** The newest batches of producers, which must be known; empty without the feature. */
+  Producers producers() {
+    Invariant.require(knowsProducers(), () -> "the producers of " + this + " are not known");
     return head.producers();
+  }
+
+  /** This state, of a topic without the feature, which has no producers. */
+  State withoutProducers() {
+    Head known = new Head(head.fields(), head.hash(), head.txn(), Producers.NONE, head.config(), head.routing(), head.starts(), head.ends(),
+        head.further());
+    return new State(known, checkpointVersion, queries, segments, tag, tagged);
   }
 
   /** This state, for a program that writes to the topic. @throws PartlogException FORMAT_TOO_NEW */

@@ -34,6 +34,8 @@ public final class TopicConfig implements Serializable {
   public static final String RETENTION_MS = "retention.ms";
   public static final String RETENTION_BYTES = "retention.bytes";
   public static final String FILE_DELETE_DELAY_MS = "file.delete.delay.ms";
+  public static final String PRODUCER_EXPIRATION_MS = "producer.id.expiration.ms";
+  public static final String PRODUCERS_MAX = "producer.ids.max";
   public static final String KAFKA_VIEW = "kafka.view";
   public static final String PLACEMENT = "placement";
   public static final String PLACEMENT_SLOTS = "placement.slots";
@@ -54,8 +56,8 @@ public final class TopicConfig implements Serializable {
   /** The options that declare the known keys. */
   private static final Map<String, Option> KNOWN = Stream
       .of(PARTITIONS, PARTITIONER, COMPRESSION, SEGMENT_BYTES, SEGMENT_MS, MAX_MESSAGE_BYTES, TIMESTAMP_TYPE, INDEX_INTERVAL_BYTES,
-          RETENTION_MS, RETENTION_BYTES, FILE_DELETE_DELAY_MS, KAFKA_VIEW, PLACEMENT, PLACEMENT_SLOTS, PLACEMENT_SHARES, PENDING_WEIGHTS,
-          KEY_TYPE, VALUE_TYPE)
+          RETENTION_MS, RETENTION_BYTES, FILE_DELETE_DELAY_MS, PRODUCER_EXPIRATION_MS, PRODUCERS_MAX, KAFKA_VIEW, PLACEMENT,
+          PLACEMENT_SLOTS, PLACEMENT_SHARES, PENDING_WEIGHTS, KEY_TYPE, VALUE_TYPE)
       .collect(Collectors.toUnmodifiableMap(key -> key, Option::ofTopic));
 
   private final TreeMap<String, String> entries;
@@ -71,6 +73,8 @@ public final class TopicConfig implements Serializable {
   private final long retentionMs;
   private final long retentionBytes;
   private final long fileDeleteDelayMs;
+  private final long producerExpirationMs;
+  private final int producersMax;
 
   /**
    * Takes the entries of a version file or a checkpoint. FORMAT.md sections 5 and 10 allow the values that the options allow, in one
@@ -99,6 +103,8 @@ public final class TopicConfig implements Serializable {
     this.retentionBytes = hasRetention ? Long.parseLong(get(RETENTION_BYTES)) : -1;
     this.hasRetention = hasRetention;
     this.fileDeleteDelayMs = Long.parseLong(get(FILE_DELETE_DELAY_MS));
+    this.producerExpirationMs = Long.parseLong(get(PRODUCER_EXPIRATION_MS));
+    this.producersMax = Integer.parseInt(get(PRODUCERS_MAX));
   }
 
   /** The configuration that options give, after {@link Options} has checked them. */
@@ -218,6 +224,16 @@ public final class TopicConfig implements Serializable {
   /** How long a data file is kept after a version removed it. */
   public long fileDeleteDelayMs() {
     return fileDeleteDelayMs;
+  }
+
+  /** How long after its last batch a producer is known. FORMAT.md section 5.9. */
+  public long producerExpirationMs() {
+    return producerExpirationMs;
+  }
+
+  /** How many producers are known, counted in each partition. */
+  public int producersMax() {
+    return producersMax;
   }
 
   /** Whether a live segment belongs in the Kafka view. FORMAT.md section 8. */

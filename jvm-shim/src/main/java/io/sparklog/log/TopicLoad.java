@@ -21,8 +21,11 @@ final class TopicLoad {
   private final ReadStore store;
   private final String topic;
   private final VersionFiles files;
+  private final boolean producers;
 
-  TopicLoad(ReadStore store, String topic, VersionFiles files) {
+  /** @param producers whether its states know the producers of the topic */
+  TopicLoad(ReadStore store, String topic, VersionFiles files, boolean producers) {
+    this.producers = producers;
     this.store = store;
     this.topic = topic;
     this.files = files;
@@ -119,7 +122,7 @@ final class TopicLoad {
     if (tag == null || !store.listsInOrder()) {
       return null;
     }
-    Replay builder = new Replay();
+    Replay builder = new Replay(producers);
     builder.tag(tag, 0);
     try {
       for (long until = last; until >= builder.nextVersion(); until = Names.newest(listed.keySet())) {
@@ -228,7 +231,7 @@ final class TopicLoad {
       tried.append(checkpoint).append(store.exists(Names.topicFile(topic, checkpoint)) ? " " : " gone ");
     }
     // Those that were tried: if another one comes before the next attempt, or one goes, the next attempt is not the same again.
-    Start start = new Start(tried.toString(), -1, files.tag(0, listed), new Replay(), first(failures));
+    Start start = new Start(tried.toString(), -1, files.tag(0, listed), new Replay(producers), first(failures));
     if (start.tag == null) {
       throw new Moved(start, 0, missing(start, 0, last));
     }
@@ -277,7 +280,7 @@ final class TopicLoad {
    */
   Replay readable(String name, ReadStore.Listed listed, List<IOException> failures) throws IOException {
     try {
-      return Checkpoint.read(store, topic, name, listed);
+      return Checkpoint.read(store, topic, name, listed, producers);
     } catch (Damaged | NoSuchFileException | UnfitFileException damagedOrGone) {
       return null;
     } catch (IOException e) {

@@ -20,6 +20,7 @@ public final class TopicLog {
   private final String topic;
   private final VersionFiles files;
   private final TopicLoad load;
+  private final TopicLoad loadKnowing;
   private final Pace pace;
   private volatile State known;
   /** When {@link #known} was last seen to be there, in ms since 1970. This clock counts the time in which a machine is suspended. */
@@ -49,7 +50,8 @@ public final class TopicLog {
     this.store = store;
     this.topic = topic;
     this.files = new VersionFiles(store, topic, Math.max(1, pace.checkpointVersions() / 4));
-    this.load = new TopicLoad(store, topic, files);
+    this.load = new TopicLoad(store, topic, files, false);
+    this.loadKnowing = new TopicLoad(store, topic, files, true);
     this.pace = pace;
   }
 
@@ -111,6 +113,26 @@ public final class TopicLog {
       known = load.newest();
       seenMs = pace.clock().millis();
       return Optional.ofNullable(known);
+    } catch (IOException e) {
+      throw PartlogException.io(e, store.location(Names.topicFolder(topic)));
+    }
+  }
+
+  /**
+   * The state {@code found}, or a later one, that knows the producers of the topic; later states know them too. Readers do without: their
+   * number, and damage of them, does not concern readers.
+   *
+   * @throws PartlogException as {@link #newest}
+   */
+  public synchronized Optional<State> knowing(Optional<State> found) {
+    if (found.isEmpty() || found.get().knowsProducers()) {
+      return found;
+    }
+    try {
+      boolean isNewest = known == found.get();
+      State knowing = found.get().hasProducers() ? loadKnowing.newest() : found.get().withoutProducers();
+      known = isNewest ? knowing : known;
+      return Optional.ofNullable(knowing);
     } catch (IOException e) {
       throw PartlogException.io(e, store.location(Names.topicFolder(topic)));
     }
@@ -184,9 +206,10 @@ public final class TopicLog {
    * @param txn a random identity, for the name of a temporary file
    */
   public void writeCheckpoint(State state, String txn) throws IOException {
-    requireDurable(state);
-    Checkpoint.write(store, state, txn);
-    noteCheckpoint(state, state.version());
+    State knowing = knowing(Optional.of(state)).orElseThrow();
+    requireDurable(knowing);
+    Checkpoint.write(store, knowing, txn);
+    noteCheckpoint(knowing, knowing.version());
   }
 
   /**
@@ -288,7 +311,7 @@ public final class TopicLog {
    * @throws PartlogException FORMAT_TOO_NEW, VERSION_CORRUPT
    */
   public boolean isWhole(String name) throws IOException {
-    Replay checkpoint = load.readable(name, null, new ArrayList<>());
+    Replay checkpoint = loadKnowing.readable(name, null, new ArrayList<>());
     long number = checkpoint == null ? -1 : checkpoint.nextVersion() - 1;
     byte[] version = checkpoint == null ? null : files.readIfPresent(number);
     return version != null && checkpoint.isAt(version) && checkpoint.agreesWith(files.parse(version, number));

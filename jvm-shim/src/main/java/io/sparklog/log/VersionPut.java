@@ -34,7 +34,7 @@ final class VersionPut {
     this.store = attempt.store;
     this.version = version;
     this.extended = extended;
-    this.next = extended.map(Replay::new).orElseGet(Replay::new);
+    this.next = extended.map(Replay::new).orElseGet(() -> new Replay(true));
   }
 
   /** The error of a version that is {@link Outcome#ABSENT} or {@link Outcome#OPEN}. */

@@ -67,8 +67,8 @@ import java.util.stream.IntStream;
  * [goesOn=true] [create=1] [<topic option>=…]}, {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…]
  * [fromMs=… toMs=…] [minPartitions=…] [maxRecordsPerPartition=…] [held=<file>] [planned=<file>]}, {@code publish root=…
  * topic=…}, {@code export root=… topic=… to=…}, {@code vacuum root=… topic=… [hours=<how old>] [clock=…]}, {@code
- * merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…}, {@code state root=…}, {@code bits root=…
- * topic=… file=… [step=1]}, {@code change root=… topic=… [clock=…] what=records
+ * merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=… [producers=true]}, {@code state root=…},
+ * {@code bits root=… topic=… file=… [step=1]}, {@code change root=… topic=… [clock=…] what=records
  * offsets=<partition>:<offset>,…|partitions to=…|rebuild into=… to=…|close partitions=<partition>:0,… |weights
  * weights=<partition>:<weight>,…|keys keys=<key>,… to=…|config
  * <option>=…|delete|create}, of which re-routes take {@code later=true}, {@code walk root=… topic=… seconds=…}. Each takes
@@ -291,13 +291,15 @@ public final class LogTool {
     System.out.println("walks " + walks + " batches " + batches + " unstamped " + unstamped);
   }
 
-  /** For each topic under the root prints its name and {@code ok}, or the error that its state is. */
+  /** For each topic under the root prints its name and {@code ok}, or the error that its state is. With {@code producers} for a server. */
   private void states() throws IOException {
     Root root = new Root(store);
     for (String topic : root.topics()) {
       String found;
       try {
-        found = root.topic(topic).newest().isPresent() ? "ok" : "none";
+        Optional<State> state = root.topic(topic).newest();
+        state = arguments.containsKey("producers") ? root.topic(topic).knowing(state) : state;
+        found = state.isPresent() ? "ok" : "none";
       } catch (PartlogException e) {
         found = e.id();
       }

@@ -52,7 +52,7 @@ final class FarCommitsTest extends CommitsOverFaults {
   void aVersion0OfATopicThatWasCleanedUpIsNoCommit() throws IOException {
     overtakeAndCleanUp(null);
     State other = state();
-    Replay asleep = new Replay();
+    Replay asleep = new Replay(false);
     TopicLog log = new TopicLog(far.store(), "t");
     Files.write(root.resolve(version(0)), new byte[] {'{'});
     assertEquals(false, log.isBegunBy(asleep));

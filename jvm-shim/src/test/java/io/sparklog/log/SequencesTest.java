@@ -2,7 +2,6 @@ package io.sparklog.log;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.Drivers;
@@ -13,7 +12,6 @@ import io.sparklog.segment.Segment;
 import java.io.IOException;
 import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -37,16 +35,24 @@ final class SequencesTest extends Drivers {
   /** A version with one batch, if it is new. */
   private Decision send(int epoch, long first) {
     Decision[] found = new Decision[1];
-    new Committer(new Driver().log(), Names.identity(random), clock(), random).commit(newest -> {
-      Sequences sequences = new Sequences(newest.orElseThrow());
-      found[0] = sequences.next(0, ID, epoch, first, records(), newest.get().end(0));
-      if (found[0].answer() != Answer.NEW) {
-        return Optional.empty();
+    new Committer(new Driver().log(), Names.identity(random), clock(), random).commit(new Change() {
+      @Override
+      public boolean needsProducers() {
+        return true;
       }
-      NextVersion next = new NextVersion(newest.get(), "write").send(sequences);
-      next.append(new Segment(0, segment.file(), segment.position(), segment.bytes(), 0, records(), records(), segment.batches(),
-          segment.minTimestamp(), segment.maxTimestamp(), segment.offsets(), segment.routed(), segment.ordered(), segment.headerCrc()));
-      return Optional.of(next);
+
+      @Override
+      public Optional<NextVersion> next(Optional<State> newest) {
+        Sequences sequences = new Sequences(newest.orElseThrow());
+        found[0] = sequences.next(0, ID, epoch, first, records(), newest.get().end(0));
+        if (found[0].answer() != Answer.NEW) {
+          return Optional.empty();
+        }
+        NextVersion next = new NextVersion(newest.get(), "write").send(sequences);
+        next.append(new Segment(0, segment.file(), segment.position(), segment.bytes(), 0, records(), records(), segment.batches(),
+            segment.minTimestamp(), segment.maxTimestamp(), segment.offsets(), segment.routed(), segment.ordered(), segment.headerCrc()));
+        return Optional.of(next);
+      }
     });
     return found[0];
   }
@@ -86,29 +92,12 @@ final class SequencesTest extends Drivers {
 
   @Test
   void batchesOfOneVersionFollowOneAnother() {
-    Sequences sequences = new Sequences(state());
+    Sequences sequences = new Sequences(Producers.NONE);
     assertEquals(new Decision(Answer.NEW, 10), sequences.next(0, ID, 0, 0, 3, 10));
     assertEquals(new Decision(Answer.REPEATED, 10), sequences.next(0, ID, 0, 0, 3, 13));
     assertEquals(new Decision(Answer.NEW, 13), sequences.next(0, ID, 0, 3, 2, 13));
     assertEquals(Answer.NEW, sequences.next(1, ID, 0, 5, 2, 13).answer(), "each partition counts by itself");
     assertEquals(Answer.OUT_OF_ORDER, sequences.next(0, ID, 0, 6, 2, 15).answer());
-  }
-
-  @Test
-  void newProducersAreRefusedLongBeforeACheckpointIsFull() {
-    TreeMap<Producers.Producer, Producers.Last> last = new TreeMap<>();
-    Producers.Last newest = Producers.with(null, 0, 0, new Producers.ProducerBatch(0, 0, 3));
-    for (long id = 0; id < Sequences.PRODUCERS_MAX - 1; id++) {
-      last.put(new Producers.Producer(0, id), newest);
-    }
-    Sequences sequences = new Sequences(new Producers(last));
-    assertEquals(Answer.NEW, sequences.next(0, Sequences.PRODUCERS_MAX - 1, 0, 0, 3, 3).answer());
-    assertEquals(Answer.TOO_MANY, sequences.next(0, Sequences.PRODUCERS_MAX, 0, 0, 3, 6).answer());
-    assertEquals(Answer.NEW, sequences.next(0, 5, 0, 3, 3, 6).answer(), "a known producer goes on");
-    while (last.size() <= Producers.PRODUCERS_MAX) {
-      last.put(new Producers.Producer(1, last.size()), newest);
-    }
-    assertThrows(IllegalStateException.class, new Producers(last)::toJson);
   }
 
   @Test

@@ -34,7 +34,7 @@ final class StateMemoryTest {
   private void write(LogStore store) throws Exception {
     Map<String, String> config = Map.of("partitions", String.valueOf(PARTITIONS), "partitioner", "murmur3", "compression.type", "none",
         "segment.bytes", "1048576", "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
-    Replay builder = new Replay();
+    Replay builder = new Replay(false);
     String topicId = Names.identity(random);
     byte[] bytes = null;
     for (int epoch = 0; epoch < EPOCHS; epoch++) {

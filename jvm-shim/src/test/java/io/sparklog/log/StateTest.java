@@ -41,9 +41,9 @@ final class StateTest {
   private static State first() throws Damaged {
     Map<String, String> config = Map.of("partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576",
         "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
-    Replay builder = new Replay();
-    builder.apply(new Version(head(0, 7), FIRST_TXN, null, "write", null, null, null, List.of(), config, Map.of(), Map.of(0, 1L), List.of(),
-        List.of(segment(0)), Further.NONE), FIRST);
+    Replay builder = new Replay(false);
+    builder.apply(new Version(head(0, 7), FIRST_TXN, null, "write", null, null, null, List.of(), config, Map.of(), Map.of(0, 1L), List.of(), List.of(segment(0)), Further.NONE),
+        FIRST);
     return builder.build();
   }
 

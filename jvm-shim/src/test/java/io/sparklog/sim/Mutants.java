@@ -104,13 +104,13 @@ final class Mutants {
           "return moved(first, past.subList(0, after));", "return moved(first, past.subList(0, Math.min(1, after)));"),
       new Mutant(7, "a slot that a task has used is not bound", "write/Append.chosen", "used.stream().forEach(slot",
           "used.stream().skip(1).forEach(slot"),
-      Mutant.served(1, "one batch of a producer is remembered, not five", "log/Producers.with", "- BATCHES_KEPT", "- 1"),
+      Mutant.served(1, "one batch of a producer is remembered, not five", "log/ProducerBatches.with", "- BATCHES_KEPT", "- 1"),
       // VersionPut checks a version as a reader does, so a version that names the batch of a producer twice is refused, and costs a
       // batch that is sent again. The broken rule below does not name it, as a writer that kept no numbers of its own would.
       Mutant.served(0, "a batch that is sent again is decided about before `next`", "door/produce/GroupCommit.decision",
           "BatchHeader.count(batch, 0), base);",
-          "BatchHeader.count(batch, 0), base);\n    if (decision.answer() == Sequences.Answer.REPEATED && planned.isPresent()\n"
-              + "&& !new Sequences(planned.get()).knows(partition, id)) {\n"
+          "BatchHeader.count(batch, 0), base);\n    if (decision.answer() == Sequences.Answer.REPEATED\n"
+              + "&& planned.filter(State::knowsProducers).isPresent()\n" + "&& !new Sequences(planned.get()).knows(partition, id)) {\n"
               + "decision = new Sequences.Decision(Sequences.Answer.NEW, base);\n    }"),
       Mutant.served(0, "a batch is acknowledged before the put", "door/produce/GroupCommit.next", "named = segments.get(0).file();",
           "named = segments.get(0).file();\n    settled();"),

@@ -56,8 +56,13 @@ final class GroupCommit implements Change {
   }
 
   @Override
+  public boolean needsProducers() {
+    return true;
+  }
+
+  @Override
   public void prepare() throws IOException {
-    if (planned.isPresent() && !planned.get().isDeleted()) {
+    if (planned.isPresent() && !planned.get().isDeleted() && planned.get().knowsProducers()) {
       write(planned.get(), plan(planned.get()).batches());
     }
   }
@@ -166,8 +171,6 @@ final class GroupCommit implements Change {
       case OUT_OF_ORDER ->
         throw new Refused(Refusal.OUT_OF_ORDER, "Sequence " + first + " of " + what + " does not follow its last batch.");
       case OLD_EPOCH -> throw new Refused(Refusal.OLD_EPOCH, "Epoch " + epoch + " of " + what + " has ended.");
-      case TOO_MANY -> throw new Refused(Refusal.POLICY, "Topic " + log.topic() + " knows too many producers to take " + what
-          + ". Let clients keep their producers longer, lower producer.id.expiration.ms of the topic, or disable idempotence.");
       default -> {
         return decision;
       }
