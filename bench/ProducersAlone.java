@@ -63,9 +63,9 @@ final class ProducersAlone {
     this.log = new Root(Stores.open(folder.toString())).topic(name);
     this.work = new TopicWork(log, clock, random);
     this.next = new int[producers];
-    Map<String, String> config = new TreeMap<>(Map.of("partitions", "1", "partitioner", "murmur2", "compression.type", "none", "segment.bytes",
-        "1073741824", "max.message.bytes", "1048588", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096", "kafka.view",
-        "none"));
+    Map<String, String> config = new TreeMap<>(
+        Map.of("partitions", "1", "partitioner", "murmur2", "compression.type", "none", "segment.bytes", "1073741824", "max.message.bytes",
+            "1048588", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096", "kafka.view", "none"));
     config.put("producer.ids.max", "1000000");
     String id = work.identity();
     work.commit((Change.Administrative) newest -> newest.isPresent()

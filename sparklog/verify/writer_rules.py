@@ -32,12 +32,14 @@ class Writers:
     def __init__(self) -> None:
         self._txns: dict[str, int] = {}
         self._gone: dict[str, int] = {}
+        self._times: dict[int, int] = {}
 
     def problems(self, before: State | None, version: Version, queries: Queries) -> Iterator[tuple[str, str, str]]:
         """Severity, condition and text of each rule that the version breaks, as the successor of the state before."""
         if version.txn in self._txns:
             yield DAMAGE, "EPOCH_TWICE", f"it has the `txn` of version {self._txns[version.txn]}"
         self._txns[version.txn] = version.version
+        self._times[version.version] = version.time
         for segment in version.added:
             if segment.file in self._gone:
                 yield DAMAGE, "VERSION_ODD", f"it adds {segment.file}, which version {self._gone[segment.file]} removed: it may be deleted"
@@ -57,6 +59,12 @@ class Writers:
                 yield DAMAGE, "VERSION_ODD", f"`{name}` names partition {min(still)}, whose offset stays"
         if before is None or before.deleted:
             return
+        kept_ms = int(before.config.get("versions.keep.ms", "0"))
+        if before.boundary < version.boundary and not version.deleted:
+            above = [time for number, time in self._times.items() if version.boundary <= number < version.version]
+            if above and all(abs(version.time - time) < kept_ms for time in above):
+                problem = f"it raises the `boundary` to {version.boundary}, and no version from there on is `versions.keep.ms` old"
+                yield DAMAGE, "VERSION_ODD", problem
         query = version.query
         if query and query.id in queries and query.epoch <= queries[query.id][0]:
             yield DAMAGE, "EPOCH_TWICE", f"it has epoch {query.epoch} of a query whose epoch {queries[query.id][0]} the topic has already"

@@ -116,7 +116,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
   }
 
   private TopicTable table(Identifier identifier, CatalogTarget place, TopicConfig config, String topicId) {
-    return SparkErrors.run(() -> new TopicTable(shown(identifier), place, config, topicId, null, Map.of()));
+    return SparkErrors.run(() -> new TopicTable(shown(identifier), place, config, topicId, null, null));
   }
 
   /** Spark names the next action of a statement by these. It has no words of its own for a MERGE into a table that takes any columns. */
@@ -142,10 +142,10 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     return earlier(identifier, asked, place -> TimeTravel.time(place.root(), place.topic(), micros));
   }
 
-  /** The options by which the state of a topic gives an earlier one. */
+  /** Finds an earlier state of a topic. */
   @FunctionalInterface
   private interface Past {
-    Map<String, String> of(CatalogTarget place) throws IOException;
+    State of(CatalogTarget place) throws IOException;
   }
 
   private Table earlier(Identifier identifier, String asked, Past past) throws NoSuchTableException {

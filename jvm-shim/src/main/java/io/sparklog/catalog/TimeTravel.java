@@ -17,7 +17,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * VERSION AS OF and TIMESTAMP AS OF. A version stands for its offsets, and these are read from the newest state. Merges change files, but
- * not offsets. So the records of a version can be read until they are deleted.
+ * not offsets. So the records of a version can be read until they are deleted. In a topic that keeps versions, they are read from the state
+ * of then, and so records that were deleted since can be read, too.
  */
 final class TimeTravel {
   private static final List<String> BOUNDS = List.of("startingOffsets", "endingOffsets", "startingTimestamp", "endingTimestamp",
@@ -45,8 +46,8 @@ final class TimeTravel {
     }
   }
 
-  /** The options that read what version {@code asked} held. @throws PartlogException VERSION_UNREADABLE, TOPIC_NOT_FOUND */
-  static Map<String, String> version(Root root, String topic, String asked) throws IOException {
+  /** The state at version {@code asked}. @throws PartlogException VERSION_UNREADABLE, TOPIC_NOT_FOUND */
+  static State version(Root root, String topic, String asked) throws IOException {
     State state = root.state(topic);
     String what = "version " + asked;
     if (!asked.matches("[0-9]{1,18}")) {
@@ -61,7 +62,7 @@ final class TimeTravel {
       throw unreadable(root, topic, what, "it is of an earlier topic of this name, which was deleted",
           "Give a version that the table .commits shows");
     }
-    return bounds(then);
+    return then;
   }
 
   private static State at(Root root, State newest, long number, String what) throws IOException {
@@ -71,8 +72,8 @@ final class TimeTravel {
             "Give a later version that the table .commits shows, or read by startingOffsets and endingOffsets"));
   }
 
-  /** The options that read the records of the newest version that was written until then. @throws as {@link #version} */
-  static Map<String, String> time(Root root, String topic, long micros) throws IOException {
+  /** The state at the newest version that was written until then. @throws as {@link #version} */
+  static State time(Root root, String topic, long micros) throws IOException {
     State state = root.state(topic);
     long millis = Math.floorDiv(micros, 1000);
     long[] lowest = {state.version()};
@@ -82,12 +83,14 @@ final class TimeTravel {
     });
     String what = Instant.ofEpochMilli(millis).toString();
     long number = version.map(Version::version)
-        .orElseThrow(() -> unreadable(root, topic, what, "the oldest version whose file is there, version " + lowest[0] + ", is younger",
-            "Give a later time; the table .commits shows those of all versions"));
-    return bounds(at(root, state, number, what));
+        .orElseThrow(
+            () -> unreadable(root, topic, what, "the oldest version whose file is there, version " + lowest[0] + ", is younger",
+                "Give a later time; the table .commits shows those of all versions"));
+    return at(root, state, number, what);
   }
 
-  private static Map<String, String> bounds(State then) {
+  /** The options that read the offsets of an earlier state. */
+  static Map<String, String> bounds(State then) {
     StringJoiner partitions = new StringJoiner(",", "[", "]");
     List<String> starts = new ArrayList<>();
     List<String> ends = new ArrayList<>();

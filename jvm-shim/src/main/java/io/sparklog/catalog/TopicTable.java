@@ -1,5 +1,6 @@
 package io.sparklog.catalog;
 
+import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.procedures.TopicStatements;
 import io.sparklog.source.PartlogScanBuilder;
@@ -13,6 +14,7 @@ import io.sparklog.sink.Existence;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
@@ -32,16 +34,17 @@ final class TopicTable extends PartlogTable {
   private final Map<String, String> config;
   private final String topicId;
   private final String asked;
-  private final Map<String, String> past;
+  private final State past;
+  private final boolean keepsVersions;
   private boolean isTargetOfDelete;
 
   /**
    * @param config of the topic, when it was looked up, created or altered
    * @param topicId its identity
    * @param asked the earlier version that is asked for, as an error names it; null for the table as it is
-   * @param past options that give the offsets of that version; none for the table as it is
+   * @param past the state at that version; null for the table as it is
    */
-  TopicTable(String name, CatalogTarget place, TopicConfig config, String topicId, String asked, Map<String, String> past) {
+  TopicTable(String name, CatalogTarget place, TopicConfig config, String topicId, String asked, State past) {
     super(properties(place, past), Columns.typed(isText(config, TopicConfig.KEY_TYPE), isText(config, TopicConfig.VALUE_TYPE)), true);
     this.name = name;
     this.place = place;
@@ -49,19 +52,17 @@ final class TopicTable extends PartlogTable {
     this.topicId = topicId;
     this.asked = asked;
     this.past = past;
+    this.keepsVersions = config.versionsKeepMs() > 0;
   }
 
   private static boolean isText(TopicConfig config, String key) {
     return config.get(key).equals("string");
   }
 
-  private static CaseInsensitiveStringMap properties(CatalogTarget place, Map<String, String> past) {
+  private static CaseInsensitiveStringMap properties(CatalogTarget place, State past) {
     Map<String, String> properties = new HashMap<>(place.settings());
     properties.put("path", place.path());
-    if (past.isEmpty()) {
-      properties.put("topic", place.topic());
-    }
-    properties.putAll(past);
+    properties.putAll(past == null ? Map.of("topic", place.topic()) : TimeTravel.bounds(past));
     return new CaseInsensitiveStringMap(properties);
   }
 
@@ -82,12 +83,12 @@ final class TopicTable extends PartlogTable {
   @Override
   public PartlogScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
     SparkErrors.act(() -> requireOwn(place, options));
-    if (past.isEmpty()) {
+    if (past == null) {
       return super.newScanBuilder(options);
     }
     SparkErrors.act(() -> TimeTravel.requireNoBounds(options));
     // Spark looks a table up again when a query runs, but not an earlier version of one.
-    return super.newScanBuilder(options).only(topicId, asked);
+    return super.newScanBuilder(options).only(topicId, asked, keepsVersions ? Optional.of(past) : Optional.empty());
   }
 
   @Override

@@ -13,9 +13,12 @@ public final class UpkeepHints {
   private final String topicId;
   private State view;
   private final Removals removals = new Removals();
-  private volatile long cleanedTo;
+  private volatile Cleaned cleaned = new Cleaned(0, 0);
   private long filesFrom;
   private final Set<Segment> damaged = ConcurrentHashMap.newKeySet();
+
+  /** @param keepMs {@code versions.keep.ms} of then: a version that was old need not be old with a longer time */
+  private record Cleaned(long version, long keepMs) {}
 
   UpkeepHints(String topicId) {
     this.topicId = topicId;
@@ -40,13 +43,19 @@ public final class UpkeepHints {
     return removals;
   }
 
-  /** All that versions below it removed is deleted, and a checkpoint at or above it was read whole; 0 if that is not known. */
-  public long cleanedTo() {
-    return cleanedTo;
+  /**
+   * An old version with a whole checkpoint at or above it, below which all that versions removed is deleted; 0 if none is known.
+   *
+   * @param state to be extended
+   */
+  public long cleanedTo(State state) {
+    Cleaned now = cleaned;
+    return state.config().versionsKeepMs() <= now.keepMs ? now.version : 0;
   }
 
-  public void cleaned(long version) {
-    cleanedTo = Math.max(cleanedTo, version);
+  /** @param state by whose configuration the version is old */
+  public void cleaned(State state, long version) {
+    cleaned = new Cleaned(Math.max(cleanedTo(state), version), state.config().versionsKeepMs());
   }
 
   /** Version files below it are deleted; 0 if that is not known. */

@@ -1,6 +1,7 @@
 package io.sparklog.source;
 
 import io.sparklog.log.ReadableTopics;
+import io.sparklog.log.State;
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Option;
@@ -8,6 +9,7 @@ import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import java.time.Clock;
 import java.util.Arrays;
+import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.stream.Collectors;
@@ -72,9 +74,10 @@ public final class PartlogScanBuilder
    *
    * @param topicId its identity
    * @param version as an error names it: VERSION AS OF 3
+   * @param then the state to read; empty for the newest one
    */
-  public PartlogScanBuilder only(String topicId, String version) {
-    request.only(topicId, version);
+  public PartlogScanBuilder only(String topicId, String version, Optional<State> then) {
+    request.only(topicId, version, then);
     return this;
   }
 

@@ -11,6 +11,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import io.sparklog.stream.TriggerLimits;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The request of a read: the offsets that its options name, in the states of its topics. A state is taken when a scan of the query first
@@ -27,6 +28,8 @@ public final class ReadRequest {
 
   /** The version that the options are of, in words; null if they are a user's. */
   private String version;
+
+  private Optional<State> then = Optional.empty();
 
   ReadRequest(ReadableTopics root, Options options) {
     this.root = root;
@@ -48,7 +51,8 @@ public final class ReadRequest {
       ranges = SparkErrors.run(() -> {
         List<Subscription.Subscribed> topics = subscription.resolve();
         topics.forEach(topic -> requireMeant(topic.state()));
-        return new OffsetBounds(root, options.ofBatch(), version).resolve(topics);
+        List<Subscription.Subscribed> read = topics.stream().map(topic -> then.map(topic::in).orElse(topic)).toList();
+        return new OffsetBounds(root, options.ofBatch(), version).resolve(read);
       });
       if (!options.givenOfStream().isEmpty()) {
         Warnings.warn(ReadRequest.class, "options without effect in a batch read: {}", String.join(", ", options.givenOfStream()));
@@ -60,8 +64,10 @@ public final class ReadRequest {
   /**
    * @param id the identity that its topic must have
    * @param asked the version that the options are of, as an error names it
+   * @param state to read; empty for the newest one
    */
-  void only(String id, String asked) {
+  void only(String id, String asked, Optional<State> state) {
+    then = state;
     topicId = id;
     version = asked;
   }

@@ -68,7 +68,7 @@ public final class CommitLogCleaner {
       return;
     }
     long settled = new ReplacedFiles(log, state, clock).settle();
-    log.hints(state).cleaned(Math.min(settled, kept));
+    log.hints(state).cleaned(state, Math.min(settled, kept));
     if (checkpoints.isEmpty() || versionOf(checkpoints.get(checkpoints.size() - 1)) < kept) {
       return; // That of a deleted topic is not there yet.
     }
@@ -85,7 +85,8 @@ public final class CommitLogCleaner {
     if (checkpoints.isEmpty()) {
       return -1;
     }
-    long most = Math.min(state.version(), versionOf(checkpoints.get(checkpoints.size() - 1))) - log.pace().checkpointVersions();
+    long newest = Math.min(state.version(), versionOf(checkpoints.get(checkpoints.size() - 1)));
+    long most = Math.min(newest - log.pace().checkpointVersions(), lastOld(state, checkpoints));
     for (int i = checkpoints.size() - 1; i >= 0; i--) {
       long version = versionOf(checkpoints.get(i));
       // A checkpoint below the boundary is no longer of use.
@@ -96,9 +97,26 @@ public final class CommitLogCleaner {
     return -1;
   }
 
+  /** The greatest version of a checkpoint such that all checkpoints from the boundary up to it are of old versions; −1 without any. */
+  private long lastOld(State state, List<String> checkpoints) throws IOException {
+    if (state.config().versionsKeepMs() == 0) {
+      return Long.MAX_VALUE;
+    }
+    long last = -1;
+    for (String checkpoint : checkpoints) {
+      long number = versionOf(checkpoint);
+      Optional<Version> version = number < state.boundary() ? Optional.empty() : log.version(number);
+      if (version.isPresent() && !state.config().isOld(version.get().head().time(), clock.millis())) {
+        break;
+      }
+      last = version.isPresent() ? number : last;
+    }
+    return last;
+  }
+
   /** Whether the boundary is so far behind that a version should be put for it alone: no other commit has carried it. */
   boolean isBoundaryBehind(State state) {
-    return log.hints(state).cleanedTo() > state.boundary() && !state.isDeleted()
+    return log.hints(state).cleanedTo(state) > state.boundary() && !state.isDeleted()
         && 2 * (state.version() - state.boundary()) > 5L * log.pace().checkpointVersions();
   }
 

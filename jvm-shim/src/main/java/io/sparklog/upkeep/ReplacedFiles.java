@@ -122,7 +122,8 @@ public final class ReplacedFiles {
 
   /** In either direction: a clock that was wrong, and was set right, must not stop this for years. */
   public boolean isDue(Removals.Removal removal) {
-    return state.isDeleted() || Math.abs(nowMs - removal.timeMs()) >= state.config().fileDeleteDelayMs();
+    return state.isDeleted()
+        || Math.abs(nowMs - removal.timeMs()) >= state.config().fileDeleteDelayMs() && state.config().isOld(removal.timeMs(), nowMs);
   }
 
   /** The process that put a version that removed files may have died before it was durable: a power loss must not make them live again. */

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.RerouteTime;
+import io.sparklog.admin.Vacuum;
 import io.sparklog.kit.HandmadeVersion;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.kit.WrittenTopic.Row;
@@ -30,6 +31,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -63,7 +65,7 @@ final class TimeTravelTest {
   }
 
   private List<Row> rows(long version) throws IOException {
-    return rows(TimeTravel.version(root, "t", Long.toString(version)));
+    return rows(TimeTravel.bounds(TimeTravel.version(root, "t", Long.toString(version))));
   }
 
   private Administration administration() {
@@ -105,6 +107,24 @@ final class TimeTravelTest {
   }
 
   @Test
+  void aTopicThatKeepsVersionsHasTheDeletedRecordsToo() throws IOException {
+    administration().configure(Map.of("versions.keep.ms", "86400000"));
+    administration().deleteRecords(new TreeMap<>(Map.of(0, 5L)), new TreeMap<>(), false);
+    new Merging(new Committers(root.topic("t"), Clock.systemUTC(), random)).all();
+    new Vacuum(new TopicWork(root.topic("t"), Clock.systemUTC(), random)).run(Vacuum.OLDER_THAN, false);
+    for (int version = 0; version < VERSIONS; version++) {
+      State state = TimeTravel.version(root, "t", Integer.toString(version));
+      assertEquals(version, state.version());
+      String[] bounds = TimeTravel.bounds(state)
+          .entrySet()
+          .stream()
+          .flatMap(each -> Stream.of(each.getKey(), each.getValue()))
+          .toArray(String[]::new);
+      Reads.assertRows(then.get(version), Reads.of(directory, bounds).at(state).rows(), "version " + version);
+    }
+  }
+
+  @Test
   void aTimeIsTheNewestVersionUntilThen() throws IOException {
     List<Version> versions = new ArrayList<>();
     root.topic("t").newest(root.state("t"), version -> !versions.add(version));
@@ -120,7 +140,8 @@ final class TimeTravelTest {
           .max()
           .getAsLong();
       for (long millis : new long[] {each.head().time(), next - 1}) {
-        Reads.assertRows(then.get(newest), rows(TimeTravel.time(root, "t", TimeUnit.MILLISECONDS.toMicros(millis) + 999)), "at " + millis);
+        Reads.assertRows(then.get(newest),
+            rows(TimeTravel.bounds(TimeTravel.time(root, "t", TimeUnit.MILLISECONDS.toMicros(millis) + 999))), "at " + millis);
       }
     }
     long before = TimeUnit.MILLISECONDS.toMicros(versions.get(versions.size() - 1).head().time()) - 1;
@@ -128,7 +149,7 @@ final class TimeTravelTest {
   }
 
   private interface Travel {
-    Map<String, String> go() throws IOException;
+    Object go() throws IOException;
   }
 
   private static void assertUnreadable(String text, Travel travel) {

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.Root;
+import io.sparklog.log.State;
 import io.sparklog.read.Split;
 import io.sparklog.spark.Columns;
 import io.sparklog.spec.Options;
@@ -21,6 +22,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.TreeMap;
 import org.apache.spark.sql.connector.read.Batch;
@@ -38,6 +40,7 @@ public final class Reads {
   private final Path root;
   private final TreeMap<String, String> options = new TreeMap<>();
   private boolean functions;
+  private State then;
 
   private Reads(Path root) {
     this.root = root;
@@ -62,10 +65,17 @@ public final class Reads {
     return this;
   }
 
+  /** Reads an earlier state. */
+  public Reads at(State earlier) {
+    then = earlier;
+    return this;
+  }
+
   PartlogScanBuilder builder() {
     Options read = Options.of(options, Options.Side.READ);
-    return new PartlogScanBuilder(new Root(Stores.open(root.toString())), Columns.read(read.bool("includeHeaders")), read, functions,
-        Clock.systemUTC(), new Random(1));
+    PartlogScanBuilder builder = new PartlogScanBuilder(new Root(Stores.open(root.toString())), Columns.read(read.bool("includeHeaders")),
+        read, functions, Clock.systemUTC(), new Random(1));
+    return then == null ? builder : builder.only(then.topicId(), "VERSION AS OF " + then.version(), Optional.of(then));
   }
 
   PartlogScan scan() {
