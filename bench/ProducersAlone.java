@@ -29,10 +29,12 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The commits of a server, without clients, to topics that know few producers and many: {@code <folder> <seconds of a round> <rounds>
- * <producers>…}. Each commit adds a batch of a producer that the topic knows, in a data file of its own. The upkeep is done as a server does
- * it: with checkpoints, beside the commits, a second after the first commit that it follows. Prints the commits a second of each round, and
- * their medians with the ratio to the first topic.
+ * The commits of a server, without clients, to topics that know few producers and many:
+ * {@code <folder> <seconds of a round> <rounds> <producers>…}.
+ *
+ * <p>Each commit adds a batch of a producer that the topic knows, in a data file of its own. The upkeep is done as a server does it: with
+ * checkpoints, beside the commits, a second after the first commit that it follows. Prints the commits a second of each round, and their
+ * medians with the ratio to the first topic.
  */
 final class ProducersAlone {
   private static final int SENT_AT_ONCE = 100_000;

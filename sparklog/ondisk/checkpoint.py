@@ -165,10 +165,11 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
         raise Damaged("a partition starts after its end")
     queries = fields.array("queries", most=INT64_MAX)
     for query in queries:
-        if type(query) is not list or len(query) != 3 or type(query[0]) is not str:
+        if type(query) is not list or len(query) != 4 or type(query[0]) is not str:
             raise Damaged("`queries` holds something other than queries")
         integer(query[1], "queries", 0, INT64_MAX)
         require_input(query[2])
+        integer(query[3], "queries", 0, INT64_MAX)
     if len({query[0] for query in queries}) != len(queries):
         raise Damaged("`queries` names one twice")
     if not is_hash(fields.value("hash")):

@@ -19,7 +19,8 @@ from sparklog.ondisk.state import State
 from sparklog.ondisk.version import Segment
 from sparklog.store.store import Absent, Damaged
 
-Queries = dict[str, tuple[int, str | None]]
+Queries = dict[str, tuple[int, str | None, int]]
+"""By id: epoch, input, and time of the last version with the epoch."""
 _BLOCK_BYTES = 1 << 20
 _TAIL_BYTES = len("\t00000000")
 
@@ -58,7 +59,7 @@ def read(root: Root, topic: str, name: str, version: int) -> Sound | None:
         producers = found.producers()
         for live in State.of(found).live:
             live.all()
-        queries = {query[0]: (query[1], query[2]) for query in parse(first)["queries"]}
+        queries = {query[0]: (query[1], query[2], query[3]) for query in parse(first)["queries"]}
     except Vanished:
         return None
     except Unreadable as reason:

@@ -236,8 +236,13 @@ class Chain:
             self._queries = {}
         if version.deleted:
             self.deletions.add(version.version)
-        if version.query and version.query.epoch >= self._queries.get(version.query.id, (-1, None))[0]:
-            self._queries[version.query.id] = (version.query.epoch, version.query.input)
+        own = version.query and version.query.id
+        retention = int(after.config.get("transaction.retention.ms", "-1"))
+        if retention >= 0:
+            kept = {id: known for id, known in self._queries.items() if id == own or version.time - known[2] < retention}
+            self._queries = kept
+        if version.query and version.query.epoch >= self._queries.get(version.query.id, (-1, None, 0))[0]:
+            self._queries[version.query.id] = (version.query.epoch, version.query.input, version.time)
         self.removed |= {segment.file for segment in version.removed}
         if version.time in self.recent:
             self._freshen(self.state, version)

@@ -73,7 +73,7 @@ def forgeries(lines: Lines) -> Iterator[tuple[str, Lines]]:
     yield "no segments", [{**head, "segments": [0, 0]}]
     yield "too few segments", [{**head, "segments": [6, 5]}, *lines[1:12]]
     yield "config", changed(0, "config", {**head["config"], "retention.ms": "5"})
-    yield "queries", changed(0, "queries", [["q", 1, None]])
+    yield "queries", changed(0, "queries", [["q", 1, None, 1]])
     for line in range(1, len(lines)):
         base, end = lines[line][4:6]
         for key, shift in ((4, (-1, 1)), (5, (-1, 1))):

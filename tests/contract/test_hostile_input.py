@@ -94,7 +94,7 @@ def test_checkpoints(tool: LogTool) -> None:
         "as it should be": len,
         "unknown fields": lambda lines: lines[0].update(more=[{}, BIG - 1]),
         "queries in any order": lambda lines: lines[0].update(
-            queries=[["q", 1, "0123456789abcdef"], ["", BIG - 1, None], ["ä", 0, "0" * 16]]
+            queries=[["q", 1, "0123456789abcdef", 0], ["", BIG - 1, None, BIG - 1], ["ä", 0, "0" * 16, 1]]
         ),
         **{
             f"a segment with {rule}": lambda lines, change=change: lines.__setitem__(2, change(lines[2]))

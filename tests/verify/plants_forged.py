@@ -240,7 +240,7 @@ def a_forged_checkpoint(root: Root, some: random.Random) -> Planted | None:
     elif kind == "routed":
         line[11] = not line[11]
     elif kind == "epoch":
-        head["queries"] = [["somebody", 9, None]]
+        head["queries"] = [["somebody", 9, None, 0]]
     elif kind == "hash":
         head["hash"] = "0" * 64
     elif kind == "file":

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from broken_checkpoints import HEADS, LINES
 from broken_rules import BROKEN, Change
-from handmade import Topic, batch, given, identity, records, stamped, summed
+from handmade import TIME, Topic, batch, given, identity, records, stamped, summed
 from planting import Unrouted, checked, found, only
 
 
@@ -20,7 +20,7 @@ def written(root: Path, versions: int = 6) -> Topic:
         query = {"id": "q", "epoch": number, "input": None}
         topic.commit(topic.data(batch(records(3 + number)), number % 2), query=query)
         if number in (2, 4):
-            topic.checkpoint(queries=[["q", number, None]])
+            topic.checkpoint(queries=[["q", number, None, TIME + 1000 * number]])
     return topic
 
 
@@ -74,10 +74,11 @@ CLAIMS: dict[str, Callable[[list[Any]], object]] = {
     "another topic": lambda lines: given("topicId", "AAAAAAAAAAAAAAAAAAAAAw")(lines[0]),
     "other starts": lambda lines: given("starts", [1, 0])(lines[0]),
     "another configuration": lambda lines: lines[0]["config"].update(more="1"),
-    "another epoch": lambda lines: given("queries", [["q", 7, None]])(lines[0]),
-    "another input": lambda lines: given("queries", [["q", lines[0]["version"], "0" * 16]])(lines[0]),
+    "another epoch": lambda lines: given("queries", [["q", 7, None, lines[0]["time"]]])(lines[0]),
+    "another input": lambda lines: given("queries", [["q", lines[0]["version"], "0" * 16, lines[0]["time"]]])(lines[0]),
+    "another time of a query": lambda lines: given("queries", [["q", lines[0]["version"], None, 0]])(lines[0]),
     "no queries": lambda lines: given("queries", [])(lines[0]),
-    "another query": lambda lines: lines[0]["queries"].append(["p", 0, None]),
+    "another query": lambda lines: lines[0]["queries"].append(["p", 0, None, 0]),
     "another file": lambda lines: lines[2].__setitem__(1, lines[2][1].replace("pool", "t0-0")),
     "another position": lambda lines: lines[2].__setitem__(2, 1),
     "another number of bytes": lambda lines: lines[2].__setitem__(3, lines[2][3] + 1),
@@ -294,8 +295,33 @@ def test_the_input_of_an_epoch_that_comes_twice(tmp_path: Path) -> None:
     topic = Unrouted(tmp_path)
     for last in ("1" * 16, "2" * 16):
         topic.commit(topic.data(batch(records(2))), query={"id": "q", "epoch": 7, "input": last})
-    topic.checkpoint(queries=[["q", 7, "2" * 16]])
+    topic.checkpoint(queries=[["q", 7, "2" * 16, TIME + 1000]])
     assert found(tmp_path) == [("damage", "EPOCH_TWICE")]
+
+
+def test_a_query_that_is_forgotten(tmp_path: Path) -> None:
+    topic = Unrouted(tmp_path)
+    topic.config = {**topic.config, "transaction.retention.ms": "2000"}
+    topic.commit(query={"id": "p", "epoch": 4, "input": None})
+    topic.commit(query={"id": "q", "epoch": 0, "input": None})
+    topic.checkpoint(queries=[["p", 4, None, TIME], ["q", 0, None, TIME + 1000]])
+    topic.commit(query={"id": "q", "epoch": 1, "input": None})
+    topic.checkpoint(queries=[["q", 1, None, TIME + 2000]])
+    topic.commit(query={"id": "p", "epoch": 4, "input": None}, time=TIME + 9000)
+    topic.checkpoint(queries=[["p", 4, None, TIME + 9000]])
+    topic.commit(query={"id": "p", "epoch": 5, "input": None}, time=TIME + 99000)
+    topic.checkpoint(queries=[["p", 5, None, TIME + 99000]])
+    assert found(tmp_path) == []
+
+
+def test_a_boundary_above_every_old_version(tmp_path: Path) -> None:
+    topic = Unrouted(tmp_path)
+    topic.config = {**topic.config, "versions.keep.ms": "2000"}
+    topic.append(records(2))
+    for boundary in (0, 0, 1, 3):
+        topic.commit(topic.data(batch(records(2))), boundary=boundary)
+        topic.checkpoint()
+    assert found(tmp_path) == [("damage", "VERSION_ODD")]
 
 
 def test_epochs_of_versions_that_are_gone(tmp_path: Path) -> None:
@@ -303,9 +329,9 @@ def test_epochs_of_versions_that_are_gone(tmp_path: Path) -> None:
     topic = Unrouted(tmp_path)
     for epoch in (3, 4):
         topic.commit(topic.data(batch(records(2))), query={"id": "p", "epoch": epoch, "input": None})
-    topic.checkpoint(queries=[["p", 4, None]])
+    topic.checkpoint(queries=[["p", 4, None, TIME + 1000]])
     topic.commit(topic.data(batch(records(2))), query={"id": "q", "epoch": 0, "input": None}, boundary=1)
-    topic.checkpoint(queries=[["p", 4, None], ["q", 0, None]])
+    topic.checkpoint(queries=[["p", 4, None, TIME + 1000], ["q", 0, None, TIME + 2000]])
     topic.version_file(0).unlink()
     assert found(tmp_path) == []
     topic.commit(topic.data(batch(records(2))), query={"id": "p", "epoch": 4, "input": None})

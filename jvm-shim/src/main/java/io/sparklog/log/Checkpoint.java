@@ -56,7 +56,8 @@ public final class Checkpoint {
       if (TOO_LARGE.add(store.location(Names.topicFolder(state.topic())))) {
         Warnings.warn(Checkpoint.class,
             "topic {} has no more checkpoints: the {} queries and txnAppIds that have written to it take {} bytes,"
-                + " and are beyond the limits of FORMAT.md; readers replay the versions since the newest one",
+                + " and are beyond the limits of FORMAT.md; readers replay the versions since the newest one. Set"
+                + " transaction.retention.ms of the topic, so that it forgets the oldest of them",
             state.topic(), state.queries().size(), lines.bytes.size());
       }
       return;
@@ -94,7 +95,8 @@ public final class Checkpoint {
     ObjectNode config = head.putObject("config");
     state.config().entries().forEach(config::put);
     ArrayNode queries = head.putArray("queries");
-    state.queries().forEach((id, query) -> queries.addArray().add(id).add(query.epoch()).add(query.input()));
+    state.queries()
+        .forEach((id, query) -> queries.addArray().add(id).add(query.query().epoch()).add(query.query().input()).add(query.timeMs()));
     ArrayNode segments = head.putArray("segments");
     for (int p = 0; p < state.partitions(); p++) {
       segments.add(state.segments(p).size());
@@ -161,11 +163,12 @@ public final class Checkpoint {
 
   private static Replay replay(JsonNode head, TopicHead fields, List<List<Segment>> live, Producers producers) throws Damaged {
     Features features = fields.features();
-    Map<String, Query> queries = new TreeMap<>();
+    Map<String, Query.Applied> queries = new TreeMap<>();
     for (JsonNode query : Json.array(head, "queries", Integer.MAX_VALUE)) {
-      Damaged.unless(query.isArray() && query.size() == 3 && query.get(0).isTextual(), "field queries is damaged");
+      Damaged.unless(query.isArray() && query.size() == 4 && query.get(0).isTextual(), "field queries is damaged");
       String id = query.get(0).textValue();
-      Query other = queries.put(id, new Query(id, Json.number(query.get(1), "queries", 0, Long.MAX_VALUE), Version.input(query.get(2))));
+      Query applied = new Query(id, Json.number(query.get(1), "queries", 0, Long.MAX_VALUE), Version.input(query.get(2)));
+      Query.Applied other = queries.put(id, new Query.Applied(applied, Json.number(query.get(3), "queries", 0, Long.MAX_VALUE)));
       Damaged.unless(other == null, "field queries names one twice");
     }
     String hash = Json.text(head, "hash");

@@ -11,6 +11,9 @@ import java.io.Serializable;
  * @param input the hash of the offsets of the epoch, 16 lower-case hex digits; null if it is not known
  */
 public record Query(String id, long epoch, String input) implements Serializable {
+  /** The query as a version has applied it. @param timeMs of the version */
+  public record Applied(Query query, long timeMs) implements Serializable {}
+
   /** Whether this is another epoch under the same number. Not if either input is unknown. */
   public boolean differsFrom(Query other) {
     return input != null && other.input != null && !input.equals(other.input);

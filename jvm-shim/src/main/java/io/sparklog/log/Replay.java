@@ -15,13 +15,14 @@ import java.util.Map;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 
 /** Makes states of version files: applies them one after another, and refuses a version that does not follow. FORMAT.md section 5. */
 final class Replay {
   /** Null before version 0. */
   private State.Head head;
   private long checkpointVersion = -1;
-  private SortedMap<String, Query> queries = new TreeMap<>();
+  private SortedMap<String, Query.Applied> queries = new TreeMap<>();
   private final List<List<Segment>> segments = new ArrayList<>();
 
   /** Whether the queries belong to a state and must be copied before they are changed. */
@@ -55,7 +56,7 @@ final class Replay {
   }
 
   /** Begins at a checkpoint. {@code live} are the live segments by partition. */
-  Replay(State.Head head, Map<String, Query> queries, List<List<Segment>> live) throws Damaged {
+  Replay(State.Head head, Map<String, Query.Applied> queries, List<List<Segment>> live) throws Damaged {
     this.head = head;
     knowsProducers = head.producers() != null;
     checkpointVersion = head.fields().version();
@@ -181,10 +182,10 @@ final class Replay {
       segments.replaceAll(live -> List.of());
       Collections.fill(shared, true);
     }
+    forget(version, changed.transactionRetentionMs());
     if (version.query() != null) {
-      queries = queriesShared ? new TreeMap<>(queries) : queries;
-      queriesShared = false;
-      queries.merge(version.query().id(), version.query(), (before, applied) -> applied.epoch() >= before.epoch() ? applied : before);
+      ownQueries().merge(version.query().id(), new Query.Applied(version.query(), version.head().time()),
+          (before, applied) -> applied.query().epoch() >= before.query().epoch() ? applied : before);
     }
     head = new State.Head(version.head(), Version.sha256(bytes), version.txn(), producers, changed, routing,
         version.head().deleted() ? ends : starts, ends,
@@ -204,6 +205,22 @@ final class Replay {
       after[p] = each.getValue();
     }
     return after;
+  }
+
+  /** Forgets the queries that have not written for so long, but for the query of the version. */
+  private void forget(Version version, long retentionMs) {
+    String own = version.query() == null ? null : version.query().id();
+    Predicate<Query.Applied> isOver = each -> version.head().time() - each.timeMs() >= retentionMs && !each.query().id().equals(own);
+    if (retentionMs >= 0 && queries.values().stream().anyMatch(isOver)) {
+      ownQueries().values().removeIf(isOver);
+    }
+  }
+
+  /** The queries, copied before their first change. */
+  private SortedMap<String, Query.Applied> ownQueries() {
+    queries = queriesShared ? new TreeMap<>(queries) : queries;
+    queriesShared = false;
+    return queries;
   }
 
   private Producers producers(Version version, boolean begins, long[] ends, TopicConfig config) throws Damaged {

@@ -20,7 +20,7 @@ import java.util.stream.IntStream;
 public final class State {
   private final Head head;
   private final long checkpointVersion;
-  private final SortedMap<String, Query> queries;
+  private final SortedMap<String, Query.Applied> queries;
   private final List<List<Segment>> segments;
   private final String tag;
   private final long tagged;
@@ -41,7 +41,8 @@ public final class State {
   record Head(TopicHead fields, String hash, String txn, Producers producers, TopicConfig config, Routing routing, long[] starts,
       long[] ends, Further further) {}
 
-  State(Head head, long checkpointVersion, SortedMap<String, Query> queries, List<List<Segment>> segments, String tag, long tagged) {
+  State(Head head, long checkpointVersion, SortedMap<String, Query.Applied> queries, List<List<Segment>> segments, String tag,
+      long tagged) {
     this.head = head;
     this.checkpointVersion = checkpointVersion;
     this.queries = queries;
@@ -259,7 +260,7 @@ public final class State {
 
   /** The greatest epoch of a query that was applied, with its input; empty if none was. */
   public Optional<Query> query(String id) {
-    return Optional.ofNullable(queries.get(id));
+    return Optional.ofNullable(queries.get(id)).map(Query.Applied::query);
   }
 
   /** A write planned at a lower version must not commit. */
@@ -305,7 +306,7 @@ public final class State {
   }
 
   /** The greatest epoch of each query, by id. Cannot be changed. */
-  public SortedMap<String, Query> queries() {
+  public SortedMap<String, Query.Applied> queries() {
     return queries;
   }
 

@@ -35,6 +35,7 @@ public final class TopicConfig implements Serializable {
   public static final String RETENTION_BYTES = "retention.bytes";
   public static final String FILE_DELETE_DELAY_MS = "file.delete.delay.ms";
   public static final String VERSIONS_KEEP_MS = "versions.keep.ms";
+  public static final String TRANSACTION_RETENTION_MS = "transaction.retention.ms";
   public static final String PRODUCER_EXPIRATION_MS = "producer.id.expiration.ms";
   public static final String PRODUCERS_MAX = "producer.ids.max";
   public static final String KAFKA_VIEW = "kafka.view";
@@ -57,8 +58,8 @@ public final class TopicConfig implements Serializable {
   /** The options that declare the known keys. */
   private static final Map<String, Option> KNOWN = Stream
       .of(PARTITIONS, PARTITIONER, COMPRESSION, SEGMENT_BYTES, SEGMENT_MS, MAX_MESSAGE_BYTES, TIMESTAMP_TYPE, INDEX_INTERVAL_BYTES,
-          RETENTION_MS, RETENTION_BYTES, FILE_DELETE_DELAY_MS, VERSIONS_KEEP_MS, PRODUCER_EXPIRATION_MS, PRODUCERS_MAX, KAFKA_VIEW,
-          PLACEMENT, PLACEMENT_SLOTS, PLACEMENT_SHARES, PENDING_WEIGHTS, KEY_TYPE, VALUE_TYPE)
+          RETENTION_MS, RETENTION_BYTES, FILE_DELETE_DELAY_MS, VERSIONS_KEEP_MS, TRANSACTION_RETENTION_MS, PRODUCER_EXPIRATION_MS,
+          PRODUCERS_MAX, KAFKA_VIEW, PLACEMENT, PLACEMENT_SLOTS, PLACEMENT_SHARES, PENDING_WEIGHTS, KEY_TYPE, VALUE_TYPE)
       .collect(Collectors.toUnmodifiableMap(key -> key, Option::ofTopic));
 
   private final TreeMap<String, String> entries;
@@ -75,6 +76,7 @@ public final class TopicConfig implements Serializable {
   private final long retentionBytes;
   private final long fileDeleteDelayMs;
   private final long versionsKeepMs;
+  private final long transactionRetentionMs;
   private final long producerExpirationMs;
   private final int producersMax;
 
@@ -106,6 +108,7 @@ public final class TopicConfig implements Serializable {
     this.hasRetention = hasRetention;
     this.fileDeleteDelayMs = Long.parseLong(get(FILE_DELETE_DELAY_MS));
     this.versionsKeepMs = Long.parseLong(get(VERSIONS_KEEP_MS));
+    this.transactionRetentionMs = Long.parseLong(get(TRANSACTION_RETENTION_MS));
     this.producerExpirationMs = Long.parseLong(get(PRODUCER_EXPIRATION_MS));
     this.producersMax = Integer.parseInt(get(PRODUCERS_MAX));
   }
@@ -237,6 +240,11 @@ public final class TopicConfig implements Serializable {
   /** How long the files of a version are kept after the next version. */
   public long versionsKeepMs() {
     return versionsKeepMs;
+  }
+
+  /** How long after its last version a query id is known; −1: for ever. FORMAT.md section 7.6. */
+  long transactionRetentionMs() {
+    return transactionRetentionMs;
   }
 
   /** How long after its last batch a producer is known. FORMAT.md section 5.9. */

@@ -44,10 +44,10 @@ final class CheckpointTest {
         "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
     State.Head head = new State.Head(HEAD, Version.sha256(versionFile()), null, Producers.NONE, new TopicConfig(config), null, new long[1],
         new long[1], Further.NONE);
-    Map<String, Query> newest = new TreeMap<>();
+    Map<String, Query.Applied> newest = new TreeMap<>();
     for (int i = 0; i < queries; i++) {
       String id = i + String.valueOf(padding).repeat(idLength - Integer.toString(i).length());
-      newest.put(id, new Query(id, i, i % 2 == 0 ? null : HexFormat.of().toHexDigits((long) i)));
+      newest.put(id, new Query.Applied(new Query(id, i, i % 2 == 0 ? null : HexFormat.of().toHexDigits((long) i)), i));
     }
     return new Replay(head, newest, List.of(List.of())).build();
   }

@@ -16,6 +16,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -75,11 +76,33 @@ final class StateTest {
     Query[] expected = {applied[0], applied[0], applied[2]};
     for (int i = 0; i < applied.length; i++) {
       byte[] bytes = {(byte) i};
-      builder.apply(new Version(head(1 + i, 8), SECOND_TXN, previous, "write", applied[i], null, null, List.of(), Map.of(), Map.of(),
-          Map.of(), List.of(), List.of(), Further.NONE), bytes);
-      assertEquals(Map.of("q", expected[i]), builder.build().queries());
+      builder.apply(
+          new Version(head(1 + i, 8), SECOND_TXN, previous, "write", applied[i], null, null, List.of(), Map.of(), Map.of(), Map.of(), List.of(), List.of(), Further.NONE),
+          bytes);
+      assertEquals(Optional.of(expected[i]), builder.build().query("q"));
       previous = Version.sha256(bytes);
     }
+  }
+
+  /** By the time of versions: 8, 17, 18 and 28, where {@code p} and {@code q} are written. */
+  @Test
+  void aQueryIsForgottenInTime() throws Damaged {
+    Replay builder = new Replay(first());
+    String previous = Version.sha256(FIRST);
+    long[] times = {8, 17, 18, 28};
+    List<String> ids = List.of("p", "q", "q", "q");
+    List<List<String>> known = List.of(List.of("p"), List.of("p", "q"), List.of("q"), List.of("q"));
+    Map<String, String> config = Map.of("transaction.retention.ms", "10");
+    for (int i = 0; i < times.length; i++) {
+      byte[] bytes = {(byte) i};
+      Query query = new Query(ids.get(i), i, null);
+      builder.apply(
+          new Version(head(1 + i, times[i], 1), SECOND_TXN, previous, "write", query, null, null, List.of(), config, List.of(), List.of()),
+          bytes);
+      assertEquals(known.get(i), List.copyOf(builder.build().queries().keySet()), "at " + times[i]);
+      previous = Version.sha256(bytes);
+    }
+    assertEquals(28, builder.build().queries().get("q").timeMs());
   }
 
   /** A checkpoint does not hold the identity of the write that made its version. */
