@@ -83,9 +83,8 @@ final class TimeTravel {
     });
     String what = Instant.ofEpochMilli(millis).toString();
     long number = version.map(Version::version)
-        .orElseThrow(
-            () -> unreadable(root, topic, what, "the oldest version whose file is there, version " + lowest[0] + ", is younger",
-                "Give a later time; the table .commits shows those of all versions"));
+        .orElseThrow(() -> unreadable(root, topic, what, "the oldest version whose file is there, version " + lowest[0] + ", is younger",
+            "Give a later time; the table .commits shows those of all versions"));
     return at(root, state, number, what);
   }
 

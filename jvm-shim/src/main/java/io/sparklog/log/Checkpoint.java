@@ -188,9 +188,11 @@ public final class Checkpoint {
       Replay.requirePlacement(config, features, routing);
     }
     Damaged.unless(
-        !fields.deleted() || queries.isEmpty() && routing.isModulo() && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
+        !fields.deleted()
+            || queries.isEmpty() && routing.isModulo() && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
         "it is of a deleted topic, and has records, queries or slots");
-    return new Replay(new State.Head(fields, hash, null, producers, config, routing, starts, ends, Further.of(head, field != null)), queries, live);
+    return new Replay(new State.Head(fields, hash, null, producers, config, routing, starts, ends, Further.of(head, field != null)),
+        queries, live);
   }
 
   /** Lines, each with the checksum of all JSON so far. */

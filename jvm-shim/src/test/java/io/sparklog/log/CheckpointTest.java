@@ -2,6 +2,7 @@ package io.sparklog.log;
 
 import static io.sparklog.storage.FaultyStore.When.BEFORE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -13,6 +14,7 @@ import io.sparklog.storage.PutObserver;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HexFormat;
@@ -20,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.zip.CRC32C;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -87,6 +90,28 @@ final class CheckpointTest {
     }
     Damaged e = assertThrows(Damaged.class, () -> Checkpoint.read(store, "t", name));
     assertEquals("a line has more than 67108864 bytes", e.getMessage());
+  }
+
+  /** Nothing of a sparse file need be there; a reader stops behind the segments, and a writer finds the producers damaged. */
+  @Test
+  void aReaderReadsNoProducers() throws IOException, Damaged {
+    String name = Names.checkpoint(100, "0123456789abcdef");
+    Path file = directory.resolve(Names.topicFile("t", name));
+    Checkpoint.write(store, state(1, 10, 'x'), TXN);
+    byte[] bytes = Files.readAllBytes(directory.resolve(Names.topicFile("t", written().get(0))));
+    String head = new String(bytes, StandardCharsets.UTF_8).split("\t")[0].replace("\"features\":[]",
+        "\"features\":[{\"name\":\"producers\",\"binds\":\"writers\"}],\"producers\":1000000");
+    CRC32C crc = new CRC32C();
+    crc.update(head.getBytes(StandardCharsets.UTF_8));
+    Files.writeString(file, head + "\t" + HexFormat.of().toHexDigits((int) crc.getValue()) + "\n");
+    try (RandomAccessFile sparse = new RandomAccessFile(file.toFile(), "rw")) {
+      sparse.setLength(1L << 40);
+    }
+    State read = Checkpoint.read(store, "t", name, null, false).build();
+    assertEquals(100, read.version());
+    assertFalse(read.knowsProducers());
+    Damaged e = assertThrows(Damaged.class, () -> Checkpoint.read(store, "t", name));
+    assertEquals("a line has more than 65536 bytes", e.getMessage());
   }
 
   /** A damaged checkpoint is skipped; a bug is not damage, and must not become a slow read that is not noticed. */

@@ -43,8 +43,8 @@ final class StateTest {
     Map<String, String> config = Map.of("partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576",
         "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
     Replay builder = new Replay(false);
-    builder.apply(new Version(head(0, 7), FIRST_TXN, null, "write", null, null, null, List.of(), config, Map.of(), Map.of(0, 1L), List.of(), List.of(segment(0)), Further.NONE),
-        FIRST);
+    builder.apply(new Version(head(0, 7), FIRST_TXN, null, "write", null, null, null, List.of(), config, Map.of(), Map.of(0, 1L), List.of(),
+        List.of(segment(0)), Further.NONE), FIRST);
     return builder.build();
   }
 
@@ -76,9 +76,8 @@ final class StateTest {
     Query[] expected = {applied[0], applied[0], applied[2]};
     for (int i = 0; i < applied.length; i++) {
       byte[] bytes = {(byte) i};
-      builder.apply(
-          new Version(head(1 + i, 8), SECOND_TXN, previous, "write", applied[i], null, null, List.of(), Map.of(), Map.of(), Map.of(), List.of(), List.of(), Further.NONE),
-          bytes);
+      builder.apply(new Version(head(1 + i, 8), SECOND_TXN, previous, "write", applied[i], null, null, List.of(), Map.of(), Map.of(),
+          Map.of(), List.of(), List.of(), Further.NONE), bytes);
       assertEquals(Optional.of(expected[i]), builder.build().query("q"));
       previous = Version.sha256(bytes);
     }
@@ -96,9 +95,8 @@ final class StateTest {
     for (int i = 0; i < times.length; i++) {
       byte[] bytes = {(byte) i};
       Query query = new Query(ids.get(i), i, null);
-      builder.apply(
-          new Version(head(1 + i, times[i], 1), SECOND_TXN, previous, "write", query, null, null, List.of(), config, List.of(), List.of()),
-          bytes);
+      builder.apply(new Version(head(1 + i, times[i]), SECOND_TXN, previous, "write", query, null, null, List.of(), config, Map.of(),
+          Map.of(), List.of(), List.of(), Further.NONE), bytes);
       assertEquals(known.get(i), List.copyOf(builder.build().queries().keySet()), "at " + times[i]);
       previous = Version.sha256(bytes);
     }
