@@ -183,22 +183,22 @@ class Queries:
         versions = commits.history()
         newest = Log(self.output.root).topic(write.topic)
         epochs: dict[int, list[Record]] = {}
-        before = (0,) * newest.partitions
+        before = dict.fromkeys(range(newest.partitions), 0)
         order: dict[tuple[int, bytes], int] = defaultdict(lambda: -1)
         for version in versions:
+            after = {**before, **version.ends}
             if version.query is not None and version.query[0] == write.query:
                 epoch = version.query[1]
                 assert epoch not in epochs, f"topic {write.topic} has epoch {epoch} of {write.query} twice"
                 assert not epochs or epoch > max(epochs), f"topic {write.topic} has epoch {epoch} after {max(epochs)}"
-                ranges = {"start": dict(enumerate(before)), "end": dict(enumerate(version.ends))}
-                table = newest.read(**ranges, columns=["partition", "key", "value"])
+                table = newest.read(start=before, end=after, columns=["partition", "key", "value"])
                 records = epochs[epoch] = []
                 for partition, key, value in zip(*(column.to_pylist() for column in table.columns), strict=True):
                     source, offset = _source(value)
                     assert order[partition, source] < offset, f"topic {write.topic} has {value!r} after offset {order[partition, source]}"
                     order[partition, source] = offset
                     records.append((key, value))
-            before = version.ends
+            before = after
         return epochs
 
 

@@ -89,7 +89,7 @@ def test_a_version_that_was_cleaned_up_is_refused_by_name(
     assert spark.sql(f"SELECT count(*) FROM cat_cleaned.t VERSION AS OF {oldest.version}").first()[0] == oldest.version + 1
     for version in (0, oldest.version - 1):
         said = fails("VERSION_UNREADABLE", lambda: spark.sql(f"SELECT * FROM cat_cleaned.t VERSION AS OF {version}"))  # noqa: B023
-        assert f"cannot be read as of version {version}: the file of this version was cleaned up" in said
+        assert f"cannot be read as of version {version}: the files of this version were cleaned up" in said
     before = oldest.committed_at - datetime.timedelta(milliseconds=1)
     said = fails("VERSION_UNREADABLE", lambda: spark.sql(f"SELECT * FROM cat_cleaned.t TIMESTAMP AS OF '{before}'"))
     assert f"the oldest version whose file is there, version {oldest.version}, is younger" in said
