@@ -118,6 +118,8 @@ class TopicLog:
         end = state.ends[partition] if end is None else end
         while start < end:
             current = self._reloaded.get(state.hash, state)
+            if (current.starts, current.ends) != (state.starts, state.ends):
+                raise self._corrupt(state.version, "its checkpoint had other offsets; the topic is right from the next call on")
             try:
                 for segment in current.segments(partition, start, end):
                     yield segment
