@@ -31,6 +31,7 @@ FASTEST_FIRST = (
     "tests/cli/",
     "tests/offsets/",
     "tests/contract/",
+    "tests/foreign/",
     "tests/verify/",
     "tests/protocol/",
     "tests/ui/",
