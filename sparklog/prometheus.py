@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.offsets.topic_groups import TOPIC, TopicGroups
+from sparklog.ondisk.config import retention
 from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_of
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
-from sparklog.ondisk.version import Segment, retention
+from sparklog.ondisk.version import Segment
 from sparklog.store.store import Damaged
 
 try:

@@ -9,8 +9,11 @@ import re
 from collections.abc import Mapping
 
 _NAME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):(//([^/?]*))?(/?[^?]*)(\?.*)?", re.DOTALL)
-_IN_TEXT = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:/(?:[^ \t\n\x0b\f\r'\"`<>]*[^ \t\n\x0b\f\r'\"`<>:;,.)])?")
-"""The punctuation after a name does not belong to it: with a colon there, a port would be taken for a secret."""
+_IN_TEXT = re.compile(r"(?<![a-zA-Z0-9+.-])([0-9+.-]*)([a-zA-Z][a-zA-Z0-9+.-]*:/(?:[^ \t\n\x0b\f\r'\"`<>]*[^ \t\n\x0b\f\r'\"`<>:;,.)])?)")
+"""The punctuation after a name does not belong to it: with a colon there, a port would be taken for a secret.
+
+A match begins where a run of the characters of schemes begins, so that a long run is walked through once.
+"""
 _BUCKETS = re.compile(r"s3.*|gs", re.DOTALL)
 _AZURE = re.compile(r"(abfs|wasb)s?")
 """In their names, a container has the place of a user."""
@@ -18,6 +21,7 @@ _ADDRESS = re.compile(r"^\[[0-9a-fA-F:.]*\]")
 _NO_PORT = re.compile(r".*:.*[^0-9].*|.*:.*:.*|.*:[0-9]{6,}", re.DOTALL)
 _CUT = "…"
 """It stands in the place of a part that is not shown."""
+_VALUE_CHARACTERS = 100
 
 
 def name(given: str) -> str:
@@ -32,17 +36,22 @@ def name(given: str) -> str:
 
 def text(given: str) -> str:
     """A text, less the secrets of the names in it. One that begins with a name is taken for that name."""
-    return _IN_TEXT.sub(lambda found: name(found[0]), name(given))
+    return _IN_TEXT.sub(lambda found: found[1] + name(found[2]), name(given))
+
+
+def value(given: str) -> str:
+    """A value out of a file or of an answer as a message shows it: its first characters, if it is long."""
+    return given if len(given) <= _VALUE_CHARACTERS else given[:_VALUE_CHARACTERS] + _CUT
 
 
 def parameters(given: Mapping[str, object]) -> dict[str, str]:
     """The parameters of an error as texts. One may repeat a name that is another one, and has an end that cannot be found in a text."""
-    texts = {each: str(value) for each, value in given.items()}
-    secret = {value: name(value) for value in texts.values() if name(value) != value}
-    for each, value in texts.items():
+    texts = {each: str(found) for each, found in given.items()}
+    secret = {found: name(found) for found in texts.values() if name(found) != found}
+    for each, found in texts.items():
         for whole, shown in secret.items():
-            value = value.replace(whole, shown)
-        texts[each] = text(value)
+            found = found.replace(whole, shown)
+        texts[each] = text(found)
     return texts
 
 

@@ -88,7 +88,7 @@ HEADS: dict[str, Change] = {
     "a start beyond its end": given("starts", [100, 0]),
     "another number of partitions": lambda head: head["config"].update(partitions="3"),
     "a number with a zero before it": lambda head: head["config"].update(partitions="02"),
-    "a configuration without a key": lambda head: head["config"].pop("partitioner"),
+    "a configuration without a key": lambda head: head["config"].pop("max.message.bytes"),
     "a configuration of numbers": lambda head: head["config"].update(more=1),
     **{f"deleted is {value!r}": given("deleted", value) for value in (True, False, None, 1)},
     "a string that is too long": given("more", "m" * 32_769),

@@ -201,8 +201,8 @@ WISHES: dict[str, str] = {
 }
 """Values of the keys that ask for a routing. Each is right, and few have an effect on any topic."""
 NO_WISHES = ["", "None", "1,1", ":1,1", "0:", "0:1,", "0:,1", "00:1,1", "-1:1,1", "0:01,1", "0:-1,1", "0:1000001", "0:1.0", "0: 1", "0:1\n"]
-NO_WISHES += ["0:1;1", "0:٣", "0:" + ",".join(["1000000"] * 4_096), "x:1", "0:1:1:1", "10000000000:1"]
-"""Values that are not right for either key; of `placement.shares`, with a time in the middle."""
+NO_WISHES += ["0:1;1", "0:٣", "x:1", "0:1:1:1", "10000000000:1"]
+"""Values of a later release for either key; of `placement.shares`, with a time in the middle."""
 CONFIGS: dict[str, Change] = {
     **{f"pending {value[:20]!r}": given("config", {"routing.pending.weights": value}) for value in NO_WISHES},
     **{f"shares {value[:20]!r}": given("config", {"placement.shares": value.replace(":", ":1:", 1)}) for value in NO_WISHES},
@@ -211,7 +211,7 @@ CONFIGS: dict[str, Change] = {
     "shares with a time before 1970": given("config", {"placement.shares": "0:-1:1,1"}),
     "shares with a time that is too late": given("config", {"placement.shares": "0:1000000000000000000:1,1"}),
 }
-"""Changes of an alteration after which it is corrupt."""
+"""Changes of an alteration to values that bind writers alone, and that no program of today knows."""
 
 HEADS: dict[str, Change] = {
     **{f"no {name}": without_of_routing(name) for name in ("epoch", "slots", "weights", "first", "reroutes", "table")},

@@ -92,7 +92,7 @@ def _removed(*numbers: int) -> Change:
 
 
 def _without_key(content: dict[str, Any]) -> None:
-    del content["config"]["index.interval.bytes"]
+    del content["config"]["max.message.bytes"]
 
 
 def _same_id(content: dict[str, Any]) -> None:

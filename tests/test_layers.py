@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "options": set(),
     "store": {"errors"},
     "batches": {"errors", "store"},
-    "ondisk": {"batches", "errors", "store"},
+    "ondisk": {"batches", "errors", "shown", "store"},
     "arguments": {"batches", "errors", "ondisk"},
     "router": {"arguments", "errors", "options"},
     "barrier": {"ondisk"},

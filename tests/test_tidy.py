@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 
 import sparklog
 from sparklog import errors, options
-from sparklog.ondisk import version
+from sparklog.ondisk import config as topic_config
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -420,7 +420,7 @@ def test_the_python_reader_has_the_topic_settings_of_the_options():
     """The reader has a table of its own, because it follows FORMAT.md alone. Both must allow the same values."""
     own = {
         key: (values.start, values.stop - 1, values.step) if isinstance(values, range) else getattr(values, "pattern", values)
-        for key, values in version._CONFIG.items()
+        for key, values in topic_config._KEYS.items()
     }
     declared = {
         option.key: option.values if option.type == "choice" else option.pattern or (option.min, option.max, 1)
@@ -428,7 +428,7 @@ def test_the_python_reader_has_the_topic_settings_of_the_options():
         if "topic" in option.scopes
     }
     assert own == declared
-    assert {option.key for option in options.declared().options if option.optional} == version._OPTIONAL
+    assert {option.key for option in options.declared().options if option.optional} == topic_config._OPTIONAL
 
 
 # --- texts: a sentence begins with its subject, and a program is "the writer", not "who"

@@ -14,7 +14,7 @@ from sparklog.cli.show import bar, terminal, write, write_json
 if TYPE_CHECKING:
     from sparklog.verify import Report
 
-_COLOURS = {"damage": "bold red", "repairable": "bold yellow", "garbage": "bold cyan"}
+_COLOURS = {"damage": "bold red", "newer": "bold magenta", "repairable": "bold yellow", "garbage": "bold cyan"}
 
 
 def verify(
@@ -28,7 +28,8 @@ def verify(
 
     A finding says what is wrong, where, what it costs, and how to fix it.
     It only reads, and may run beside writers. The exit status is 1 if
-    something is wrong, and 6 if something could not be read.
+    something is wrong, 6 if something could not be read, and 4 if a later
+    release of sparklog must check a part.
 
     Examples:
       sparklog verify my-log

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from sparklog.ondisk.config import has_retention
 from sparklog.ondisk.removed_files import RemovedFiles
 from sparklog.ondisk.routing import UNBOUND, Routing
 from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
-from sparklog.ondisk.version import has_retention
 
 
 def describe(log: TopicLog) -> dict[str, Any]:

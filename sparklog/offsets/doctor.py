@@ -19,8 +19,8 @@ from sparklog.offsets.members import ASSIGNORS, GroupState, Registered, Share, i
 from sparklog.offsets.plans import named
 from sparklog.offsets.rows import Group, now
 from sparklog.offsets.topics import Topics
+from sparklog.ondisk.config import has_retention
 from sparklog.ondisk.state import State
-from sparklog.ondisk.version import has_retention
 from sparklog.show.display import Display, Displayed, counted, readable
 
 Severity = Literal["error", "warning", "note"]

@@ -11,20 +11,18 @@ from typing import NamedTuple
 import google_crc32c
 
 from sparklog.batches.faults import Unreadable, Vanished
+from sparklog.ondisk.config import PARTITIONS_MAX, PRODUCERS_MAX, is_known_to, require_placement, require_readable
 from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.fields import Fields, integer, parse
 from sparklog.ondisk.names import INT64_MAX, topic_file
-from sparklog.ondisk.producers import PRODUCERS_MAX, LastBatches, producer_of
+from sparklog.ondisk.producers import LastBatches, producer_of
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.routing import Routing
 from sparklog.ondisk.version import (
-    PARTITIONS_MAX,
     Segment,
     is_hash,
     require_input,
     require_own,
-    require_placement,
-    require_whole,
 )
 from sparklog.store.store import Absent, Damaged
 
@@ -157,7 +155,7 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
     features = Features.read(fields)
     require_own(fields, topic, version)
     config = fields.strings("config")
-    require_whole(config)
+    require_readable(config)
     starts, ends, counts = (fields.integers(name, PARTITIONS_MAX) for name in ("starts", "ends", "segments"))
     if not len(starts) == len(ends) == len(counts) == int(config["partitions"]):
         raise Damaged("`starts`, `ends` or `segments` is not of all partitions")
@@ -191,7 +189,7 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
         starts=starts,
         ends=ends,
     )
-    if not head.deleted and not features.unknown_to(Binds.KEY_READERS):
+    if not head.deleted and is_known_to(Binds.KEY_READERS, features, config):
         require_placement(config, features, routed=head.routing_if_known is not None)
     if head.deleted and (queries or any(counts) or starts != ends or head.routing_if_known or head.producers):
         raise Damaged("it is of a deleted topic, and has records, queries, slots or producers")

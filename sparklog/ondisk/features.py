@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from sparklog import shown
 from sparklog.batches.faults import TooNew
 from sparklog.ondisk.fields import Fields
 from sparklog.ondisk.names import INT64_MAX
@@ -14,8 +15,6 @@ from sparklog.store.store import Damaged
 
 _FORMAT = 1
 _NAME = re.compile("[a-z0-9.-]{1,64}")
-_NAMES_SHOWN = 200
-"""Characters of the names of unknown features that an error shows: a hostile file may have very many."""
 
 
 class Binds(enum.IntEnum):
@@ -97,7 +96,7 @@ class Features(NamedTuple):
     def require_known_to(self, programs: Binds) -> None:
         """Refuses the topic to programs that an unknown feature binds: TooNew."""
         if names := ", ".join(self.unknown_to(programs)):
-            raise TooNew(f"it needs the features {names if len(names) <= _NAMES_SHOWN else names[:_NAMES_SHOWN] + '…'}")
+            raise TooNew(f"it needs the features {shown.value(names)}")
 
     @property
     def have_slots(self) -> bool:

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from sparklog.ondisk.config import PRODUCERS_MAX, usable
 from sparklog.ondisk.fields import Fields, integer
 from sparklog.ondisk.names import INT64_MAX
 from sparklog.store.store import Damaged
@@ -16,7 +17,6 @@ SEQUENCES = 2**31
 """Sequences are below this number, and the sequence after the last one is 0."""
 EPOCH_MAX = 2**15 - 1
 BATCHES_KEPT = 5
-PRODUCERS_MAX = 1_000_000
 """The most entries of a version, and lines of a checkpoint."""
 
 
@@ -125,7 +125,8 @@ class Producers:
             self.known[partition, id] = LastBatches(epoch, time, (*kept, batch)[-BATCHES_KEPT:])
             heapq.heappush(self._oldest, (time, partition, id))
         expiration, most = (
-            int(config.get(key, default)) for key, default in (("producer.id.expiration.ms", 86_400_000), ("producer.ids.max", 500_000))
+            int(usable(config, key, default))
+            for key, default in (("producer.id.expiration.ms", "86400000"), ("producer.ids.max", "500000"))
         )
         while self._oldest:
             last, *key = self._oldest[0]

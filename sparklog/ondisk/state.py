@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from sparklog.batches.faults import TooNew, Unreadable
 from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint
+from sparklog.ondisk.config import PARTITIONS_MAX, binds_slots, is_known_to, require_known_to, require_placement, require_readable, usable
 from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.reroute import Binding, Reroute
 from sparklog.ondisk.routing import SLOTS, Routing
-from sparklog.ondisk.version import PARTITIONS_MAX, Segment, Version, binds_slots, require_placement, require_whole
+from sparklog.ondisk.version import Segment, Version
 from sparklog.store.store import Damaged
 
 
@@ -87,7 +88,7 @@ class State:
     features: Features
     config: Mapping[str, str]
     routing_if_known: Routing | None
-    """None while the topic has no slots, or if a feature that decides where keys go is unknown."""
+    """None while the topic has no slots, or if a feature or a setting that decides where keys go is unknown."""
     starts: tuple[int, ...]
     ends: tuple[int, ...]
     checkpoint: str | None
@@ -105,17 +106,18 @@ class State:
     @classmethod
     def first(cls, topic: str, version: Version, checkpoint: str | None = None) -> State:
         """The state at a version that begins a topic. Damaged if that version breaks a rule."""
-        require_whole(version.config)
+        require_readable(version.config)
         partitions = int(version.config["partitions"])
         starts, ends = _bounds_after((), (), version, partitions)
         if version.rebuilt and not version.rebuilt.leads(starts, ends):
             raise Damaged("`passed` does not lead from the starts of the topic to its ends")
         none = tuple(LiveSegments(partition, None) for partition in range(partitions))
         routing = None
-        if isinstance(version.routing, Binding) and version.features.has(Feature.UNBOUND):
+        routes = _routes(version, version.config)
+        if routes and isinstance(version.routing, Binding) and version.features.has(Feature.UNBOUND):
             slots = int(version.config.get("placement.slots", SLOTS))
             routing = Routing.unbound(partitions, slots).bound(version.routing)
-        elif (version.routing or version.features.has(Feature.UNBOUND)) and version.routes:
+        elif routes and (version.routing or version.features.has(Feature.UNBOUND)):
             raise Damaged("it begins a topic, and is a re-route, or lacks the routing of slots without partitions")
         # A topic may begin at any offsets.
         live = _live_after(none, starts, version, starts, ends)
@@ -133,7 +135,7 @@ class State:
         starts: tuple[int, ...],
         ends: tuple[int, ...],
     ) -> State:
-        if version.routes:
+        if routes := _routes(version, config):
             require_placement(config, version.features, routed=routing is not None)
         return cls(
             topic=topic,
@@ -146,7 +148,7 @@ class State:
             deleted=version.deleted,
             features=version.features,
             config=config,
-            routing_if_known=routing if version.routes else None,
+            routing_if_known=routing if routes else None,
             starts=ends if version.deleted else starts,
             ends=ends,
             checkpoint=checkpoint,
@@ -155,13 +157,21 @@ class State:
 
     @property
     def routing(self) -> Routing | None:
-        """None while the topic has no slots. FORMAT_TOO_NEW if a feature that decides where keys go is unknown."""
+        """None while the topic has no slots. FORMAT_TOO_NEW if a feature or a setting that decides where keys go is unknown."""
         try:
-            self.features.require_known_to(Binds.KEY_READERS)
+            self.require_known_to(Binds.KEY_READERS)
         except TooNew as reason:
             file = f"Version {self.version} of topic {self.topic}"
             raise SparklogError("FORMAT_TOO_NEW", file=file, reason=reason) from None
         return self.routing_if_known
+
+    def require_known_to(self, programs: Binds) -> None:
+        """Refuses the topic to programs that an unknown feature or an unknown value of a setting binds: TooNew."""
+        require_known_to(programs, self.features, None if self.deleted else self.config)
+
+    def is_known_to(self, programs: Binds) -> bool:
+        """Whether this version of sparklog knows all features and settings that bind these programs."""
+        return is_known_to(programs, self.features, None if self.deleted else self.config)
 
     @property
     def binds(self) -> bool:
@@ -185,10 +195,10 @@ class State:
 
     def _wanted(self, key: str, now_ms: float = 0) -> list[int] | None:
         """The numbers by partition that a value asks for. None if the value has no effect on this state. FORMAT.md section 13.6."""
-        epoch, *rest = self.config.get(key, "none").split(":")
+        epoch, *rest = usable(self.config, key, "none").split(":")
         routing = self.routing_if_known
         now, weights = (routing.epoch, routing.weights) if routing else (0, (1,) * self.partitions)
-        if self.features.unknown_to(Binds.KEY_READERS) or epoch != str(now) or (len(rest) > 1 and int(rest[0]) <= now_ms):
+        if not self.is_known_to(Binds.KEY_READERS) or epoch != str(now) or (len(rest) > 1 and int(rest[0]) <= now_ms):
             return None
         wanted = [int(number) for number in rest[-1].split(",")]
         opens = any(number and not weight for weight, number in zip(weights, wanted, strict=False))
@@ -260,7 +270,7 @@ class State:
         if not version.deleted and self.features.words.items() - version.features.words.items():
             raise Damaged("it lacks a feature that the topic has")
         config = {**self.config, **version.config}
-        require_whole(config)
+        require_readable(config)
         partitions = int(config["partitions"])
         if partitions < self.partitions:
             raise Damaged(f"it has {partitions} partitions where there were {self.partitions}")
@@ -268,7 +278,7 @@ class State:
         # Partitions that are added to a topic begin at offset 0.
         new = range(self.partitions, partitions)
         reached = (*self.ends, *[0] * len(new))
-        routing = self._routing_after(version, reached, starts) if version.routes else None
+        routing = self._routing_after(version, reached, starts) if _routes(version, config) else None
         live = (*self.live, *(LiveSegments(partition, None) for partition in new))
         live = _live_after(live, reached, version, starts, ends)
         return self._at(self.topic, version, config, routing, self.checkpoint, live, starts, ends)
@@ -297,6 +307,11 @@ class State:
 def unread(position: int, start: int, end: int) -> int:
     """How many offsets of a partition, from its log start offset to its end offset, are at a position or after it."""
     return max(0, end - max(position, start))
+
+
+def _routes(version: Version, config: Mapping[str, str]) -> bool:
+    """Whether the topic exists after this version, and all that decides where its keys go is known."""
+    return not version.deleted and is_known_to(Binds.KEY_READERS, version.features, config)
 
 
 def _bounds_after(

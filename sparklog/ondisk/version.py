@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 import google_crc32c
 
-from sparklog.batches.header import CODECS, HEADER_BYTES
-from sparklog.ondisk.features import Binds, Feature, Features
+from sparklog import shown
+from sparklog.batches.header import HEADER_BYTES
+from sparklog.ondisk.config import PARTITIONS_MAX, require_readable, usable
+from sparklog.ondisk.features import Feature, Features
 from sparklog.ondisk.fields import Fields, boolean, integer, parse, string
 from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity, is_own_file
-from sparklog.ondisk.producers import PRODUCERS_MAX, Sent, sent_of
+from sparklog.ondisk.producers import Sent, sent_of
 from sparklog.ondisk.rebuilt import Rebuilt
 from sparklog.ondisk.reroute import RoutingChange
 from sparklog.ondisk.reroute import read as read_routing
@@ -21,75 +23,15 @@ from sparklog.store.store import Damaged
 
 FILE_BYTES_MAX = 64 * 1024 * 1024
 ENTRIES_MAX = 1_000_000
-PARTITIONS_MAX = 10_000
 SEGMENT_BYTES_MAX = SEGMENT_OFFSETS_MAX = 2**31 - 1
 INDEX_BYTES_MAX = 1 << 18
 """As many bytes as the index behind a segment of the greatest length may have."""
 
-_NUMBERS = "(1000000|0|[1-9][0-9]{0,5})(,(1000000|0|[1-9][0-9]{0,5}))*"
-_EPOCH = "(0|[1-9][0-9]{0,9})"
-_WISH_MAX = 32_768
-# The values that each key of a configuration can have: a word of a list, a number in a range, or a text of a form.
-_CONFIG: dict[str, tuple[str, ...] | range | re.Pattern[str]] = {
-    "partitions": range(1, PARTITIONS_MAX + 1),
-    "partitioner": ("murmur3", "murmur2"),
-    "compression.type": CODECS,
-    "segment.bytes": range(1024, 2**31),
-    "segment.ms": range(1, 2**63),
-    "max.message.bytes": range(128, 2**30 + 1),
-    "message.timestamp.type": ("CreateTime", "LogAppendTime"),
-    "index.interval.bytes": range(2**31),
-    "retention.ms": range(-1, 2**63),
-    "retention.bytes": range(-1, 2**63),
-    "file.delete.delay.ms": range(2**63),
-    "versions.keep.ms": range(2**63),
-    "transaction.retention.ms": range(-1, 2**63),
-    "producer.id.expiration.ms": range(1, 2**63),
-    "producer.ids.max": range(1, PRODUCERS_MAX + 1),
-    "kafka.view": ("all", "merged", "none"),
-    "placement": ("modulo", "on_first_write"),
-    "placement.slots": range(4096, 2**20 + 1),
-    "placement.shares": re.compile(f"none|{_EPOCH}:(0|[1-9][0-9]{{0,17}}):{_NUMBERS}"),
-    "routing.pending.weights": re.compile(f"none|{_EPOCH}:{_NUMBERS}"),
-    "key.type": ("binary", "string"),
-    "value.type": ("binary", "string"),
-}
-_OPTIONAL = {
-    "segment.ms",
-    "retention.ms",
-    "retention.bytes",
-    "file.delete.delay.ms",
-    "versions.keep.ms",
-    "transaction.retention.ms",
-    "producer.id.expiration.ms",
-    "producer.ids.max",
-    "kafka.view",
-    "placement",
-    "placement.slots",
-    "placement.shares",
-    "routing.pending.weights",
-    "key.type",
-    "value.type",
-}
-_DECIMAL = re.compile("-1|0|[1-9][0-9]{0,18}")
 _TRAILER = re.compile(rb"crc32c:([0-9a-f]{8})\n")
 _HASH = re.compile("[0-9a-f]{64}")
-_OPERATION = re.compile("[a-z-]{1,32}")
 _INPUT = re.compile("[0-9a-f]{16}")
 _PARTITION = re.compile("0|[1-9][0-9]{0,3}")
 """The numbers below `PARTITIONS_MAX`."""
-
-
-def has_retention(config: Mapping[str, str]) -> bool:
-    """Whether `retention.ms` and `retention.bytes` count in a topic with this configuration. FORMAT.md section 14.2."""
-    return "delete" in map(str.strip, config.get("cleanup.policy", "delete").split(","))
-
-
-def retention(config: Mapping[str, str]) -> tuple[int, int]:
-    """`retention.ms` and `retention.bytes` as they count; -1 for no limit."""
-    if not has_retention(config):
-        return -1, -1
-    return int(config.get("retention.ms", "-1")), int(config.get("retention.bytes", "-1"))
 
 
 DENSE = "dense"
@@ -184,7 +126,7 @@ class Segment(NamedTuple):
 
     def in_view(self, config: Mapping[str, str]) -> bool:
         """Whether it belongs in the Kafka view of a topic with this configuration, if it is live. FORMAT.md section 8."""
-        view = config.get("kafka.view", "all")
+        view = usable(config, "kafka.view", "all")
         return view == "all" or (view == "merged" and self.in_own_file)
 
     def _checked(self, partitions: int) -> Segment:
@@ -192,7 +134,7 @@ class Segment(NamedTuple):
         if self.partition >= partitions:
             raise Damaged(f"a segment is of partition {self.partition}, and there are {partitions}")
         if not is_data_file(self.file):
-            raise Damaged(f"{self.file!r} is not the name of a data file")
+            raise Damaged(f"{shown.value(self.file)!r} is not the name of a data file")
         if self.end <= self.base or self.end - self.base > SEGMENT_OFFSETS_MAX:
             raise Damaged(f"a segment has the offsets {self.base} to {self.end}")
         if self.records > self.end - self.base or (self.dense and self.records < self.end - self.base):
@@ -250,11 +192,6 @@ class Version(NamedTuple):
     removed: Sequence[Removed]
     added: Sequence[Segment]
 
-    @property
-    def routes(self) -> bool:
-        """Whether the topic exists after this version, and all features that decide where its keys go are known."""
-        return not self.deleted and not self.features.unknown_to(Binds.KEY_READERS)
-
     @classmethod
     def read(cls, data: bytes, topic: str, version: int) -> Version:
         """The version file with these bytes. Damaged if it breaks a rule; TooNew if a later version of the format wrote it."""
@@ -272,12 +209,9 @@ class Version(NamedTuple):
         txn = fields.string("txn")
         if not is_identity(txn):
             raise Damaged("`txn` is not an identity")
-        operation = fields.string("operation")
-        if not _OPERATION.fullmatch(operation):
-            raise Damaged("`operation` is not a word of a-z and -")
         config = fields.strings("config")
         if version == 0:
-            require_whole(config)
+            require_readable(config)
         topic_id = fields.string("topicId")
         routing = Fields(fields.value("routing")) if features.have_slots and "routing" in fields else None
         added = [Segment.of_version(Fields(entry), PARTITIONS_MAX) for entry in fields.array("added", ENTRIES_MAX)]
@@ -288,7 +222,7 @@ class Version(NamedTuple):
             txn=txn,
             previous=previous,
             time=fields.integer("time"),
-            operation=operation,
+            operation=fields.string("operation"),
             writer=fields.string("writer"),
             query=_query(fields.value("query")),
             horizon=fields.integer("horizon"),
@@ -323,41 +257,11 @@ def is_hash(value: object) -> bool:
 def require_own(fields: Fields, topic: str, version: int) -> None:
     """Checks that a file is about the topic and the version that its path names."""
     if fields.string("topic") != topic:
-        raise Damaged(f"it belongs to the topic {fields.string('topic')}")
+        raise Damaged(f"it belongs to the topic {shown.value(fields.string('topic'))}")
     if fields.integer("version") != version:
         raise Damaged(f"it is version {fields.integer('version')}")
     if not is_identity(fields.string("topicId")):
         raise Damaged("`topicId` is not an identity")
-
-
-def binds_slots(config: Mapping[str, str]) -> bool:
-    """Whether slots get a partition when they are first used, in a topic of this configuration."""
-    return config.get("placement") == "on_first_write"
-
-
-def require_placement(config: Mapping[str, str], features: Features, *, routed: bool) -> None:
-    """Checks that the topic has slots, and the feature of unbound slots, where its placement is `on_first_write`, and only there."""
-    unbound = features.has(Feature.UNBOUND)
-    if unbound != binds_slots(config) or (unbound and not routed):
-        raise Damaged(f"its placement is {config.get('placement', 'modulo')}, and its features or its routing are of the other one")
-
-
-def require_whole(config: Mapping[str, str]) -> None:
-    """Checks that a configuration has all keys that a topic has, and valid values."""
-    for key, values in _CONFIG.items():
-        if key not in config:
-            if key in _OPTIONAL:
-                continue
-            raise Damaged(f"`config` has no `{key}`")
-        value = config[key]
-        if not _is_allowed(value, values):
-            raise Damaged(f"`{key}` is {value!r}")
-
-
-def _is_allowed(value: str, values: tuple[str, ...] | range | re.Pattern[str]) -> bool:
-    if isinstance(values, re.Pattern):
-        return len(value) <= _WISH_MAX and bool(values.fullmatch(value))
-    return value in values if isinstance(values, tuple) else bool(_DECIMAL.fullmatch(value)) and int(value) in values
 
 
 def _offsets(fields: Fields, name: str) -> dict[int, int]:
@@ -396,5 +300,5 @@ def require_input(value: object) -> None:
 def _removed(fields: Fields) -> Removed:
     removed = Removed(fields.integer("partition", most=PARTITIONS_MAX - 1), fields.string("file"), fields.integer("position"))
     if not is_data_file(removed.file):
-        raise Damaged(f"{removed.file!r} is not the name of a data file")
+        raise Damaged(f"{shown.value(removed.file)!r} is not the name of a data file")
     return removed

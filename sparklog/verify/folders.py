@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from sparklog.batches.header import HEADER_BYTES, Header
 from sparklog.batches.records import Payload
+from sparklog.ondisk.features import Binds
 from sparklog.ondisk.names import (
     COMMITS,
     INT64_MAX,
@@ -115,7 +116,8 @@ class Folders:
                     Finding(GARBAGE, "MARKER_WRONG", problem, "nothing: only its name counts", fix, self._topic, file=file, byte=0)
                 )
         self._temporary()
-        self._data()
+        if not self._chain.is_newer:
+            self._data()
         if self._root.store.has_links:
             self._view()
         self.waiting += tallied(self._topic, "version", ((name, 0) for name in self._chain.below_boundary))
@@ -207,6 +209,8 @@ class Folders:
         if state is None:
             if self._chain.newest < 0 and self._unnamed >= 0:
                 self._lost()
+            return
+        if not state.is_known_to(Binds.WRITERS):
             return
         viewed: dict[int, set[int]] = {}
         for segment in self._chain.segments:

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from sparklog.show.display import SHOWN, Display, Displayed, readable
 
 DAMAGE = "damage"
+NEWER = "newer"
 REPAIRABLE = "repairable"
 GARBAGE = "garbage"
-SEVERITIES = (DAMAGE, REPAIRABLE, GARBAGE)
+SEVERITIES = (DAMAGE, NEWER, REPAIRABLE, GARBAGE)
 _TEXT = 160
 
 
@@ -21,7 +22,8 @@ _TEXT = 160
 class Finding:
     """One fault.
 
-    * severity: `damage`, records cannot be read or are wrong; `repairable`, the Kafka view, an index or a checkpoint, which are made again
+    * severity: `damage`, records cannot be read or are wrong; `newer`, a later release of sparklog wrote a part that was not checked,
+      and nothing need be wrong; `repairable`, the Kafka view, an index or a checkpoint, which are made again
       from the rest; `garbage`, files that no version names, where nothing else is wrong.
     * condition: what kind of fault it is, as BATCH_CORRUPT; docs/guide/verify.md lists them.
     * problem, impact, fix: the fault, the records that it costs, and how to fix it.
@@ -136,8 +138,13 @@ class Report(Displayed):
 
     @property
     def status(self) -> int:
-        """The exit status of `sparklog verify`: 1 with findings, 6 if nothing is wrong in what could be read, otherwise 0."""
-        return 1 if self.findings else 6 if self.unread else 0
+        """The exit status of `sparklog verify`: 0 if all is right, otherwise the first that fits.
+
+        1: there are findings other than `newer`; 6: files could not be read; 4: a part is for a later release to check.
+        """
+        if any(finding.severity != NEWER for finding in self.findings):
+            return 1
+        return 6 if self.unread else 4 if self.findings else 0
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON types."""

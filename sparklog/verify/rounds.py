@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from sparklog.ondisk.version import Segment
 from sparklog.verify.expected import Expected
-from sparklog.verify.report import DAMAGE, Counts, Finding, NotRead, Waiting
+from sparklog.verify.report import DAMAGE, NEWER, Counts, Finding, NotRead, Waiting
 from sparklog.verify.segments import Checked
 
 _OF_PUBLISHING = {"VIEW_MISSING", "VIEW_STRAY", "VIEW_WRONG", "INDEX_WRONG"}
@@ -123,7 +123,7 @@ class Rounds:
         return [
             each
             for each in self._seen
-            if each.severity == DAMAGE
+            if each.severity in (DAMAGE, NEWER)
             and each not in self.still
             and not (each.condition == "SEGMENT_MISSING" and (each.partition, each.offset) not in began)
         ]

@@ -206,19 +206,19 @@ def _expected(chain: Chain, folders: Folders) -> list[Expected]:
     if state is None:
         return []
     tables: dict[int, Sequence[int]] = {}
-    where_keys_go = not state.features.unknown_to(Binds.KEY_READERS)
+    where_keys_go, writable = state.is_known_to(Binds.KEY_READERS), state.is_known_to(Binds.WRITERS)
     return [
         Expected(
             chain.topic,
             segment if where_keys_go else segment._replace(routed=False),
             state.starts[segment.partition] if segment.partition < len(state.starts) else 0,
             state.partitions,
-            state.config["partitioner"],
+            state.config.get("partitioner", ""),
             _table(state, segment, tables),
             int(state.config["max.message.bytes"]),
             tuple(sorted(chain.intervals)),
             chain.sent.get((segment.partition, segment.file, segment.position)),
-            folders.has_view and segment.in_view(state.config),
+            folders.has_view and writable and segment.in_view(state.config),
             folders.sizes.get(segment.file),
         )
         for segment in chain.segments

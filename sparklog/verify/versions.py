@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sparklog.batches.faults import TooNew
-from sparklog.ondisk.features import Binds, Feature, Features
+from sparklog.ondisk.config import usable
+from sparklog.ondisk.features import Binds, Feature
 from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_file, version_of
 from sparklog.ondisk.producers import Producers, Sent
 from sparklog.ondisk.root import Root
@@ -19,7 +20,7 @@ from sparklog.store.store import Absent, Damaged
 from sparklog.verify import checkpoints, ongoing
 from sparklog.verify.asking import asking
 from sparklog.verify.checkpoints import Queries, Sound, Unsound, live_segments
-from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Finding
+from sparklog.verify.report import DAMAGE, GARBAGE, NEWER, REPAIRABLE, Finding
 from sparklog.verify.writer_rules import Writers
 
 _RESTORE = "restore the file from a copy; version files must not be edited"
@@ -74,6 +75,7 @@ class Chain:
     read: set[int] = field(default_factory=set)
     denied: list[str] = field(default_factory=list)
     producers: Producers = field(default_factory=Producers)
+    is_newer: bool = False
 
     def __post_init__(self) -> None:
         self._link: Link | None = None
@@ -85,7 +87,7 @@ class Chain:
         self._numbered: list[tuple[int, Finding]] = []
         """Findings about version files. Their cost depends on the boundary, which is known in the end."""
         self._writers = Writers()
-        self._unknown: list[str] = []
+        self._unknown = ""
 
     def replay(self) -> Chain:
         """Reads and replays everything."""
@@ -145,11 +147,11 @@ class Chain:
             self._state_ends(number)
             return
         except TooNew as reason:
-            self._fault(number, "FORMAT_TOO_NEW", str(reason), 0, "upgrade sparklog, and verify again")
+            self._note(number, reason, "this version and the data files of the topic are not checked", "not known")
+            self.is_newer = True
             self._state_ends(number)
             return
         self._link = self._link._replace(sound=True)
-        self._require_known(number, version.features)
         if before and before.version == number - 1:
             self._follow(before, version)
         self.named |= {segment.file for segment in version.added}
@@ -168,17 +170,15 @@ class Chain:
             first, last = (bisect_left(sent, offset, key=lambda sent: sent.batch.base) for offset in (segment.base, segment.end))
             self.sent[segment.partition, segment.file, segment.position] = {each.batch.base: each for each in sent[first:last]}
 
-    def _require_known(self, number: int, features: Features) -> None:
+    def _note(self, number: int, reason: TooNew, part: str, impact: str) -> None:
         """Says once that a part of the topic is not checked."""
-        try:
-            features.require_known_to(Binds.WRITERS)
-        except TooNew as reason:
-            if (unknown := features.unknown_to(Binds.WRITERS)) != self._unknown:
-                problem = f"{reason}: the places of keys and the rules of writers are not checked from this version on"
-                finding = self._damage("FORMAT_TOO_NEW", problem, self._file(version_file(number)), 0)
-                impact, fix = "no record: this version of sparklog reads by offset, and cannot write", "upgrade sparklog, and verify again"
-                self._numbered.append((number, _with(finding, impact=impact, fix=fix)))
-                self._unknown = unknown
+        if str(reason) != self._unknown:
+            self._numbered.append((number, self._newer(f"{reason}: {part}", version_file(number), impact)))
+        self._unknown = str(reason)
+
+    def _newer(self, problem: str, name: str, impact: str) -> Finding:
+        file = self._file(name)
+        return Finding(NEWER, "FORMAT_TOO_NEW", problem, impact, "upgrade sparklog, and verify again", self.topic, file=file, byte=0)
 
     def _follow(self, before: Link, version: Version) -> None:
         """Checks that a version names the version before it. If not, one of the two files was changed after its commit."""
@@ -216,8 +216,9 @@ class Chain:
             self._state_ends(version.version)
             self._later.append(version)
             return
-        known = not version.features.unknown_to(Binds.WRITERS)
-        for severity, condition, problem in self._writers.problems(state, version, self._queries) if known else ():
+        for severity, condition, problem in (
+            self._writers.problems(state, version, self._queries) if after.is_known_to(Binds.WRITERS) else ()
+        ):
             self._numbered.append(
                 (version.version, self._damage(condition, problem, self._file(version_file(version.version)), 0, severity))
             )
@@ -237,7 +238,7 @@ class Chain:
         if version.deleted:
             self.deletions.add(version.version)
         own = version.query and version.query.id
-        retention = int(after.config.get("transaction.retention.ms", "-1"))
+        retention = int(usable(after.config, "transaction.retention.ms", "-1"))
         if retention >= 0:
             kept = {id: known for id, known in self._queries.items() if id == own or version.time - known[2] < retention}
             self._queries = kept
@@ -262,7 +263,14 @@ class Chain:
 
     def _now(self, state: State) -> None:
         self.state = state
-        self.intervals.add(int(state.config["index.interval.bytes"]))
+        try:
+            state.require_known_to(Binds.WRITERS)
+        except TooNew as reason:
+            keys = "" if state.is_known_to(Binds.KEY_READERS) else "the places of keys, "
+            part = f"{keys}the Kafka view and the rules of writers are not checked from this version on"
+            self._note(state.version, reason, part, "no record: this version of sparklog reads, and cannot write")
+        if interval := usable(state.config, "index.interval.bytes", ""):
+            self.intervals.add(int(interval))
 
     def _state_ends(self, number: int) -> None:
         """From this version on the state is not known, until there is a checkpoint."""
@@ -299,7 +307,7 @@ class Chain:
             self.findings.append(Finding(REPAIRABLE, "CHECKPOINT_DAMAGED", str(found), impact, fix, self.topic, file=file, byte=found.byte))
             return
         if isinstance(found, TooNew):
-            self.findings.append(self._damage("FORMAT_TOO_NEW", str(found), file, 0))
+            self.findings.append(self._newer(str(found), name, "no record: readers may begin at an older checkpoint"))
             return
         sound = found
         self._sound.append(number)
@@ -374,6 +382,9 @@ class Chain:
         for number, finding in self._numbered:
             self.findings.append(self._weighed(number, finding, boundary))
         self._live()
+        if self.is_newer:
+            # The segments of an older state may be gone.
+            state, self.state, self.segments = None, None, []
         self.findings += ongoing.shared_bytes(self.topic, self.segments)
         if state and self.broken is None:
             self.findings += ongoing.boundary(state, self._sound)
@@ -381,6 +392,8 @@ class Chain:
         self.below_boundary = [self._file(version_file(number)) for number in self.read if number < boundary]
 
     def _weighed(self, number: int, finding: Finding, boundary: int) -> Finding:
+        if finding.severity == NEWER:
+            return finding
         begin = max((version for version in self._sound if self.state and version <= self.state.version), default=-1)
         if number < boundary:
             impact, fix = (

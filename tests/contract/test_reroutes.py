@@ -15,7 +15,7 @@ def test_version_files(tool: LogTool) -> None:
         **{("first", rule): (broken_reroutes.rerouted, change, "VERSION_CORRUPT") for rule, change in broken_reroutes.FIRST.items()},
         **{("third", rule): (broken_reroutes.rerouted_again, change, "VERSION_CORRUPT") for rule, change in broken_reroutes.SECOND.items()},
         **{("first", rule): (broken_reroutes.rerouted, change, "ok") for rule, change in broken_reroutes.RIGHT.items()},
-        **{("config", rule): (broken_reroutes.altered, change, "VERSION_CORRUPT") for rule, change in broken_reroutes.CONFIGS.items()},
+        **{("config", rule): (broken_reroutes.altered, change, "ok") for rule, change in broken_reroutes.CONFIGS.items()},
         **{
             ("config", f"{key} {number}"): (broken_reroutes.altered, given("config", {key: value}), "ok")
             for number, (value, key) in enumerate(broken_reroutes.WISHES.items())

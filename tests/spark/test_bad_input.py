@@ -251,11 +251,19 @@ def test_a_topic_with_the_routing_of_the_future_is_read_by_offset_alone(spark: S
     assert rows.where("key = X'31' OR value = X'33'").count() == 1
     assert rows.groupBy("key").count().collect()[0]["count"] == 10
     stream = spark.readStream.format("partlog").option("startingOffsets", "earliest").load(str(root))
-    for refused in (
-        lambda: save(spark.sql(f"SELECT {VALUE}"), root),
-        lambda: spark.sql(f"CALL partlog.add_partitions(root => '{root}', topic => 't', partitions => 5, dry_run => true)"),
-    ):
-        assert "routing.tables" in fails("FORMAT_TOO_NEW", refused)
+    assert "routing.tables" in fails("FORMAT_TOO_NEW", lambda: save(spark.sql(f"SELECT {VALUE}"), root))
+    for procedure, arguments in {
+        "add_partitions": ", partitions => 5",
+        "delete_records": ", offsets => '{\"0\": 1}'",
+        "delete_topic": "",
+        "expire": ", retention_ms => 1000",
+        "merge": "",
+        "move_slots": ", moves => map('1', 1)",
+        "vacuum": "",
+    }.items():
+        for dry_run in ("true", "false"):
+            call = f"CALL partlog.{procedure}(root => '{root}', topic => 't'{arguments}, dry_run => {dry_run})"
+            assert "routing.tables" in fails("FORMAT_TOO_NEW", lambda call=call: spark.sql(call)), call
     with pytest.raises(StreamingQueryException, match=r"PARTLOG_FORMAT_TOO_NEW.*routing\.tables"):
         stream.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination()
     assert files(root) == before

@@ -40,6 +40,19 @@ def test_a_name_in_a_text_is_shown_without_its_secrets(names):
         assert shown.text(plain) == plain
 
 
+@pytest.mark.parametrize("run", ["x", "x1+", "1", "a:", "a:/", "/", "::", "a:/."])
+def test_a_long_text_is_walked_through_once(run):
+    """A pattern that begins anew at each character would take hours."""
+    text = run * (8_000_000 // len(run))
+    assert shown.text(text) == text
+    assert shown.text(f"{text} 1.s3a://KEY:SEC@bucket").endswith(" 1.s3a://…@bucket")
+
+
+def test_a_long_value_is_cut():
+    assert shown.value("ä" * 100) == "ä" * 100
+    assert shown.value("ä" * 101) == "ä" * 100 + "…"
+
+
 @pytest.mark.parametrize("id", errors.declared())
 def test_no_error_shows_a_secret_of_a_name(id, names):
     """Each parameter may have the name: alone, or in a text, which may repeat that of another parameter."""

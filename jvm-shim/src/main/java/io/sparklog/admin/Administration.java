@@ -204,7 +204,7 @@ public final class Administration {
   /** @param terms for the retention that may follow the commit */
   private Changed commit(AdministrativeChange change, RetentionTerms terms, boolean dryRun) {
     if (dryRun) {
-      State newest = log.latest().orElseThrow(this::notFound);
+      State newest = log.latest().orElseThrow(this::notFound).forWriters();
       if (change.appliedIn(newest).isEmpty()) {
         try {
           change.next(Optional.of(newest));

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import io.sparklog.spec.JsonFault;
+import io.sparklog.spec.Shown;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -172,8 +173,7 @@ public final class Json {
   }
 
   private static String brief(JsonNode value) {
-    String text = value.toString();
-    return text.length() > 60 ? text.substring(0, 60) + "…" : text;
+    return Shown.value(value.toString());
   }
 
   /** An array of these numbers. */

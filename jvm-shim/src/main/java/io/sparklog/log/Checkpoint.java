@@ -184,7 +184,7 @@ public final class Checkpoint {
     Routing routing = field == null
         ? Routing.modulo(config.partitions())
         : Routing.parse(field, fields.version(), ends, features.has(Feature.UNBOUND));
-    if (!fields.deleted() && features.areKnownTo(Feature.Binds.KEY_READERS)) {
+    if (!fields.deleted() && features.areKnownTo(Feature.Binds.KEY_READERS) && config.areKnownTo(Feature.Binds.KEY_READERS)) {
       Replay.requirePlacement(config, features, routing);
     }
     Damaged.unless(

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.json.Damaged;
 import io.sparklog.json.Json;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Shown;
 import java.util.Collection;
 import java.util.Map;
 import java.util.SortedMap;
@@ -24,9 +25,6 @@ public record Features(SortedMap<String, JsonNode> entries, String location) {
 
   /** The format number of version files and checkpoints. */
   static final int FORMAT = 1;
-
-  /** Characters of the names of unknown features that an error shows: a hostile file may have very many. */
-  private static final int NAMES_SHOWN = 200;
 
   private static final Pattern NAME = Pattern.compile("[a-z0-9.-]{1,64}");
 
@@ -109,8 +107,7 @@ public record Features(SortedMap<String, JsonNode> entries, String location) {
   void requireKnownTo(Feature.Binds programs) {
     String names = unknownTo(programs);
     if (!names.isEmpty()) {
-      throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason",
-          "it needs the features " + (names.length() > NAMES_SHOWN ? names.substring(0, NAMES_SHOWN) + "…" : names));
+      throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason", "it needs the features " + Shown.value(names));
     }
   }
 

@@ -143,7 +143,8 @@ final class Replay {
         begins || version.head().deleted()
             || version.head().features().words().entrySet().containsAll(head.fields().features().words().entrySet()),
         "it lacks a feature that the topic has");
-    boolean routes = !version.head().deleted() && version.head().features().areKnownTo(Feature.Binds.KEY_READERS);
+    boolean routes = !version.head().deleted() && version.head().features().areKnownTo(Feature.Binds.KEY_READERS)
+        && changed.areKnownTo(Feature.Binds.KEY_READERS);
     Routing routing = Routing.modulo(partitions);
     if (routes) {
       routing = (begins ? beginning(version.routing(), changed) : routing(version, partitions)).since(starts);

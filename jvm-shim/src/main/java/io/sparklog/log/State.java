@@ -33,13 +33,26 @@ public final class State {
    * @param hash of the version's file
    * @param txn of the write that made the version; null after a checkpoint, which does not say
    * @param producers null if they are not known: readers do not load them
-   * @param routing has no meaning if features decide where keys go that are unknown
+   * @param routing has no meaning if a feature or a setting that decides where keys go is unknown
    * @param starts log start offsets by partition
    * @param ends end offsets (exclusive) by partition
    * @param further goes into the next checkpoint
    */
   record Head(TopicHead fields, String hash, String txn, Producers producers, TopicConfig config, Routing routing, long[] starts,
-      long[] ends, Further further) {}
+      long[] ends, Further further) {
+    /** Whether this version of sparklog knows all features and settings that bind these programs. A deleted topic has no settings. */
+    boolean areKnownTo(Feature.Binds programs) {
+      return fields.features().areKnownTo(programs) && (fields.deleted() || config.areKnownTo(programs));
+    }
+
+    /** Refuses the topic to programs that an unknown feature or setting binds. @throws PartlogException FORMAT_TOO_NEW */
+    void requireKnownTo(Feature.Binds programs) {
+      fields.features().requireKnownTo(programs);
+      if (!fields.deleted()) {
+        config.requireKnownTo(programs, fields.features().location());
+      }
+    }
+  }
 
   State(Head head, long checkpointVersion, SortedMap<String, Query.Applied> queries, List<List<Segment>> segments, String tag,
       long tagged) {
@@ -49,7 +62,7 @@ public final class State {
     this.segments = segments;
     this.tag = tag;
     this.tagged = tagged;
-    this.isRoutingKnown = head.fields().features().areKnownTo(Feature.Binds.KEY_READERS);
+    this.isRoutingKnown = head.areKnownTo(Feature.Binds.KEY_READERS);
     int partitions = head.config().partitions();
     Invariant.require(segments.size() == partitions && head.starts().length == partitions && head.ends().length == partitions,
         () -> this + " has " + partitions + " partitions, segments of " + segments.size() + ", log starts of " + head.starts().length
@@ -82,6 +95,12 @@ public final class State {
     return head.config();
   }
 
+  /** The configuration, for a writer to another topic. @throws PartlogException FORMAT_TOO_NEW if a value in it is unknown */
+  public TopicConfig settingsOfWriters() {
+    config().requireKnownTo(Feature.Binds.WRITERS, head.fields().features().location());
+    return config();
+  }
+
   public int partitions() {
     return head.config().partitions();
   }
@@ -109,13 +128,13 @@ public final class State {
     return new State(known, checkpointVersion, queries, segments, tag, tagged);
   }
 
-  /** This state, for a program that writes to the topic. @throws PartlogException FORMAT_TOO_NEW */
+  /** This state, for a program that writes to the topic, also in a dry run. @throws PartlogException FORMAT_TOO_NEW */
   public State forWriters() {
-    head.fields().features().requireKnownTo(Feature.Binds.WRITERS);
+    head.requireKnownTo(Feature.Binds.WRITERS);
     return this;
   }
 
-  /** Whether this version of sparklog knows all features that decide where keys go. Otherwise it reads the topic by offset only. */
+  /** Whether this version of sparklog knows all that decides where keys go. Otherwise it reads the topic by offset only. */
   public boolean isRoutingKnown() {
     return isRoutingKnown;
   }
@@ -123,7 +142,7 @@ public final class State {
   /** How the topic routes and has routed. @throws PartlogException FORMAT_TOO_NEW; so all the methods about keys here */
   public Routing routing() {
     if (!isRoutingKnown) {
-      head.fields().features().requireKnownTo(Feature.Binds.KEY_READERS);
+      head.requireKnownTo(Feature.Binds.KEY_READERS);
     }
     return head.routing();
   }
@@ -177,12 +196,12 @@ public final class State {
 
   /** The weights that the topic is to be re-routed to before the next write. There may be more weights than partitions. */
   public Optional<int[]> pendingWeights() {
-    return wanted(TopicConfig.PENDING_WEIGHTS, config().get(TopicConfig.PENDING_WEIGHTS), 0);
+    return wanted(TopicConfig.PENDING_WEIGHTS, config().usable(TopicConfig.PENDING_WEIGHTS), 0);
   }
 
   /** The shares of partitions in the slots that get a partition next. If this is empty, the weights are the shares. */
   public Optional<int[]> shares(long nowMs) {
-    return wanted(TopicConfig.PLACEMENT_SHARES, config().get(TopicConfig.PLACEMENT_SHARES), nowMs);
+    return wanted(TopicConfig.PLACEMENT_SHARES, config().usable(TopicConfig.PLACEMENT_SHARES), nowMs);
   }
 
   /** The numbers by partition in the value of either of these two keys. Empty if the value has no effect on this state. */

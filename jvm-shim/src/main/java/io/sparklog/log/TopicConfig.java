@@ -10,16 +10,25 @@ import io.sparklog.routing.SlotTable;
 import io.sparklog.segment.Segment;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Shown;
 import java.io.Serializable;
 import java.util.Collections;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** A topic's configuration. Values are text, like in version files and in Kafka; unknown keys are kept. FORMAT.md section 5. */
+/**
+ * A topic's configuration. Values are text, like in version files and in Kafka; unknown keys and values are kept. FORMAT.md section 5.
+ *
+ * <p>A later version of sparklog may have written a value that this one does not know. Programs that the key binds refuse the topic, and
+ * find it by {@link #requireKnownTo}. For all others, the default of the key stands in the place of the value.
+ */
 public final class TopicConfig implements Serializable {
   private static final long serialVersionUID = 1;
 
@@ -62,7 +71,14 @@ public final class TopicConfig implements Serializable {
           PRODUCERS_MAX, KAFKA_VIEW, PLACEMENT, PLACEMENT_SLOTS, PLACEMENT_SHARES, PENDING_WEIGHTS, KEY_TYPE, VALUE_TYPE)
       .collect(Collectors.toUnmodifiableMap(key -> key, Option::ofTopic));
 
+  /** The keys that record readers need. */
+  private static final Set<String> OF_RECORD_READERS = Set.of(PARTITIONS, MAX_MESSAGE_BYTES);
+
+  /** The keys that bind key readers and writers. All others bind writers alone. */
+  private static final Set<String> OF_KEY_READERS = Set.of(PARTITIONER, PLACEMENT, PLACEMENT_SLOTS);
+
   private final TreeMap<String, String> entries;
+  private final TreeSet<String> unknown = new TreeSet<>();
   private final Partitioner partitioner;
   private final int partitions;
   private final Codec codec;
@@ -84,33 +100,65 @@ public final class TopicConfig implements Serializable {
    * Takes the entries of a version file or a checkpoint. FORMAT.md sections 5 and 10 allow the values that the options allow, in one
    * form each.
    *
-   * @throws Damaged that names the key whose value is missing or not allowed
+   * @throws Damaged that names the key that record readers need, and whose value is missing or not allowed
    */
   TopicConfig(Map<String, String> entries) throws Damaged {
     this.entries = new TreeMap<>(entries);
     for (Map.Entry<String, Option> known : KNOWN.entrySet()) {
       String value = get(known.getKey());
-      Damaged.unless(value != null, "config " + known.getKey() + " is missing");
-      Damaged.unless(known.getValue().isCanonical(value),
-          "config " + known.getKey() + " is " + value + ", not " + known.getValue().expected());
+      if (value == null || !known.getValue().isCanonical(value)) {
+        Damaged.unless(!OF_RECORD_READERS.contains(known.getKey()), () -> "config " + whyUnknown(known.getKey()));
+        unknown.add(known.getKey());
+      }
     }
-    this.partitioner = Partitioner.named(entries.get(PARTITIONER));
+    this.partitioner = Partitioner.named(usable(PARTITIONER));
     this.partitions = Integer.parseInt(entries.get(PARTITIONS));
-    this.codec = Codec.named(entries.get(COMPRESSION));
-    this.segmentBytes = Integer.parseInt(entries.get(SEGMENT_BYTES));
-    this.segmentMs = Long.parseLong(get(SEGMENT_MS));
+    this.codec = Codec.named(usable(COMPRESSION));
+    this.segmentBytes = Integer.parseInt(usable(SEGMENT_BYTES));
+    this.segmentMs = Long.parseLong(usable(SEGMENT_MS));
     this.maxMessageBytes = Integer.parseInt(entries.get(MAX_MESSAGE_BYTES));
-    this.timestampType = TimestampType.named(entries.get(TIMESTAMP_TYPE));
-    this.indexIntervalBytes = Integer.parseInt(entries.get(INDEX_INTERVAL_BYTES));
+    this.timestampType = TimestampType.named(usable(TIMESTAMP_TYPE));
+    this.indexIntervalBytes = Integer.parseInt(usable(INDEX_INTERVAL_BYTES));
     boolean hasRetention = Stream.of(entries.getOrDefault(CLEANUP_POLICY, DELETE).split(",")).map(String::trim).anyMatch(DELETE::equals);
-    this.retentionMs = hasRetention ? Long.parseLong(get(RETENTION_MS)) : -1;
-    this.retentionBytes = hasRetention ? Long.parseLong(get(RETENTION_BYTES)) : -1;
+    this.retentionMs = hasRetention ? Long.parseLong(usable(RETENTION_MS)) : -1;
+    this.retentionBytes = hasRetention ? Long.parseLong(usable(RETENTION_BYTES)) : -1;
     this.hasRetention = hasRetention;
-    this.fileDeleteDelayMs = Long.parseLong(get(FILE_DELETE_DELAY_MS));
-    this.versionsKeepMs = Long.parseLong(get(VERSIONS_KEEP_MS));
-    this.transactionRetentionMs = Long.parseLong(get(TRANSACTION_RETENTION_MS));
-    this.producerExpirationMs = Long.parseLong(get(PRODUCER_EXPIRATION_MS));
-    this.producersMax = Integer.parseInt(get(PRODUCERS_MAX));
+    this.fileDeleteDelayMs = Long.parseLong(usable(FILE_DELETE_DELAY_MS));
+    this.versionsKeepMs = Long.parseLong(usable(VERSIONS_KEEP_MS));
+    this.transactionRetentionMs = Long.parseLong(usable(TRANSACTION_RETENTION_MS));
+    this.producerExpirationMs = Long.parseLong(usable(PRODUCER_EXPIRATION_MS));
+    this.producersMax = Integer.parseInt(usable(PRODUCERS_MAX));
+  }
+
+  /** Whether this version of sparklog knows the values of all keys that bind these programs. */
+  boolean areKnownTo(Feature.Binds programs) {
+    return unknownTo(programs).isEmpty();
+  }
+
+  /**
+   * Refuses the topic to programs that a key with an unknown value binds.
+   *
+   * @param location of the file of the version, for messages
+   * @throws PartlogException FORMAT_TOO_NEW
+   */
+  void requireKnownTo(Feature.Binds programs, String location) {
+    unknownTo(programs).ifPresent(key -> {
+      throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason", "its setting " + whyUnknown(key));
+    });
+  }
+
+  private Optional<String> unknownTo(Feature.Binds programs) {
+    return unknown.stream().filter(key -> programs == Feature.Binds.WRITERS || OF_KEY_READERS.contains(key)).findFirst();
+  }
+
+  private String whyUnknown(String key) {
+    String value = get(key);
+    return key + " is " + (value == null ? "missing" : Shown.value(value) + ", not " + KNOWN.get(key).expected());
+  }
+
+  /** The value of a known key, or its default if the value is unknown. */
+  String usable(String key) {
+    return unknown.contains(key) ? KNOWN.get(key).defaultValue() : get(key);
   }
 
   /** The configuration that options give, after {@link Options} has checked them. */
@@ -160,13 +208,13 @@ public final class TopicConfig implements Serializable {
 
   /** Whether a slot has no partition before the first record of its keys is written. */
   public boolean bindsSlots() {
-    return get(PLACEMENT).equals("on_first_write");
+    return usable(PLACEMENT).equals("on_first_write");
   }
 
   /** The routing of a topic of this configuration that begins. */
   public Routing routing() {
     return bindsSlots()
-        ? Routing.beginning(partitions, SlotTable.unbound(Integer.parseInt(get(PLACEMENT_SLOTS))))
+        ? Routing.beginning(partitions, SlotTable.unbound(Integer.parseInt(usable(PLACEMENT_SLOTS))))
         : Routing.modulo(partitions);
   }
 
@@ -259,7 +307,7 @@ public final class TopicConfig implements Serializable {
 
   /** Whether a live segment belongs in the Kafka view. FORMAT.md section 8. */
   public boolean isInView(Segment segment) {
-    return switch (get(KAFKA_VIEW)) {
+    return switch (usable(KAFKA_VIEW)) {
       case "none" -> false;
       case "merged" -> segment.isInOwnFile();
       default -> true;
@@ -268,7 +316,7 @@ public final class TopicConfig implements Serializable {
 
   /** Whether the topic has a Kafka view. */
   public boolean hasView() {
-    return !get(KAFKA_VIEW).equals("none");
+    return !usable(KAFKA_VIEW).equals("none");
   }
 
   /** The most bytes of a batch that a writer makes. */

@@ -6,6 +6,7 @@ import io.sparklog.json.Damaged;
 import io.sparklog.json.Json;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Shown;
 
 /**
  * The fields of a topic that version files and checkpoints give alike, as they are after one version. FORMAT.md sections 5 and 6.
@@ -33,7 +34,7 @@ public record TopicHead(Features features, String topic, String topicId, long ve
   /** The fields in a file at {@code location}, which must name this topic and version. @throws PartlogException FORMAT_TOO_NEW */
   static TopicHead parse(JsonNode json, String location, String topic, long version) throws Damaged {
     Features features = Features.parse(json, location);
-    Damaged.unless(Json.text(json, "topic").equals(topic), "it is of topic " + Json.text(json, "topic"));
+    Damaged.unless(Json.text(json, "topic").equals(topic), "it is of topic " + Shown.value(Json.text(json, "topic")));
     Damaged.unless(Json.number(json, "version", 0) == version, "it says it is version " + json.get("version"));
     JsonNode deleted = json.get("deleted");
     Damaged.unless(deleted == null || deleted.isBoolean() && deleted.booleanValue(), "field deleted is not true");

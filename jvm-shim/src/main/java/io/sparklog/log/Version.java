@@ -110,7 +110,6 @@ public record Version(TopicHead head, String txn, String previous, String operat
     String previous = Json.field(json, "previous").isNull() ? null : Json.text(json, "previous");
     Damaged.unless(version == 0 ? previous == null : previous != null && isHash(previous), "field previous is not a SHA-256");
     String operation = Json.text(json, "operation");
-    Damaged.unless(operation.matches("[a-z-]{1,32}"), "field operation is " + operation);
     Json.text(json, "writer");
     List<Removed> removed = new ArrayList<>();
     for (JsonNode segment : Json.array(json, "removed", SEGMENTS_MAX)) {

@@ -28,6 +28,11 @@ record Call(Root root, String topic, State seen, Arguments arguments, Answer ans
     return root.state(topic);
   }
 
+  /** The newest state, for a procedure that changes it, also in a dry run. @throws PartlogException TOPIC_NOT_FOUND, FORMAT_TOO_NEW */
+  State toChange() {
+    return state().forWriters();
+  }
+
   /** The offsets of the topic's partitions that the call keeps. */
   SortedMap<Integer, Long> keep() {
     return arguments.keep().getOrDefault(topic, Collections.emptySortedMap());

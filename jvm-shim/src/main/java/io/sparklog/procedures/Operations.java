@@ -104,7 +104,7 @@ final class Operations {
 
   /** Moves slots. The sample of newest records is read before the move: a call that cannot read it changes nothing. */
   static void moveSlots(Call call) throws IOException {
-    State state = call.state();
+    State state = call.toChange();
     List<NamedMove> named = call.arguments().moves("moves");
     TreeMap<Integer, Integer> moves = call.arguments().asArgument("moves", () -> bySlot(named, state));
     Changed planned = moved(call, state, moves, true);
@@ -180,7 +180,7 @@ final class Operations {
   }
 
   static void merge(Call call) throws IOException {
-    Totals before = Totals.of(call.state());
+    Totals before = Totals.of(call.toChange());
     boolean rebatch = call.arguments().bool("rebatch");
     Long asked = call.arguments().numberOrNull("batch_size");
     int batchBytes = asked == null ? BATCH_BYTES : asked.intValue();
@@ -199,7 +199,7 @@ final class Operations {
   }
 
   static void expire(Call call) throws IOException {
-    State before = call.state();
+    State before = call.toChange();
     Long retentionMs = call.arguments().numberOrNull("retention_ms");
     Long retentionBytes = call.arguments().numberOrNull("retention_bytes");
     RetentionTerms terms = call.arguments()
@@ -221,14 +221,14 @@ final class Operations {
 
   static void vacuum(Call call) {
     Vacuum vacuum = new Vacuum(work(call));
-    long before = call.state().horizon();
+    long before = call.toChange().horizon();
     Vacuum.Vacuumed done = call.arguments()
         .asArgument("older_than", () -> vacuum.run(call.arguments().interval("older_than"), call.arguments().bool("dry_run")));
     call.row((long) done.files().size(), done.bytes(), before, done.horizon());
   }
 
   static void publish(Call call) {
-    call.state();
+    call.toChange();
     call.row(KafkaView.publish(call.log(), identity()));
   }
 

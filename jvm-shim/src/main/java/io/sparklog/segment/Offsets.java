@@ -1,6 +1,7 @@
 package io.sparklog.segment;
 
 import io.sparklog.json.Damaged;
+import io.sparklog.spec.Shown;
 import java.util.Arrays;
 import java.util.Locale;
 
@@ -20,6 +21,6 @@ public enum Offsets {
     return Arrays.stream(values())
         .filter(kind -> kind.word().equals(word))
         .findFirst()
-        .orElseThrow(() -> new Damaged("field offsets is " + word));
+        .orElseThrow(() -> new Damaged("field offsets is " + Shown.value(word)));
   }
 }

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.format.Layout;
 import io.sparklog.json.Damaged;
 import io.sparklog.json.Json;
+import io.sparklog.spec.Shown;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -146,7 +147,7 @@ public final class SegmentFields {
 
   /** Checks the name of a data file, and returns it. */
   public static String dataFile(String name) throws Damaged {
-    Damaged.unless(Names.isDataFile(name), () -> "it names a data file " + (name.length() > 100 ? name.substring(0, 100) + "…" : name));
+    Damaged.unless(Names.isDataFile(name), () -> "it names a data file " + Shown.value(name));
     return name;
   }
 

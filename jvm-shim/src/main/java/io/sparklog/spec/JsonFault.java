@@ -23,7 +23,7 @@ public final class JsonFault {
     }
     Matcher duplicate = DUPLICATE.matcher(parsing.getOriginalMessage());
     if (duplicate.matches()) {
-      return "the name " + duplicate.group(1) + " is there twice";
+      return "the name " + Shown.value(duplicate.group(1)) + " is there twice";
     }
     JsonLocation at = parsing.getLocation();
     return "it is wrong at character " + at.getColumnNr() + (at.getLineNr() > 1 ? " of line " + at.getLineNr() : "");

@@ -20,9 +20,6 @@ public final class Option {
 
   static final List<Option> ALL = all();
 
-  /** An error shows this much of a long value. */
-  private static final int SHOWN_CHARACTERS = 80;
-
   private static final Pattern DURATION = Pattern.compile("([0-9]+)\\s*(us|ms|s|m|min|h|d)");
 
   private static final Map<String, Duration> UNITS = Map.of("us", Duration.ofNanos(1000), "ms", Duration.ofMillis(1), "s",
@@ -201,8 +198,7 @@ public final class Option {
     JsonNode most = declaration.get("max");
     int bytes = given == null ? 0 : given.getBytes(StandardCharsets.UTF_8).length;
     if (most != null && bytes > most.intValue()) {
-      throw invalidValue(name, given.substring(0, SHOWN_CHARACTERS) + "…",
-          "it must have at most " + most + " bytes in UTF-8, and has " + bytes);
+      throw invalidValue(name, Shown.value(given), "it must have at most " + most + " bytes in UTF-8, and has " + bytes);
     }
     return given;
   }

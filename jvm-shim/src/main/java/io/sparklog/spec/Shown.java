@@ -11,8 +11,15 @@ import java.util.regex.Pattern;
 public final class Shown {
   private static final Pattern NAME = Pattern.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(//([^/?]*))?(/?[^?]*)(\\?.*)?", Pattern.DOTALL);
 
-  /** The punctuation after a name does not belong to it: with a colon there, a port would be taken for a secret. */
-  private static final Pattern IN_TEXT = Pattern.compile("[a-zA-Z][a-zA-Z0-9+.-]*:/(?:[^\\s'\"`<>]*[^\\s'\"`<>:;,.)])?");
+  /**
+   * The punctuation after a name does not belong to it: with a colon there, a port would be taken for a secret. A match begins where a run
+   * of the characters of schemes begins, so that a long run is walked through once.
+   */
+  private static final Pattern IN_TEXT = Pattern
+      .compile("(?<![a-zA-Z0-9+.-])([0-9+.-]*+)([a-zA-Z][a-zA-Z0-9+.-]*+:/(?:[^\\s'\"`<>]*[^\\s'\"`<>:;,.)])?)");
+
+  /** Characters of a value out of a file or of an answer that a message shows. */
+  private static final int VALUE_CHARACTERS = 100;
 
   /** Stands in the place of a part that is not shown. */
   private static final String CUT = "…";
@@ -21,7 +28,14 @@ public final class Shown {
 
   /** A text without these parts of the names in it. A text that begins with a name is taken for that name. */
   public static String text(String text) {
-    return IN_TEXT.matcher(name(text)).replaceAll(found -> Matcher.quoteReplacement(name(found.group())));
+    return IN_TEXT.matcher(name(text)).replaceAll(found -> Matcher.quoteReplacement(found.group(1) + name(found.group(2))));
+  }
+
+  /** A value as a message shows it: its first characters, if it is long. A hostile file has values of 32 KiB. */
+  public static String value(String value) {
+    return value.codePointCount(0, value.length()) <= VALUE_CHARACTERS
+        ? value
+        : value.substring(0, value.offsetByCodePoints(0, VALUE_CHARACTERS)) + CUT;
   }
 
   /** A name without these parts. That of a file on a disk has none. */

@@ -71,7 +71,7 @@ public final class Rebuild {
     if (latest.isEmpty()) {
       ForeignSegments.requireNone(log, 0, partitions);
     }
-    Map<String, String> config = new TreeMap<>(origin.config().entries());
+    Map<String, String> config = new TreeMap<>(origin.settingsOfWriters().entries());
     config.put(TopicConfig.PARTITIONS, Integer.toString(partitions));
     config.keySet().removeAll(List.of(TopicConfig.PENDING_WEIGHTS, TopicConfig.PLACEMENT_SHARES));
     return new Rebuild(root, origin, TopicPlan.of(to, latest, config));

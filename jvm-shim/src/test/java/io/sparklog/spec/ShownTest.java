@@ -51,6 +51,23 @@ final class ShownTest {
     assertEquals("why? a: b/c?d, e@f:8020 and 12:30/x?y", Shown.text("why? a: b/c?d, e@f:8020 and 12:30/x?y"));
   }
 
+  /** A pattern that begins anew at each character would take hours. */
+  @Test
+  void aLongTextIsWalkedThroughOnce() {
+    for (String run : List.of("x", "x1+", "1", "a:", "a:/", "/", "::", "a:/.")) {
+      String text = run.repeat(8_000_000 / run.length());
+      assertEquals(text, Shown.text(text));
+    }
+    String late = "x".repeat(4_000_000) + " 1.s3a://KEY:SEC@bucket";
+    assertTrue(Shown.text(late).endsWith("x 1.s3a://…@bucket"));
+  }
+
+  @Test
+  void aLongValueIsCutBetweenCharacters() {
+    assertEquals("x".repeat(100), Shown.value("x".repeat(100)));
+    assertEquals("\uD83D\uDE00".repeat(100) + "…", Shown.value("\uD83D\uDE00".repeat(101)));
+  }
+
   /** The name may be any parameter, alone or in a text of Hadoop's, which may be another parameter. */
   @Test
   void noErrorShowsASecretOfAName() {
