@@ -76,7 +76,7 @@ def fits(value: Any, fields: dict[Any, Test]) -> bool:
 
 
 def corrupt(right: object, why: str) -> None:
-    """What is not right makes a version file corrupt, or a checkpoint damaged."""
+    """A wrong field makes a version file corrupt, or a checkpoint damaged."""
     if not right:
         raise Refused("VERSION_CORRUPT", why)
 

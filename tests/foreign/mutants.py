@@ -41,7 +41,7 @@ class Mutant:
         return f"{file.name}: {what}"
 
     def _put(self, file: Path, content: dict[str, Any]) -> None:
-        """Puts a version file. What is after it follows it, most times."""
+        """Puts a version file. The versions after it follow it, most times."""
         file.write_bytes(summed(json.dumps(content).encode()))
         if self.random.random() < 0.8:
             self._chain(int(file.stem))

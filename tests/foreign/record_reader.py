@@ -84,7 +84,7 @@ class RecordReader:
     """Returns the records of topics."""
 
     FREE = ("writers", "keyReaders")
-    """What a feature says that does not bind this class."""
+    """Later features may not bind this class."""
     WORDS: ClassVar[dict[str, Test]] = {}
     """5.2: the values of the keys that bind this class, but for the two that bind all classes. None stands for no value."""
 
@@ -231,7 +231,7 @@ class RecordReader:
         return content
 
     def check_head(self, content: Any, topic: str, number: int) -> None:
-        """What a version and the head of a checkpoint have, in the order of 5.4."""
+        """The fields that a version and the head of a checkpoint share, in the order of 5.4."""
         corrupt(fits(content, {"format": whole(1)}), "5.1: format")
         if content["format"] > 1:
             raise Refused("FORMAT_TOO_NEW", f"format {content['format']}")

@@ -1,4 +1,4 @@
-"""What a later release may put into a root, and the answer of each class of programs: of the foreign ones, and of both languages."""
+"""The additions of a later release to a root, and the answer of each class of programs: of the foreign ones, and of both languages."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def topic_with(root: Path, name: str, change: Change) -> Topic:
 
 
 def answers(tool: LogTool, topic: str) -> tuple[set[str], set[str]]:
-    """Of record readers, and of key readers."""
+    """The answers of record readers, and of key readers."""
     root = tool.root
 
     def ended(call: Callable[[], object]) -> str:

@@ -80,7 +80,7 @@ def compared(classpath: str, folder: Path, seed: int, count: int) -> Counter[str
     for name, made in BASES.items():
         made(folder / "bases" / name)
         assert isinstance(foreign(folder / "bases" / name), list), foreign(folder / "bases" / name)
-    # What a name of a data file could lead to.
+    # A name of a data file could lead there.
     outside = folder / "elsewhere"
     outside.mkdir()
     (outside / "pool.log").write_bytes(OUTSIDE)

@@ -1,4 +1,4 @@
-"""What three readers say of a topic: the foreign one, sparklog's in Python and sparklog's in Java."""
+"""Three readers, asked for a topic: the foreign one, sparklog's in Python and sparklog's in Java."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sparklog import Log, SparklogError
 
 
 def answer(call: Callable[[], Any]) -> Any:
-    """What a call returns, or the id of the error with which it refuses."""
+    """The answer of a call, or the id of the error with which it refuses."""
     try:
         return call()
     except (Refused, SparklogError) as error:
