@@ -110,7 +110,7 @@ final class MergingTest extends MergedTopics {
     for (Segment segment : live()) {
       assertTrue(segment.bytes() <= 1_500_000);
       if (!files.contains(segment.file())) {
-        boolean isLarge = segment.bytes() >= 1 << 20;
+        boolean isLarge = segment.bytes() >= 256 << 10;
         assertEquals(isLarge, segment.file().endsWith("/p" + segment.partition() + "-t0-0-" + own + ".log"), segment.toString());
         assertEquals(!isLarge, segment.file().endsWith("/pool.log"));
         own += isLarge ? 1 : 0;
