@@ -99,7 +99,36 @@ FIELDS = {
     "producers without the feature": Future(more(producers={"of": "tomorrow"})),
     "a key of the configuration": Future(more(config={"later.key": "later value"}, operation="alter", added=[], ends=[8, 5])),
 }
-CASES = FEATURES | FIELDS | {name: Future(change, CORRUPT, CORRUPT, CORRUPT) for name, change in BROKEN.items()}
+
+
+def word(key: str, value: str) -> Change:
+    return lambda content: content.update(config={key: value}, operation="alter", added=[], ends=[8, 5])
+
+
+OF_WRITERS = {
+    "compression.type": "brotli",
+    "message.timestamp.type": "EventTime",
+    "segment.bytes": "10g",
+    "index.interval.bytes": "-1",
+    "segment.ms": "forever",
+    "retention.ms": "1 day",
+    "retention.bytes": "-2",
+    "file.delete.delay.ms": "never",
+    "kafka.view": "links",
+    "placement.shares": "0:1:1:1",
+    "routing.pending.weights": "soon",
+    "key.type": "avro",
+    "value.type": "json",
+}
+OF_KEY_READERS = {"partitioner": "xxh3", "placement": "by_range", "placement.slots": "7"}
+OF_READERS = {"max.message.bytes": "2g"}
+WORDS = {
+    **{f"{key}={value}": Future(word(key, value), OK, OK, NEW) for key, value in OF_WRITERS.items()},
+    **{f"{key}={value}": Future(word(key, value), OK, NEW, NEW) for key, value in OF_KEY_READERS.items()},
+    **{f"{key}={value}": Future(word(key, value), CORRUPT, CORRUPT, CORRUPT) for key, value in OF_READERS.items()},
+    "an operation of tomorrow": Future(more(operation="Ünion all")),
+}
+CASES = WORDS | FEATURES | FIELDS | {name: Future(change, CORRUPT, CORRUPT, CORRUPT) for name, change in BROKEN.items()}
 
 
 def topic_with(root: Path, name: str, change: Change) -> Topic:
