@@ -55,7 +55,7 @@ class Head(NamedTuple):
 class Checkpoint:
     """A checkpoint file. Its constructor and its methods raise Unreadable; only the constructor raises TooNew.
 
-    Threads may share it. The file stays open until its last segment was read, since it may be deleted as soon as there are newer ones. One
+    Threads may share it. The file stays open until its last segment was read, since writers delete it after newer checkpoints. One
     of less than a block is read at once.
     """
 

@@ -292,7 +292,7 @@ class State:
             routing = routing or Routing.modulo(self.partitions, change.slots)
             routing = routing.followed_by(change, version.version, reached)
         elif len(reached) != self.partitions:
-            raise Damaged("it adds partitions, and is no re-route")
+            raise Damaged("it adds partitions without a re-route")
         elif change:
             if not routing:
                 raise Damaged("it binds slots, and the topic has none")

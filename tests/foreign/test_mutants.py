@@ -119,7 +119,7 @@ def test_many_mutants(java_classpath: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("field", "values"), [("segments", [1, 2**63 - 1]), ("ends", [15, 6])])
 def test_a_checkpoint_with_wrong_numbers(java_classpath: str, tmp_path: Path, field: str, values: list[int]) -> None:
-    """Its version names neither, so its lines alone show that it is damaged. Readers go on without it."""
+    """The version of the checkpoint names neither, so only the lines show the damage. Readers go on without the checkpoint."""
     topic = Topic(tmp_path / "root", partitions=2)
     topic.commit(topic.data(batch(records(15))), topic.data(batch(records(5)), 1))
     topic.commit()

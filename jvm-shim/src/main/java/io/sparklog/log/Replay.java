@@ -247,7 +247,7 @@ final class Replay {
   /** The routing after a version that neither begins nor deletes the topic. */
   private Routing routing(Version version, int partitions) throws Damaged {
     if (version.routing() == null) {
-      Damaged.unless(partitions == head.ends().length, "it adds partitions, and is no re-route");
+      Damaged.unless(partitions == head.ends().length, "it adds partitions without a re-route");
       return head.routing();
     }
     return head.routing().after(version.routing(), version.version(), Arrays.copyOf(head.ends(), partitions));

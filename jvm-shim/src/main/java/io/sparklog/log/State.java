@@ -33,14 +33,14 @@ public final class State {
    * @param hash of the version's file
    * @param txn of the write that made the version; null after a checkpoint, which does not say
    * @param producers null if they are not known: readers do not load them
-   * @param routing has no meaning if a feature or a setting that decides where keys go is unknown
+   * @param routing is not used if a feature or a setting that decides where keys go is unknown
    * @param starts log start offsets by partition
    * @param ends end offsets (exclusive) by partition
    * @param further goes into the next checkpoint
    */
   record Head(TopicHead fields, String hash, String txn, Producers producers, TopicConfig config, Routing routing, long[] starts,
       long[] ends, Further further) {
-    /** Whether this version of sparklog knows all features and settings that bind these programs. A deleted topic has no settings. */
+    /** Whether this version of sparklog knows all features that bind these programs, and, of a topic that exists, all settings. */
     boolean areKnownTo(Feature.Binds programs) {
       return fields.features().areKnownTo(programs) && (fields.deleted() || config.areKnownTo(programs));
     }
@@ -121,7 +121,7 @@ public final class State {
     return head.producers();
   }
 
-  /** This state, of a topic without the feature, which has no producers. */
+  /** This state with an empty list of producers: the topic lacks the feature. */
   State withoutProducers() {
     Head known = new Head(head.fields(), head.hash(), head.txn(), Producers.NONE, head.config(), head.routing(), head.starts(), head.ends(),
         head.further());

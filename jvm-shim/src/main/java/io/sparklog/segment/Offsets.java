@@ -9,7 +9,7 @@ import java.util.Locale;
 public enum Offsets {
   /** Each offset has a record. */
   DENSE,
-  /** Some offsets of a batch may have no record. */
+  /** A batch may have fewer records than offsets. */
   TILED;
 
   /** The word in files. */

@@ -248,7 +248,7 @@ public final class MemoryDisk {
     }
   }
 
-  /** Creates a folder and those above it that are missing. These are durable, the folder itself is not. @return whether it was missing */
+  /** Creates a folder and those above it that are missing. Only those above are durable. @return whether it was missing */
   boolean makeFolder(String name) throws IOException {
     root = root == null ? new Folder() : root;
     Folder at = root;

@@ -101,7 +101,7 @@ public final class PartitionReads {
    * @throws PartlogException as {@link #read}
    */
   byte[] batch(State state, int partition, long offset, ReadRoom room) throws IOException {
-    room.give(); // A read that waits for memory must have none.
+    room.give(); // A read that waits for memory must not hold memory.
     List<Part> parts = read(state, partition, offset, 1);
     try {
       if (parts.isEmpty()) {

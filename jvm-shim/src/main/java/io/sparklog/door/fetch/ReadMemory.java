@@ -7,7 +7,7 @@ import java.util.ArrayDeque;
  * The memory of cursors, beside the copies in answers: half for buffers of large batches, half for bytes that are asked for ahead. For
  * several threads at once.
  *
- * <p>A cursor that waits for a buffer has no buffer, and a cursor that does not wait gives its buffer back after its read: so each wait
+ * <p>A cursor that waits for a buffer holds no other buffer, and each cursor gives its buffer back after a read: so each wait
  * ends. A buffer that is larger than the half is there alone.
  */
 final class ReadMemory {
