@@ -104,7 +104,7 @@ final class SimulationTest {
   @Tag("slow")
   void aStoreThatLiesIsFound(Lie lie) {
     PrintStream nowhere = null;
-    assertNotNull(LongStream.range(0, 200)
+    assertNotNull(LongStream.range(0, 1_000)
         .mapToObj(seed -> Simulation.run(seed, lie, nowhere).failure())
         .filter(found -> found != null)
         .findFirst()
