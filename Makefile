@@ -193,7 +193,8 @@ soak: toolchain $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $(KAFKA) $(
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
 	@$(MAKE) --no-print-directory soak-stores
 
-SIMULATE := $(MVN) -f jvm-shim/pom.xml test -Dsurefire.failIfNoSpecifiedTests=false -Dcompilers=-XX:+TieredCompilation
+# As many seeds as are asked for take longer than a test may.
+SIMULATE := $(MVN) -f jvm-shim/pom.xml test -Dsurefire.failIfNoSpecifiedTests=false -Dcompilers=-XX:+TieredCompilation -Djunit.jupiter.execution.timeout.mode=disabled
 
 .PHONY: sim
 sim: toolchain ## simulate the log in each place, and served, over many seeds: make sim SEEDS=100000; replay one: make sim SEED=17 PLACE=FAR; one with servers: make sim SEED=17 SERVED=1

@@ -17,8 +17,8 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Clock;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
@@ -33,8 +33,8 @@ import java.util.concurrent.TimeUnit;
  * {@code <folder> <seconds of a round> <rounds> <producers>…}.
  *
  * <p>Each commit adds a batch of a producer that the topic knows, in a data file of its own. The upkeep is done as a server does it: with
- * checkpoints, beside the commits, a second after the first commit that it follows. Prints the commits a second of each round, and their
- * medians with the ratio to the first topic.
+ * checkpoints, beside the commits, a second after the first commit that it follows. Prints for each round and topic its producers, and the
+ * commits a second.
  */
 final class ProducersAlone {
   private static final int SENT_AT_ONCE = 100_000;
@@ -179,25 +179,14 @@ final class ProducersAlone {
     for (int i = 3; i < words.length; i++) {
       topics.add(new ProducersAlone(folder, Integer.parseInt(words[i])));
     }
-    double[][] rates = new double[topics.size()][Integer.parseInt(words[2])];
-    for (int round = -1; round < rates[0].length; round++) {
+    int rounds = Integer.parseInt(words[2]);
+    for (int round = -1; round < rounds; round++) {
       for (int i = 0; i < topics.size(); i++) {
         double rate = topics.get(i).round(seconds);
         if (round >= 0) { // The first round warms up.
-          rates[i][round] = rate;
-          System.out.printf("%,d producers: %.1f commits/s%n", topics.get(i).producers, rate);
+          System.out.printf(Locale.ROOT, "%d %.1f%n", topics.get(i).producers, rate);
         }
       }
     }
-    for (int i = 0; i < topics.size(); i++) {
-      System.out.printf("%,d producers: median %.1f commits/s, the first topic %.2f times as fast%n", topics.get(i).producers,
-          median(rates[i]), median(rates[0]) / median(rates[i]));
-    }
-  }
-
-  private static double median(double[] values) {
-    double[] sorted = values.clone();
-    Arrays.sort(sorted);
-    return sorted[sorted.length / 2];
   }
 }

@@ -39,6 +39,7 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "by-key-8": ("by_key", lambda given: [8, given.cores.split(",")]),
     "by-key-64": ("by_key", lambda given: [64, given.cores.split(",")]),
     "many-keys": ("many_keys", lambda _: []),
+    "producers": ("producers", lambda _: []),
     "door": ("door", lambda _: []),
     "door-hour": ("door", lambda given: [given.minutes]),
     "stores": ("stores", lambda _: []),
