@@ -1,6 +1,6 @@
 """The barrier, which keeps each key in order over re-routes: a partition waits for the partitions from which it took slots.
 
-FORMAT.md section 13.9.
+FORMAT.md section A.9.
 """
 
 from __future__ import annotations

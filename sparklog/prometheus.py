@@ -185,7 +185,7 @@ def _of_topic(log: TopicLog, state: State) -> Iterator[_Sample]:
 
 
 def _expired(state: State, segments: list[Segment], now_ms: float) -> int:
-    """The bytes of the first segments of a partition that its retention lets go. FORMAT.md section 14."""
+    """The bytes of the first segments of a partition that its retention lets go. FORMAT.md section 12."""
     keeps_ms, keeps_bytes = retention(state.config)
     left, expired = sum(each.bytes for each in segments), 0
     for each in segments:

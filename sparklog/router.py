@@ -1,4 +1,4 @@
-"""From a key to its partition, as the connector routes records: one key, or many at once. FORMAT.md section 13."""
+"""From a key to its partition, as the connector routes records: one key, or many at once. FORMAT.md annex A."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Router:
 
 
 def place(slot: int, shares: Sequence[int]) -> int:
-    """The partition for an unbound slot, by the shares of partitions. At least one share is above 0. FORMAT.md section 13."""
+    """The partition for an unbound slot, by the shares of partitions. At least one share is above 0. FORMAT.md annex A."""
     best, least = -1, 0
     for partition, share in enumerate(shares):
         if share:

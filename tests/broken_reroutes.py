@@ -12,7 +12,7 @@ SLOTS = 4096
 
 
 def crc_of(table: list[int]) -> int:
-    """The checksum of a slot table, as section 13.2 defines it."""
+    """The checksum of a slot table, as section A.2 defines it."""
     return google_crc32c.value(struct.pack(f"<{len(table)}H", *table))
 
 

@@ -1,4 +1,4 @@
-"""Signs of life of servers, made by hand. FORMAT.md section 16."""
+"""Signs of life of servers, made by hand. FORMAT.md annex G."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A model of slots: how keys are shared out to partitions, and how that changes while as few of them move as can. FORMAT.md section 13."""
+"""A model of slots: how keys are shared out to partitions, and how that changes while as few of them move as can. FORMAT.md annex A."""
 
 from __future__ import annotations
 

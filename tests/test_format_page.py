@@ -1,4 +1,4 @@
-"""docs/FORMAT.md: each part names its conformance class, sentences are short, and section numbers lead somewhere."""
+"""docs/FORMAT.md: each part names its conformance class, it is short, and section numbers anywhere in the tree lead somewhere."""
 
 import hashlib
 import json
@@ -12,11 +12,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "FORMAT.md"
 CLASSES = {"record reader", "key reader", "writer"}
-OTHERS = {"streaming query", "server", "our own writer", "no program"}
+OTHERS = {"streaming query", "server", "our own writer", "faster reader", "no program"}
 LONGEST = 40
 """Words of a sentence."""
-MOST_FOR_RECORD_READERS = 0.4
-"""A share of the words of the page."""
+MOST_OF_THE_PAGE, MOST_FOR_RECORD_READERS = 15_000, 8_600
+"""Words, as `wc -w` counts them: of the page without its annexes, and of the parts that a record reader keeps."""
 
 
 def blocks(text: str) -> Iterator[str]:
@@ -83,26 +83,106 @@ def test_each_part_names_its_class():
     assert {kind for _, kind in found} >= CLASSES
 
 
-def test_a_record_reader_needs_two_fifths_of_the_page():
-    """All words above the first part count, too."""
+def label(title: str) -> str:
+    """The number of a section, the letter of an annex with a section's number in it, or the whole title of the first part."""
+    found = re.match(r"#+ (?:Annex )?(\d+(?:\.\d+)?|[A-Z](?:\.\d+)?)\b", title)
+    return found[1] if found and title != "## Classes" else title.lstrip("# ")
+
+
+def wc(text: str) -> int:
+    return len(text.split())
+
+
+def sizes(text: str) -> dict[str, tuple[str, int]]:
+    """Class and words of each part by its label, heads included; and of the text above the first part."""
+    found = {label(title): (kind, wc(title) + wc(body)) for title, kind, body in parts(text)}
+    return {"the text above": ("record reader", wc(text[: text.index("\n## ")])), **found}
+
+
+def test_the_page_without_its_annexes_is_short():
     text = PAGE.read_text(encoding="utf-8")
-    above = words(text[: text.index("\n## ")])
-    needed = above + sum(words(body) for _, kind, body in parts(text) if kind == "record reader")
-    assert 0.3 < needed / (above + sum(words(body) for *_, body in parts(text))) <= MOST_FOR_RECORD_READERS
+    assert 10_000 < wc(text[: text.index("\n## Annex A")]) <= MOST_OF_THE_PAGE
+
+
+def test_a_record_reader_keeps_little_of_the_page():
+    needed = sum(count for kind, count in sizes(PAGE.read_text(encoding="utf-8")).values() if kind == "record reader")
+    assert 5_000 < needed <= MOST_FOR_RECORD_READERS
+
+
+def test_the_table_of_classes_names_the_marked_parts_and_counts_their_words():
+    text = PAGE.read_text(encoding="utf-8")
+    given = sizes(text)
+    labels = list(given)
+    main = labels[: labels.index("A")]
+    kept: set[str] = set()
+    for kind in ("record reader", "key reader", "writer"):
+        (row,) = re.findall(rf"^\| \*\*{kind}\*\* \|.*\| (.*) \| ([\d,]+) \|$", text, re.MULTILINE)
+        for each in row[0].split(", "):
+            first, _, last = each.partition(" to ")
+            if each == "all before the annexes":
+                kept |= set(main)
+            elif each != "these":
+                kept |= set(labels[labels.index(first) : labels.index(last or first) + 1])
+        if kind != "writer":
+            assert kept == {each for each, (mark, _) in given.items() if mark in {"record reader", kind}}
+        else:
+            kept = {each for each in kept if each in main or given[each][0] == "record reader" or each == "A"}
+        assert abs(int(row[1].replace(",", "")) - sum(given[each][1] for each in kept)) <= 100, (kind, sum(given[each][1] for each in kept))
+
+
+LABEL = r"(?:\d{1,2}(?:\.\d{1,2})?|[A-Z](?:\.\d{1,2})?)(?![\w]|\.\d)"
+CITED = re.compile(rf"(?<!RFC )\b(?:[Ss]ections?|[Aa]nnex(?:es)?|FORMAT\.md) ({LABEL}(?:(?:,? and |, | to ){LABEL})*)")
+OLD = re.compile(r"\b[Aa]ppendi(?:x|ces) [A-Z]\b")
+TOLD = {".py", ".java", ".md", ".ipynb", ".json", ".js"}
+
+
+def citations(path: Path) -> Iterator[str]:
+    """The labels of sections and annexes that a file names: in texts, and as targets of links."""
+    text = re.sub(r"\s*\n\s*(?:[*#]+|//)?\s*", " ", path.read_text(encoding="utf-8"))
+    text = re.sub(r"\[([^]]*)\]\((?:[^)]*FORMAT\.md)?(?:#[^)]*)?\)", r"\1", text)
+    for each in CITED.findall(text):
+        yield from re.findall(LABEL, each)
+    yield from OLD.findall(text)
+    if path.parent.name == "foreign":
+        yield from re.findall(r"(?:\"|# | \(|and )((?:\d{1,2}|[A-Z])\.\d{1,2})(?![\w]|\.\d)", text)
+
+
+def told() -> Iterator[Path]:
+    for top in ("sparklog", "docs", "tests", "jvm-shim/src", "notebooks", "bench"):
+        yield from (path for path in (ROOT / top).rglob("*") if path.suffix in TOLD and path.is_file() and path != Path(__file__))
+    yield from ROOT.glob("*.md")
 
 
 def test_sections_that_are_named_exist():
-    titles = re.findall(r"^##+ (?:Appendix )?(\d+(?:\.\d+)?|[A-Z])\b", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    sources = [PAGE, *(path for top in ("sparklog", "docs", "tests", "jvm-shim/src") for path in (ROOT / top).rglob("*") if path.is_file())]
-    named = re.compile(r"(?:FORMAT\.md|\]\(FORMAT\.md\)),? (?:sections? |appendix )([\dA-Z.]+(?:(?:, | and | to |, and )[\d.]+)*)")
-    unknown = []
-    for path in sources:
-        if path.suffix in {".py", ".java", ".md"}:
-            text = re.sub(r"\s*\n\s*[*#]*\s*", " ", path.read_text(encoding="utf-8"))
-            found = named.findall(text) + (re.findall(r"\b[Ss]ections? ([\d.]+(?:(?:, | and | to )[\d.]+)*)", text) if path == PAGE else [])
-            for number in (number.rstrip(".") for each in found for number in re.split(r"[^\dA-Z.]+", each)):
-                unknown += [f"{path.relative_to(ROOT)}: {number}"] if number and number not in titles else []
-    assert unknown == []
+    titles = set(sizes(PAGE.read_text(encoding="utf-8")))
+    found = [(str(path.relative_to(ROOT)), each) for path in told() for each in citations(path)]
+    assert [each for each in found if each[1] not in titles] == []
+    assert {Path(name).suffix for name, _ in found} >= {".py", ".java", ".md", ".ipynb"}
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("FORMAT.md sections 2, 3.1 and A.10. Of 5 files", ["2", "3.1", "A.10"]),
+        ("see section 7 and annex B, or\n * annexes C and D.2", ["7", "B", "C", "D.2"]),
+        ("[FORMAT.md annex A](../FORMAT.md#annex-a-routing), sections 5 to\n# 7", ["A", "5", "7"]),
+        ("RFC 5 section, Spark 4.2, a section of 3", []),
+        ("FORMAT.md 13.6, appendix C", ["13.6", "appendix C"]),
+    ],
+)
+def test_citations_of_a_text(text, named, tmp_path):
+    path = tmp_path / "text.md"
+    path.write_text(text, encoding="utf-8")
+    assert list(citations(path)) == named
+
+
+def test_links_into_the_page_lead_to_a_heading():
+    text = PAGE.read_text(encoding="utf-8")
+    anchors = {re.sub(r"[^\w -]", "", title.lstrip("# ").lower()).strip().replace(" ", "-") for title, _, _ in parts(text)}
+    found = [(path.name, each) for path in told() for each in re.findall(r"FORMAT\.md#([\w-]+)", path.read_text(encoding="utf-8"))]
+    found += [(PAGE.name, each) for each in re.findall(r"\]\(#([\w-]+)\)", text)]
+    assert len(found) > 50
+    assert [each for each in found if each[1] not in anchors] == []
 
 
 def test_checksums_hashes_and_order_of_the_examples():

@@ -66,7 +66,7 @@ class Key(NamedTuple):
         """The partitions that may hold records of the key, in order: its home, and partitions with a segment that may hold it.
 
         In a segment that is not `routed`, records were written without a key, or to a partition that the caller chose. FORMAT.md
-        section 13.8.
+        section A.8.
         """
         return [
             each

@@ -110,7 +110,7 @@ class Placing:
 def carried(log: TopicLog, group: Group, origin: str) -> Offsets:
     """Where a group goes on in the topic of this log, which was rebuilt from `origin`: at the last frontier that it has passed.
 
-    FORMAT.md section 5. A partition that the group has no position in counts as not read. CallError if the version that tells the
+    FORMAT.md annex D. A partition that the group has no position in counts as not read. CallError if the version that tells the
     frontiers is gone, or is of another topic, or if the group has no position in that one.
     """
     rebuilt = next((version.rebuilt for version in log.history() if version.rebuilt), None)

@@ -633,7 +633,7 @@ class OffsetTable:
     def carry(self, group: str, topic: str, to: str, *, dry_run: bool = True, force: bool = False) -> list[Move]:
         """Carries a group over to a topic that was rebuilt from its topic. By default it only shows the moves: `dry_run=False` makes them.
 
-        The group goes to the last frontier that it has passed in each partition (docs/FORMAT.md section 5.6). It misses no record, and
+        The group goes to the last frontier that it has passed in each partition (docs/FORMAT.md section D.1). It misses no record, and
         reads records beyond the frontier again. Its positions in `topic` stay until `delete(group, topics=topic)`.
 
         Args:

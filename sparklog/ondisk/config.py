@@ -115,7 +115,7 @@ def _why(config: Mapping[str, str], key: str) -> str:
 
 
 def has_retention(config: Mapping[str, str]) -> bool:
-    """Whether `retention.ms` and `retention.bytes` count in a topic with this configuration. FORMAT.md section 14.2."""
+    """Whether `retention.ms` and `retention.bytes` count in a topic with this configuration. FORMAT.md section 12.2."""
     return "delete" in map(str.strip, config.get("cleanup.policy", "delete").split(","))
 
 

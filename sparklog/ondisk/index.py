@@ -1,4 +1,4 @@
-"""Offset indexes: the index behind a segment, and the index in the Kafka view. An index is only a hint. FORMAT.md sections 4, 8 and 9."""
+"""Offset indexes: the index behind a segment, and the index in the Kafka view. An index is only a hint. FORMAT.md sections 4, 8 and K.2."""
 
 from __future__ import annotations
 

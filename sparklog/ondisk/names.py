@@ -31,7 +31,7 @@ SHARED = _SHARED.rstrip("/")
 """Data files that a later release makes, for several topics. No program of this release makes or deletes one."""
 PROBE = "_probe"
 NOTE_OF_PROBE = f"{PROBE}/passed.json"
-"""Where writers try whether a server is safe (FORMAT.md appendix C). No reader looks there."""
+"""Where writers try whether a server is safe (FORMAT.md annex J). No reader looks there."""
 
 
 def is_topic(name: str) -> bool:
@@ -102,7 +102,7 @@ def deleted_version_of(name: str) -> int | None:
 
 
 def server_sign_of(name: str) -> tuple[str, int] | None:
-    """The identity of a server, and the number of its sign of life; None if this is not the name of one (FORMAT.md section 16)."""
+    """The identity of a server, and the number of its sign of life; None if this is not the name of one (FORMAT.md annex G)."""
     match = _SERVER_SIGN.fullmatch(name)
     return (match[1], int(match[2])) if match and match[1] not in _RESERVED and int(match[2]) <= INT64_MAX else None
 

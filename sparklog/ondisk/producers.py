@@ -1,4 +1,4 @@
-"""The newest batches of each producer, by which a writer knows a batch that is sent again. FORMAT.md section 5.9."""
+"""The newest batches of each producer, by which a writer knows a batch that is sent again. FORMAT.md annex B."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The topic whose records another one begins with, and which offsets of both correspond. FORMAT.md section 5."""
+"""The topic whose records another one begins with, and which offsets of both correspond. FORMAT.md annex D."""
 
 from __future__ import annotations
 

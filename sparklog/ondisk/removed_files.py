@@ -1,4 +1,4 @@
-"""Data files that versions have removed, and that wait for their deletion. FORMAT.md section 14."""
+"""Data files that versions have removed, and that wait for their deletion. FORMAT.md section 12."""
 
 from __future__ import annotations
 

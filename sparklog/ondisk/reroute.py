@@ -1,4 +1,4 @@
-"""The field of a version that gives partitions to slots: a re-route or a binding. FORMAT.md section 13."""
+"""The field of a version that gives partitions to slots: a re-route or a binding. FORMAT.md annex A."""
 
 from __future__ import annotations
 

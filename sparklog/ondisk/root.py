@@ -86,7 +86,7 @@ class Root:
     def _require_listings(self) -> None:
         """RetryError IO if the store lists nothing below the root, and has a file there: a page of a proxy may look like an empty listing.
 
-        Programs that write leave the file (FORMAT.md appendix C), and a copy of a root may not have it.
+        Programs that write leave the file (FORMAT.md annex J), and a copy of a root may not have it.
         """
         if is_seen(self.store, NOTE_OF_PROBE):
             cause = f"the store lists nothing there, and it has {NOTE_OF_PROBE}: the answer was not a listing"
@@ -134,7 +134,7 @@ class Root:
         """The names in the folder of a topic; empty if the folder does not exist.
 
         A listing may miss names that come or go meanwhile. A slow listing can miss every version, if writers replace all files meanwhile.
-        So a listing without a version is made again, unless it has no name and the store lists names in order (FORMAT.md section 9.2).
+        So a listing without a version is made again, unless it has no name and the store lists names in order (FORMAT.md section K.1).
         """
         names = self.names(topic_folder(topic))
         is_absent = not names and self.store.lists_in_order

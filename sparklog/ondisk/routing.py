@@ -1,4 +1,4 @@
-"""How a topic with slots routes keys, and how it did for the records that it still has. FORMAT.md section 13."""
+"""How a topic with slots routes keys, and how it did for the records that it still has. FORMAT.md annex A."""
 
 from __future__ import annotations
 

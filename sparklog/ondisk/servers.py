@@ -1,4 +1,4 @@
-"""The servers of a root, which answer Kafka's clients, by their signs of life. FORMAT.md section 16."""
+"""The servers of a root, which answer Kafka's clients, by their signs of life. FORMAT.md annex G."""
 
 from __future__ import annotations
 

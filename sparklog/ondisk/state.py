@@ -194,7 +194,7 @@ class State:
         return shares if shares and len(shares) == self.partitions else None
 
     def _wanted(self, key: str, now_ms: float = 0) -> list[int] | None:
-        """The numbers by partition that a value asks for. None if the value has no effect on this state. FORMAT.md section 13.6."""
+        """The numbers by partition that a value asks for. None if the value has no effect on this state. FORMAT.md section A.6."""
         epoch, *rest = usable(self.config, key, "none").split(":")
         routing = self.routing_if_known
         now, weights = (routing.epoch, routing.weights) if routing else (0, (1,) * self.partitions)

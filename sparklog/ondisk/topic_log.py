@@ -193,7 +193,7 @@ class TopicLog:
         return kept
 
     def _from_zero(self, newest: int) -> _Kept:
-        """The newest state without a checkpoint: a last listing takes the place of all looks. FORMAT.md section 9.2."""
+        """The newest state without a checkpoint: a last listing takes the place of all looks. FORMAT.md section K.1."""
         kept = None
         while True:
             kept = self._go_on(kept, newest)

@@ -1,6 +1,6 @@
 """Shares of partitions in new load, from recent writes and reads, and their commit while a topic is written.
 
-A topic with `placement` = `on_first_write` gives a key its partition when the first record of it is written. FORMAT.md section 13.
+A topic with `placement` = `on_first_write` gives a key its partition when the first record of it is written. FORMAT.md annex A.
 """
 
 from __future__ import annotations

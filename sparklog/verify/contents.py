@@ -1,6 +1,6 @@
 """The records of a segment: each is decoded, and compared with what readers conclude from the fields of segments and batches.
 
-FORMAT.md section 9.4.
+FORMAT.md section 9.3.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every name below the root: names of the format, names that wait for their deletion, and the rest. FORMAT.md sections 2 and 14."""
+"""Every name below the root: names of the format, names that wait for their deletion, and the rest. FORMAT.md sections 2 and 12."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index behind a segment: both readers begin by it, and a wrong one costs time and nothing else. FORMAT.md sections 4 and 9."""
+"""The index behind a segment: both readers begin by it, and a wrong one costs time and nothing else. FORMAT.md sections 4 and K.2."""
 
 import struct
 from pathlib import Path

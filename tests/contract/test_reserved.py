@@ -143,7 +143,7 @@ def test_bytes_behind_the_last_line_of_a_checkpoint_are_ignored(tool: LogTool, m
 def reserved() -> dict[str, str]:
     """The features that the page reserves for later releases, and whom each binds."""
     page = (Path(__file__).parents[2] / "docs/FORMAT.md").read_text(encoding="utf-8")
-    table = page.partition("These names are reserved for later releases:")[2].partition("\n\n###")[0]
+    table = page.partition("These names of features are reserved:")[2].partition("\n\n##")[0]
     return dict(re.findall(r"(?m)^\| `([a-z0-9.-]+)` \| `(\w+)` \|", table))
 
 

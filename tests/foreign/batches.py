@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 
 def rows(octets: bytes, segment: dict[str, Any], limit: int) -> list[Row]:
-    """9.3: all records of a segment, whose bytes are given."""
+    """9.2: all records of a segment, whose bytes are given."""
     found: list[Row] = []
     at, offset, crc, count = 0, segment["base"], 0, 0
     while at < len(octets):

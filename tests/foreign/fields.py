@@ -191,14 +191,14 @@ def check_segment(segment: dict[str, Any]) -> None:
 
 
 def check_rebuilt(rebuilt: Any, topic_id: str) -> None:
-    """5.6."""
+    """D.1."""
     pair = lambda value: isinstance(value, list) and len(value) == 2 and all(map(array(whole()), value))  # noqa: E731
-    corrupt(fits(rebuilt, {"topic": topic_name, "topicId": identity, "version": whole(), "passed": array(pair)}), "5.6: a field")
+    corrupt(fits(rebuilt, {"topic": topic_name, "topicId": identity, "version": whole(), "passed": array(pair)}), "D.1: a field")
     passed = rebuilt["passed"]
-    corrupt(passed and rebuilt["topicId"] != topic_id, "5.6: the origin")
+    corrupt(passed and rebuilt["topicId"] != topic_id, "D.1: the origin")
     corrupt(sum(len(one) + len(two) for one, two in passed) <= 1_000_000, "10: too many numbers")
     for side in (0, 1):
         lengths = {len(each[side]) for each in passed}
-        corrupt(len(lengths) == 1 and 1 <= min(lengths) <= 10_000, "5.6: the lengths of arrays")
+        corrupt(len(lengths) == 1 and 1 <= min(lengths) <= 10_000, "D.1: the lengths of arrays")
         for one, two in pairwise(passed):
-            corrupt(all(a <= b for a, b in zip(one[side], two[side], strict=True)), "5.6: an offset falls")
+            corrupt(all(a <= b for a, b in zip(one[side], two[side], strict=True)), "D.1: an offset falls")

@@ -65,7 +65,7 @@ class Reroute:
 
 @dataclass
 class Routing:
-    """13.3: what a state of a topic with slots has."""
+    """A.3: what a state of a topic with slots has."""
 
     epoch: int
     weights: list[int]
@@ -113,7 +113,7 @@ class KeyReader(RecordReader):
         return HASHES[state.config["partitioner"]](key) & 0x7FFFFFFF
 
     def by_key(self, topic: str, key: bytes) -> list[Row]:
-        """The records of a key, in the order of their writes. It skips segments by `routed` (13.8)."""
+        """The records of a key, in the order of their writes. It skips segments by `routed` (A.8)."""
         state = self.newest(topic)
         hash, found = self.hash(state, key), []
         for partition, live in enumerate(state.live):
@@ -125,7 +125,7 @@ class KeyReader(RecordReader):
         return self._sorted(state, found)
 
     def in_order(self, topic: str) -> list[Row]:
-        """All records; those of each key are in the order of their writes (13.9)."""
+        """All records; those of each key are in the order of their writes (A.9)."""
         return self._sorted(self.newest(topic), self.read(topic))
 
     def _sorted(self, state: State, rows: list[Row]) -> list[Row]:
@@ -138,20 +138,20 @@ class KeyReader(RecordReader):
             return hash % len(state.ends)
         return int(routing.home(hash % len(routing.table), routing.epoch_of(segment["partition"], segment["base"])))
 
-    # 13.2
+    # A.2
 
     def version(self, octets: bytes, topic: str, number: int) -> dict[str, Any]:
         content = super().version(octets, topic, number)
         if "routing" in content and any(each["name"] == "routing.slots" for each in content["features"]):
             routing = content["routing"]
             binds = isinstance(routing, dict) and "binds" in routing
-            corrupt(fits(routing, BINDING if binds else REROUTE), "13.2: a field")
+            corrupt(fits(routing, BINDING if binds else REROUTE), "A.2: a field")
             slots, partitions = (SLOTS_MAX, 10_000) if binds else (routing["slots"], len(routing["weights"]))
-            corrupt(binds or (partitions <= 10_000 and any(routing["weights"])), "13.2: weights")
+            corrupt(binds or (partitions <= 10_000 and any(routing["weights"])), "A.2: weights")
             check_moved(routing["moved"], slots, partitions)
         return content
 
-    # 13.3
+    # A.3
 
     def replayed(self, before: State, content: dict[str, Any], hash: str) -> State:
         after = super().replayed(before, content, hash)
@@ -161,47 +161,47 @@ class KeyReader(RecordReader):
         routing = content.get("routing") if "routing.slots" in after.features else None
         binds = routing is not None and "binds" in routing
         on_first_write = after.config.get("placement") == "on_first_write"
-        corrupt(not begins or (binds if on_first_write else routing is None), "13.3, 1")
-        corrupt(begins or partitions == len(before.ends) or (routing is not None and not binds), "13.3, 4")
+        corrupt(not begins or (binds if on_first_write else routing is None), "A.3, 1")
+        corrupt(begins or partitions == len(before.ends) or (routing is not None and not binds), "A.3, 4")
         old = None if begins else before.routing
         if routing is not None:
             if begins:
                 slots = int(after.config.get("placement.slots", "65536"))
                 old = Routing(0, [1] * partitions, [UNBOUND] * slots, [UNBOUND] * slots)
             elif old is None:
-                corrupt(not binds, "13.3, 3: a binding without slots")
-                corrupt(routing["slots"] % len(before.ends) == 0, "13.3, 2")
+                corrupt(not binds, "A.3, 3: a binding without slots")
+                corrupt(routing["slots"] % len(before.ends) == 0, "A.3, 2")
                 table = [slot % len(before.ends) for slot in range(routing["slots"])]
                 old = Routing(0, [], table, table)
             assert old is not None
             after.routing = self._bound(old, routing) if binds else self._rerouted(old, before, content, partitions)
-            corrupt(table_sum(after.routing.table) == routing["table"], "13.3, 3: table")
-            corrupt(all(each == UNBOUND or after.routing.weights[each] for each in set(after.routing.table)), "13.3, 3: weight 0")
+            corrupt(table_sum(after.routing.table) == routing["table"], "A.3, 3: table")
+            corrupt(all(each == UNBOUND or after.routing.weights[each] for each in set(after.routing.table)), "A.3, 3: weight 0")
         elif old is not None:
             after.routing = Routing(old.epoch, old.weights, old.table, old.first, old.reroutes)
         self._check_placement(after)
         if after.routing is not None:
             _forget(after)
             corrupt(
-                sum(len(each.cut) + sum(map(len, each.moved)) - len(each.moved) for each in after.routing.reroutes) <= 2_000_000, "13.3"
+                sum(len(each.cut) + sum(map(len, each.moved)) - len(each.moved) for each in after.routing.reroutes) <= 2_000_000, "A.3"
             )
         return after
 
     def _bound(self, old: Routing, routing: dict[str, Any]) -> Routing:
         new = Routing(old.epoch, old.weights, list(old.table), list(old.first), old.reroutes)
         for partition, *slots in routing["moved"]:
-            corrupt(partition < len(new.weights), "13.2: a partition without a weight")
+            corrupt(partition < len(new.weights), "A.2: a partition without a weight")
             for slot in slots:
-                corrupt(slot < len(new.table) and new.table[slot] == UNBOUND, "13.3, 3: it is bound")
+                corrupt(slot < len(new.table) and new.table[slot] == UNBOUND, "A.3, 3: it is bound")
                 new.table[slot] = new.first[slot] = partition
         return new
 
     def _rerouted(self, old: Routing, before: State, content: dict[str, Any], partitions: int) -> Routing:
         routing = content["routing"]
-        corrupt(routing["epoch"] == old.epoch + 1 and routing["slots"] == len(old.table), "13.3, 3: epoch or slots")
+        corrupt(routing["epoch"] == old.epoch + 1 and routing["slots"] == len(old.table), "A.3, 3: epoch or slots")
         weights, table = routing["weights"], list(old.table)
-        corrupt(len(weights) == partitions, "13.2: weights")
-        corrupt(all(new == 0 for was, new in zip(old.weights, weights, strict=False) if was == 0), "13.3, 3: a closed partition")
+        corrupt(len(weights) == partitions, "A.2: weights")
+        corrupt(all(new == 0 for was, new in zip(old.weights, weights, strict=False) if was == 0), "A.3, 3: a closed partition")
         touched = _moved(table, routing["moved"])
         newest = old.reroutes[-1].cut if old.reroutes else []
         cut = newest + [0] * (partitions - len(newest))
@@ -211,13 +211,13 @@ class KeyReader(RecordReader):
         return Routing(routing["epoch"], weights, table, old.first, [*old.reroutes, reroute])
 
     def _check_placement(self, state: State) -> None:
-        """13.3, 5."""
+        """A.3, 5."""
         unbound = state.config.get("placement") == "on_first_write"
-        corrupt(state.routing is None or "routing.slots" in state.features, "13.3, 5: slots without the feature")
-        corrupt(not unbound or state.routing is not None, "13.3, 5: no slots")
-        corrupt(("routing.unbound" in state.features) == unbound, "13.3, 5: routing.unbound")
+        corrupt(state.routing is None or "routing.slots" in state.features, "A.3, 5: slots without the feature")
+        corrupt(not unbound or state.routing is not None, "A.3, 5: no slots")
+        corrupt(("routing.unbound" in state.features) == unbound, "A.3, 5: routing.unbound")
 
-    # 13.4
+    # A.4
 
     def _checkpoint(self, topic: str, name: str, number: int) -> tuple[dict[str, Any], State]:
         head, state = super()._checkpoint(topic, name, number)
@@ -225,23 +225,23 @@ class KeyReader(RecordReader):
             return head, state
         if "routing" in head and "routing.slots" in state.features:
             routing = head["routing"]
-            corrupt(fits(routing, IN_CHECKPOINT), "13.4: a field")
+            corrupt(fits(routing, IN_CHECKPOINT), "A.4: a field")
             reroutes = [Reroute(each["version"], each["cut"], each["moved"]) for each in routing["reroutes"]]
             slots, partitions = routing["slots"], len(state.ends)
-            corrupt(len(routing["first"]) == slots and len(routing["weights"]) == partitions and any(routing["weights"]), "13.4: lengths")
-            corrupt(len(reroutes) <= routing["epoch"], "13.4: more re-routes than the epoch")
+            corrupt(len(routing["first"]) == slots and len(routing["weights"]) == partitions and any(routing["weights"]), "A.4: lengths")
+            corrupt(len(reroutes) <= routing["epoch"], "A.4: more re-routes than the epoch")
             versions = [each.version for each in reroutes]
-            corrupt(versions == sorted(set(versions)) and (not versions or versions[-1] <= number), "13.4: versions of re-routes")
+            corrupt(versions == sorted(set(versions)) and (not versions or versions[-1] <= number), "A.4: versions of re-routes")
             table = list(routing["first"])
             cuts = [*(each.cut for each in reroutes), state.ends]
             for each, later in zip(reroutes, cuts[1:], strict=True):
-                corrupt(len(each.cut) <= len(later) and all(map(int.__le__, each.cut, later)), "13.4: a cut")
+                corrupt(len(each.cut) <= len(later) and all(map(int.__le__, each.cut, later)), "A.4: a cut")
                 check_moved(each.moved, slots, len(each.cut))
                 _moved(table, each.moved)
-            corrupt(all(each == UNBOUND or each < partitions for each in set(routing["first"])), "13.4: first")
-            corrupt(all(each == UNBOUND or routing["weights"][each] for each in set(table)), "13.3, 3: weight 0")
-            corrupt(table_sum(table) == routing["table"], "13.4: table")
-            corrupt(UNBOUND not in table or "routing.unbound" in state.features, "13.4: an unbound slot")
+            corrupt(all(each == UNBOUND or each < partitions for each in set(routing["first"])), "A.4: first")
+            corrupt(all(each == UNBOUND or routing["weights"][each] for each in set(table)), "A.3, 3: weight 0")
+            corrupt(table_sum(table) == routing["table"], "A.4: table")
+            corrupt(UNBOUND not in table or "routing.unbound" in state.features, "A.4: an unbound slot")
             state.routing = Routing(routing["epoch"], routing["weights"], table, routing["first"], reroutes)
             _forget(state)
         self._check_placement(state)
@@ -251,16 +251,16 @@ class KeyReader(RecordReader):
         super()._compare(head, state, content)
         if "routing" in content and "routing.slots" in state.features:
             names = ["table"] if "binds" in content["routing"] else ["table", "epoch", "slots", "weights"]
-            corrupt("routing" in head and all(head["routing"][name] == content["routing"][name] for name in names), "13.4: it differs")
+            corrupt("routing" in head and all(head["routing"][name] == content["routing"][name] for name in names), "A.4: it differs")
 
 
 def check_moved(moved: list[list[int]], slots: int, partitions: int) -> None:
-    """13.2: partitions rise, and slots within one; no slot is in two entries."""
+    """A.2: partitions rise, and slots within one; no slot is in two entries."""
     to = [partition for partition, *_ in moved]
-    corrupt(to == sorted(set(to)) and all(each < partitions for each in to), "13.2: partitions in moved")
-    corrupt(all(entry[1:] == sorted(set(entry[1:])) and entry[-1] < slots for entry in moved), "13.2: slots in moved")
+    corrupt(to == sorted(set(to)) and all(each < partitions for each in to), "A.2: partitions in moved")
+    corrupt(all(entry[1:] == sorted(set(entry[1:])) and entry[-1] < slots for entry in moved), "A.2: slots in moved")
     every = [slot for entry in moved for slot in entry[1:]]
-    corrupt(len(every) == len(set(every)), "13.2: a slot twice")
+    corrupt(len(every) == len(set(every)), "A.2: a slot twice")
 
 
 def _moved(table: list[int], moved: list[list[int]]) -> set[int]:
@@ -268,14 +268,14 @@ def _moved(table: list[int], moved: list[list[int]]) -> set[int]:
     touched = set()
     for partition, *slots in moved:
         for slot in slots:
-            corrupt(table[slot] not in (UNBOUND, partition), "13.3, 3: a slot that is unbound, or there already")
+            corrupt(table[slot] not in (UNBOUND, partition), "A.3, 3: a slot that is unbound, or there already")
             touched |= {partition, table[slot]}
             table[slot] = partition
     return touched
 
 
 def _forget(state: State) -> None:
-    """13.3: the oldest re-route is forgotten as long as its cut is at or below the log start offset of every partition."""
+    """A.3: the oldest re-route is forgotten as long as its cut is at or below the log start offset of every partition."""
     routing = state.routing
     while routing.reroutes and all(cut <= start for cut, start in zip(routing.reroutes[0].cut, state.starts, strict=False)):
         oldest, *routing.reroutes = routing.reroutes

@@ -115,7 +115,7 @@ class RecordReader:
                         found += [row for row in self.segment(topic, state, segment) if at <= row.offset < end]
                         at = segment["end"]
                 return found
-            except FileNotFoundError as gone:  # 9.7
+            except FileNotFoundError as gone:  # 9.5
                 before, state = state, self.newest(topic)
                 if state.topic_id != before.topic_id or state.version == before.version:
                     raise Refused("SEGMENT_MISSING", str(gone)) from None
@@ -123,7 +123,7 @@ class RecordReader:
                     raise Refused("OFFSETS_EXPIRED", f"{topic}-{partition}: {at}") from None
 
     def segment(self, topic: str, state: State, segment: dict[str, Any]) -> list[Row]:
-        """9.3."""
+        """9.2."""
         shared = segment["file"].startswith("_shared/")
         octets, _ = self._bytes(segment["file"] if shared else f"_partlog/{topic}/{segment['file']}", "SEGMENT_CORRUPT", segment)
         if len(octets) < segment["bytes"]:

@@ -73,7 +73,7 @@ def test_key_readers_find_the_same_records(roots: dict[str, LogTool], made: str)
 
 
 def test_hashes_and_the_choice_of_a_partition() -> None:
-    """The examples of sections 13 and 13.7."""
+    """The examples of annex A and section A.7."""
     assert (murmur3(b"abc") - 2**32, murmur2(b"abc")) == (-1277324294, 479470107)
     assert [chosen([1, 1, 1], slot) for slot in range(8)] == [2, 2, 0, 1, 0, 1, 2, 0]
 

@@ -204,7 +204,7 @@ def _version(topic: str, state: State, txn: str, segments: list[dict[str, Any]],
     for slot, partition in sorted(bound.items()):
         if state.routing.table[slot] == UNBOUND:
             moved.setdefault(partition, []).append(slot)
-    if moved:  # 13.5
+    if moved:  # A.5
         table = [
             moved_to if each == UNBOUND and (moved_to := bound.get(slot)) is not None else each
             for slot, each in enumerate(state.routing.table)
@@ -230,7 +230,7 @@ def _epoch(state: State) -> int:
 
 
 def _least_loaded(state: State) -> int:
-    """13.11: for a task alone, whose records without a key are one run."""
+    """L.1: for a task alone, whose records without a key are one run."""
     weights = state.routing.weights if state.routing else [1] * len(state.ends)
     whole = [each.cut for each in state.routing.reroutes] if state.routing else []
     whole = [cut for n, cut in enumerate(whole) if all(_cuts(state, n, partition) for partition, weight in enumerate(weights) if weight)]
@@ -244,14 +244,14 @@ def _least_loaded(state: State) -> int:
 
 
 def _cuts(state: State, number: int, partition: int) -> bool:
-    """13.2: whether a re-route of the state gives slots to a partition, or takes some."""
+    """A.2: whether a re-route of the state gives slots to a partition, or takes some."""
     epoch = state.routing.epoch - len(state.routing.reroutes) + number
     moved = state.routing.reroutes[number].moved
     return any(partition in (to, state.routing.home(slot, epoch)) for to, *slots in moved for slot in slots)
 
 
 def _shares(state: State) -> list[int]:
-    """13.6 and 13.7."""
+    """A.6 and A.7."""
     weights: list[int] = state.routing.weights
     wish = state.config.get("placement.shares", "none")
     if wish != "none":
@@ -268,7 +268,7 @@ def _shares(state: State) -> list[int]:
 
 
 def chosen(shares: Sequence[int], slot: int) -> int:
-    """13.7: the partition of an unbound slot, whose share by its L is the greatest."""
+    """A.7: the partition of an unbound slot, whose share by its L is the greatest."""
     best, best_share, best_length = -1, 0, 1
     for partition, share in enumerate(shares):
         length = _length(slot, partition)
@@ -351,7 +351,7 @@ def sync(path: Path) -> None:
 
 
 def put(folder: Path, name: str, octets: bytes) -> bool:
-    """Appendix A: puts a file if it is absent, and says whether it was."""
+    """Annex H: puts a file if it is absent, and says whether it was."""
     temporary = folder / "tmp" / secrets.token_hex(8)
     temporary.parent.mkdir(exist_ok=True)
     with temporary.open("xb") as file:

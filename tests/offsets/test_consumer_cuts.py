@@ -1,4 +1,4 @@
-"""A consumer at re-routes: the order of its records, its waiting, and its beginning. FORMAT.md section 13.9."""
+"""A consumer at re-routes: the order of its records, its waiting, and its beginning. FORMAT.md section A.9."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A consumer over re-routes: each key comes in order, however the partitions change meanwhile. FORMAT.md section 13.9."""
+"""A consumer over re-routes: each key comes in order, however the partitions change meanwhile. FORMAT.md section A.9."""
 
 import random
 import time

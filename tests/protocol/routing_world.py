@@ -1,4 +1,4 @@
-"""Topics whose keys are placed, moved and rebuilt by random calls, and a model that says where each record is. FORMAT.md section 13."""
+"""Topics whose keys are placed, moved and rebuilt by random calls, and a model that says where each record is. FORMAT.md annex A."""
 
 from __future__ import annotations
 

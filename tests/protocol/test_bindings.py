@@ -1,4 +1,4 @@
-"""Writers of a topic whose slots are bound when they are first written, killed at each step and raced. FORMAT.md sections 7 and 13."""
+"""Writers of a topic whose slots are bound when they are first written, killed at each step and raced. FORMAT.md section 7 and annex A."""
 
 import json
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The commit protocol, interrupted on purpose: FORMAT.md sections 7, 11 and 12. Each test names the invariants that it checks."""
+"""The commit protocol, interrupted on purpose: FORMAT.md sections 7, 11 and L.2. Each test names the invariants that it checks."""
 
 import shutil
 import time

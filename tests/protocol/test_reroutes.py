@@ -1,4 +1,4 @@
-"""Partitions change while a topic is written and read, and programs are killed: each key stays in order. FORMAT.md sections 7 and 13.9."""
+"""Partitions change while a topic is written and read, and programs are killed: each key stays in order. FORMAT.md sections 7 and A.9."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A query with state for each key reads a topic whose partitions change, and its driver is killed. FORMAT.md section 13.9."""
+"""A query with state for each key reads a topic whose partitions change, and its driver is killed. FORMAT.md section A.9."""
 
 import time
 from collections import defaultdict

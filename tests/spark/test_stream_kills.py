@@ -36,7 +36,7 @@ STEPS = {
     "checkpoint.put": 0,
     "checkpoint.done": 0,
 }
-"""The steps of FORMAT.md section 12 that an epoch reaches, and how large its records are for that."""
+"""The steps of FORMAT.md section L.2 that an epoch reaches, and how large its records are for that."""
 
 
 @pytest.fixture

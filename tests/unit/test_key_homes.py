@@ -1,4 +1,4 @@
-"""Where keys belong over re-routes and bindings, beside a model that keeps a copy of everything. FORMAT.md section 13."""
+"""Where keys belong over re-routes and bindings, beside a model that keeps a copy of everything. FORMAT.md annex A."""
 
 import random
 from array import array

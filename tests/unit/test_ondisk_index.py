@@ -1,4 +1,4 @@
-"""An index of the Kafka view is a hint: a wrong one costs time, and the answers stay the same. FORMAT.md sections 8 and 9."""
+"""An index of the Kafka view is a hint: a wrong one costs time, and the answers stay the same. FORMAT.md sections 8 and K.2."""
 
 import struct
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The partition of a slot that has none yet, and what shares it. FORMAT.md section 13."""
+"""The partition of a slot that has none yet, and what shares it. FORMAT.md annex A."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Records in slots that are bound when they are first used, where they belong and where not. FORMAT.md section 13."""
+"""Records in slots that are bound when they are first used, where they belong and where not. FORMAT.md annex A."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Fields from which readers conclude something about records, right ones and wrong ones. FORMAT.md section 9.4."""
+"""Fields from which readers conclude something about records, right ones and wrong ones. FORMAT.md section 9.3."""
 
 import struct
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Topics that were re-routed, right ones and wrong ones. FORMAT.md section 13."""
+"""Topics that were re-routed, right ones and wrong ones. FORMAT.md annex A."""
 
 from pathlib import Path
 

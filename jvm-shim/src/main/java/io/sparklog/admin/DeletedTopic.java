@@ -19,7 +19,7 @@ import java.nio.file.FileAlreadyExistsException;
 import java.time.Clock;
 
 /**
- * The remains of a deleted topic: all but its last version, a checkpoint and a marker may go. FORMAT.md sections 7 and 14.
+ * The remains of a deleted topic: all but its last version, a checkpoint and a marker may go. FORMAT.md sections 7 and 12.
  *
  * <p>The clean-up is a run of the topic's queue: the upkeep of an earlier commit may be at work, and has {@link UpkeepHints} alone.
  */

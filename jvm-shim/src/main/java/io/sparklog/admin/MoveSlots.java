@@ -14,7 +14,7 @@ import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/** Moves slots that are named, and leaves the weights of partitions as they are. FORMAT.md section 13.5. */
+/** Moves slots that are named, and leaves the weights of partitions as they are. FORMAT.md section A.5. */
 final class MoveSlots extends AdministrativeChange {
   private static final String MOVES = "moves";
 

@@ -1,6 +1,6 @@
 package io.sparklog.admin;
 
-/** When a topic is re-routed. FORMAT.md section 13.6. */
+/** When a topic is re-routed. FORMAT.md section A.6. */
 public enum RerouteTime {
   /** At once. It takes the place of a re-route that waits. */
   NOW,

@@ -17,7 +17,7 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** Gives slots to other partitions, as few as new weights ask for. It may add partitions. FORMAT.md section 13. */
+/** Gives slots to other partitions, as few as new weights ask for. It may add partitions. FORMAT.md annex A. */
 final class RerouteTopic extends AdministrativeChange {
   private static final String WEIGHTS = "weights";
 

@@ -28,7 +28,7 @@ import java.util.stream.Stream;
 
 /**
  * Deletes the files of dead writers: data files that no version names, and temporary files. Also deletes at once the files that the next
- * commit would delete. FORMAT.md section 14.
+ * commit would delete. FORMAT.md section 12.
  */
 public final class Vacuum {
   public static final Duration OLDER_THAN = Duration.ofDays(7);

@@ -180,7 +180,7 @@ public final class BatchHeader {
     seal(batch, new CRC32C());
   }
 
-  /** Gives all records of a batch one time, the time of their writer, and makes the CRC right. FORMAT.md section 3.5. */
+  /** Gives all records of a batch one time, the time of their writer, and makes the CRC right. FORMAT.md section C.1. */
   public static void setLogAppendTime(byte[] batch, long timestamp) {
     batch[Layout.ATTRIBUTES_AT + 1] |= Layout.LOG_APPEND_TIME_MASK;
     LONG.set(batch, Layout.BASE_TIMESTAMP_AT, timestamp);

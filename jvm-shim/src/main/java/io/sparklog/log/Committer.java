@@ -111,7 +111,7 @@ public final class Committer {
     }
   }
 
-  /** Any version may carry the boundary of this process's clean-up, so the clean-up needs no version of its own. FORMAT.md section 14. */
+  /** Any version may carry the boundary of this process's clean-up, so the clean-up needs no version of its own. FORMAT.md section 12. */
   private void raiseBoundary(NextVersion next, State extended) {
     long cleaned = log.hints(extended).cleanedTo(extended);
     if (cleaned <= extended.version() && !extended.isDeleted()) {

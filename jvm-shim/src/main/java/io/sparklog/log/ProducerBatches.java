@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The last batches of a producer in a partition, from old to new. FORMAT.md section 5.9. Never changes.
+ * The last batches of a producer in a partition, from old to new. FORMAT.md annex B. Never changes.
  *
  * @param time of the version with the newest, in ms since 1970
  */

@@ -16,7 +16,7 @@ import java.util.TreeMap;
 import java.util.function.Consumer;
 
 /**
- * The newest batches of each producer, by which a writer knows a batch that is sent again. FORMAT.md section 5.9. Never changes.
+ * The newest batches of each producer, by which a writer knows a batch that is sent again. FORMAT.md annex B. Never changes.
  *
  * @param tree null without producers
  */

@@ -16,7 +16,7 @@ import java.util.TreeMap;
 import java.util.random.RandomGenerator;
 
 /**
- * One file of a query's checkpoint: topics that the query reads, and where it begins in them. FORMAT.md section 15.
+ * One file of a query's checkpoint: topics that the query reads, and where it begins in them. FORMAT.md annex F.
  *
  * @param topics by name
  */

@@ -12,7 +12,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The field of a version that begins a topic with the records of another one, its origin. FORMAT.md section 5.
+ * The field of a version that begins a topic with the records of another one, its origin. FORMAT.md section D.1.
  *
  * @param topic the origin
  * @param version of the origin, whose records these are

@@ -10,7 +10,7 @@ import java.util.Set;
 
 /**
  * The data files that versions have removed and that may still be there. A file that several segments share may be removed by several
- * versions: it waits for the last of them. FORMAT.md section 14.
+ * versions: it waits for the last of them. FORMAT.md section 12.
  */
 public final class Removals {
   /** By file, in the order of {@link Removal#last}. */

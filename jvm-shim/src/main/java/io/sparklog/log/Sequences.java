@@ -8,7 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Decides which batches of producers a version adds, one batch after another. FORMAT.md section 5.9. */
+/** Decides which batches of producers a version adds, one batch after another. FORMAT.md annex B. */
 public final class Sequences {
   /** The answer for a batch. */
   public enum Answer {

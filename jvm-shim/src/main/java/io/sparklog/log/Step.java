@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * The named steps of a write. {@code -Dpartlog.stop=<step>:halt|throw|pause[:<n>]} stops a process at a step, so that tests can break a
- * commit anywhere. FORMAT.md section 12.
+ * commit anywhere. FORMAT.md section L.2.
  */
 public enum Step {
   TASK_WRITE, TASK_SYNC, TASK_DONE, COMMIT_POOL, COMMIT_READ, COMMIT_PUT, COMMIT_LINK, COMMIT_LINKED, COMMIT_SYNCED, COMMIT_LOOK,
@@ -95,6 +95,6 @@ public enum Step {
       }
     }
     throw new IllegalArgumentException(
-        "-Dpartlog.stop=" + text + " is not <step>:halt|throw|pause[:<n>] with a step of FORMAT.md section 12");
+        "-Dpartlog.stop=" + text + " is not <step>:halt|throw|pause[:<n>] with a step of FORMAT.md section L.2");
   }
 }

@@ -280,7 +280,7 @@ public final class TopicConfig implements Serializable {
     return fileDeleteDelayMs;
   }
 
-  /** Whether nothing need be kept for the versions before a version of this time, by a clock. FORMAT.md section 14. */
+  /** Whether nothing need be kept for the versions before a version of this time, by a clock. FORMAT.md section 12. */
   public boolean isOld(long versionMs, long nowMs) {
     return Math.abs(nowMs - versionMs) >= versionsKeepMs;
   }
@@ -295,7 +295,7 @@ public final class TopicConfig implements Serializable {
     return transactionRetentionMs;
   }
 
-  /** How long after its last batch a producer is known. FORMAT.md section 5.9. */
+  /** How long after its last batch a producer is known. FORMAT.md annex B. */
   public long producerExpirationMs() {
     return producerExpirationMs;
   }

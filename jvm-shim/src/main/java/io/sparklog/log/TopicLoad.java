@@ -112,7 +112,7 @@ final class TopicLoad {
   }
 
   /**
-   * As {@link #attempt}, of a topic without a checkpoint: the last listing takes the place of all looks. FORMAT.md section 9.2.
+   * As {@link #attempt}, of a topic without a checkpoint: the last listing takes the place of all looks. FORMAT.md section K.1.
    *
    * @return null if all is not as it should be: another attempt tells why
    */
@@ -142,7 +142,7 @@ final class TopicLoad {
 
   /**
    * The state of {@code next}, a version 0 that this process has put when no version was there. Null if the listing has more than that
-   * version. FORMAT.md section 9.2.
+   * version. FORMAT.md section K.1.
    */
   State begunBy(Replay next) throws IOException {
     if (!store.listsInOrder()) {

@@ -7,7 +7,7 @@ import java.util.List;
 
 /**
  * Cuts the live segments of a partition into groups of neighbours that a merge may join: whose times lie close together. Retention deletes
- * whole segments by their greatest time, so this is what bounds how much longer a record stays. FORMAT.md section 14.
+ * whole segments by their greatest time, so this is what bounds how much longer a record stays. FORMAT.md annex E.
  *
  * <p>Groups follow from the segments in order, from the first live one on. A group takes the next segment while its least and its greatest
  * time are at most a span apart. A time below the greatest time before the group counts as that time: late records are deleted with the

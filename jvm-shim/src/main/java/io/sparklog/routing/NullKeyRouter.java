@@ -6,7 +6,7 @@ import java.util.stream.IntStream;
 
 /**
  * Where one task of a write puts its records without a key: into one partition until its batch is closed, then into another. FORMAT.md
- * section 13.
+ * section L.1.
  *
  * <p>Each task knows only the committed loads and its own writes, and assumes that the other tasks write the same. Nothing else decides, so
  * a retried task routes in the same way.

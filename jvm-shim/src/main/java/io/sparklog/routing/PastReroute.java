@@ -14,7 +14,7 @@ public record PastReroute(long version, long[] cut, List<SlotMoves> moved) {
     return partition < cut.length ? cut[partition] : 0;
   }
 
-  /** How many numbers it has, beside a limit. FORMAT.md section 13. */
+  /** How many numbers it has, beside a limit. FORMAT.md annex A. */
   long numbers() {
     return cut.length + moved.stream().mapToLong(moves -> 1L + moves.slots().length).sum();
   }

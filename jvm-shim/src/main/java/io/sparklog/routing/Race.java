@@ -1,6 +1,6 @@
 package io.sparklog.routing;
 
-/** The number of a slot and a partition in the choice of a partition for the slot. FORMAT.md section 13. */
+/** The number of a slot and a partition in the choice of a partition for the slot. FORMAT.md annex A. */
 final class Race {
   private static final int FRACTION_BITS = 24;
   private static final int HASH_BITS = 32;

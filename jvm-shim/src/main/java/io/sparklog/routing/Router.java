@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /**
- * Where the records of a topic go by their keys: from the hash of a key to a partition. FORMAT.md section 13.
+ * Where the records of a topic go by their keys: from the hash of a key to a partition. FORMAT.md annex A.
  *
  * <p>A topic's router must admit the router of each writer. Records without a key are for {@link NullKeyRouter}.
  */
@@ -81,7 +81,7 @@ public final class Router implements Serializable {
     return partition == SlotTable.UNBOUND ? place(table.slot(hash)) : partition;
   }
 
-  /** The partition that a slot without one gets: the same for all that have equal shares. FORMAT.md section 13. */
+  /** The partition that a slot without one gets: the same for all that have equal shares. FORMAT.md annex A. */
   public int place(int slot) {
     int best = -1;
     long least = 0;

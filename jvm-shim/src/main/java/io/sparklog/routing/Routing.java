@@ -19,9 +19,9 @@ import java.util.TreeMap;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 
-/** How a topic routes keys at one version, and how it did for the records that it still has. FORMAT.md section 13. */
+/** How a topic routes keys at one version, and how it did for the records that it still has. FORMAT.md annex A. */
 public final class Routing {
-  /** The most numbers in the re-routes of a state. FORMAT.md section 13. */
+  /** The most numbers in the re-routes of a state. FORMAT.md annex A. */
   private static final int NUMBERS_MAX = 2_000_000;
 
   private final int epoch;
@@ -312,7 +312,7 @@ public final class Routing {
     return isSame && table.crc() == change.table();
   }
 
-  /** As a checkpoint has it. FORMAT.md section 13.4. */
+  /** As a checkpoint has it. FORMAT.md section A.4. */
   public ObjectNode toJson() {
     ObjectNode json = Json.MAPPER.createObjectNode();
     json.put("epoch", epoch).put("slots", first.slots()).set("weights", Json.array(weights));

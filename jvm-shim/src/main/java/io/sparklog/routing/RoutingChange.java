@@ -10,7 +10,7 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 
-/** The field of a version that gives partitions to slots. FORMAT.md section 13.2. */
+/** The field of a version that gives partitions to slots. FORMAT.md section A.2. */
 public sealed interface RoutingChange {
   /** The slots that get a partition, by the partition that takes them. */
   List<SlotMoves> moved();

@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.Arrays;
 
 /**
- * The routing epochs of a range of offsets of a partition. FORMAT.md section 13.3.
+ * The routing epochs of a range of offsets of a partition. FORMAT.md section A.3.
  *
  * @param first the routing epoch of the first offset
  * @param rises the offsets in the range that have a higher routing epoch than the offset before them, ascending

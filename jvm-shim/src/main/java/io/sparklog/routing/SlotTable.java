@@ -8,11 +8,11 @@ import java.util.List;
 import java.util.stream.IntStream;
 import java.util.zip.CRC32C;
 
-/** Which partition has each slot. Never changes: moves make another table. FORMAT.md section 13. */
+/** Which partition has each slot. Never changes: moves make another table. FORMAT.md annex A. */
 public final class SlotTable implements Serializable {
   private static final long serialVersionUID = 1;
 
-  /** As many slots as a topic can have. FORMAT.md section 13. */
+  /** As many slots as a topic can have. FORMAT.md annex A. */
   public static final int SLOTS_MAX = 1 << 20;
 
   /** In place of the partition of a slot that has none yet. */

@@ -1,5 +1,5 @@
 /**
  * Which partition a record goes to, now ({@link io.sparklog.routing.Router}) and at earlier versions ({@link
- * io.sparklog.routing.Routing}). FORMAT.md section 13.
+ * io.sparklog.routing.Routing}). FORMAT.md annex A.
  */
 package io.sparklog.routing;

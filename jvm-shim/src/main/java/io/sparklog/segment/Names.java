@@ -24,7 +24,7 @@ public final class Names {
   /** The names of data files that a later release makes, for several topics, begin with this. They are relative to the root. */
   private static final String SHARED = "_shared/";
 
-  /** Where servers say that they are alive. FORMAT.md section 16. */
+  /** Where servers say that they are alive. FORMAT.md annex G. */
   public static final String SERVERS = "_servers";
 
   /** The id of the cluster that the servers of a root are. */

@@ -5,7 +5,7 @@ import java.util.Optional;
 
 /**
  * The folder that Spark gives a source in a query's checkpoint, where the source keeps the topics of the query and its first offsets.
- * FORMAT.md section 15. No commit depends on it.
+ * FORMAT.md annex F. No commit depends on it.
  */
 public interface CheckpointFolder {
   /** The full name of {@code name}, for messages; "" is the folder. */

@@ -22,7 +22,7 @@ import org.apache.hadoop.hdfs.DFSUtilClient;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 
-/** A root in HDFS. A put is exclusive by the rules of FORMAT.md appendix B. */
+/** A root in HDFS. A put is exclusive by the rules of FORMAT.md annex I. */
 class HdfsStore extends HadoopStore {
   /** Each open file has a thread and a connection in its client. */
   private static final int OPEN_FILES_MAX = 100;

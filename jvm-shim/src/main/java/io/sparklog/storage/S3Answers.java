@@ -10,7 +10,7 @@ import org.apache.hadoop.fs.statistics.IOStatistics;
 import org.apache.hadoop.fs.statistics.IOStatisticsSupport;
 
 /**
- * Tells from the failure of a conditional put in S3 how it ended. FORMAT.md appendix C.
+ * Tells from the failure of a conditional put in S3 how it ended. FORMAT.md annex J.
  *
  * <p>Classes of hadoop-aws and of the SDK are known by their methods: they are there only when a program runs.
  */

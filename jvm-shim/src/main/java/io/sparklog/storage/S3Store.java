@@ -23,7 +23,7 @@ import org.apache.hadoop.fs.FutureDataInputStreamBuilder;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A root in S3. A put is exclusive by the rules of FORMAT.md appendix C.
+ * A root in S3. A put is exclusive by the rules of FORMAT.md annex J.
  *
  * <p>There are no folders: one is there as long as a file is in it. A file is there, whole, once it is closed.
  */

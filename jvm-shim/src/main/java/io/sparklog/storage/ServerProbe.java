@@ -12,7 +12,7 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * Whether this process knows that puts are exclusive in a bucket of a server. It tries once. The files under the root prove nothing. A
- * process that finds the note of another one need not try. FORMAT.md appendix C.
+ * process that finds the note of another one need not try. FORMAT.md annex J.
  */
 final class ServerProbe {
   private static final String NOTE = "passed.json";

@@ -12,7 +12,7 @@ import java.util.Set;
 
 /**
  * Keeps a micro-batch from reading records of a partition before the records of the partitions that its slots came from. So a stream sees
- * the records of each key in the order in which they were written. FORMAT.md section 13.9.
+ * the records of each key in the order in which they were written. FORMAT.md section A.9.
  */
 final class Barrier {
   /** By partition, where the next micro-batch begins. */

@@ -8,7 +8,7 @@ import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/** How far a stream is: the offset of the next record to read, of each partition. FORMAT.md section 15. */
+/** How far a stream is: the offset of the next record to read, of each partition. FORMAT.md annex F. */
 public final class StreamOffsets {
   /** Offsets of 100 topics with the most partitions that a topic can have take a tenth of it. */
   private static final int CHARACTERS_MAX = 256 << 20;

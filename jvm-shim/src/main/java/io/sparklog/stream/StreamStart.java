@@ -14,7 +14,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.random.RandomGenerator;
 
-/** Which topics a query reads, by their ids, and where it began: what its checkpoint says. FORMAT.md section 15. */
+/** Which topics a query reads, by their ids, and where it began: what its checkpoint says. FORMAT.md annex F. */
 public final class StreamStart {
   private final CheckpointFolder folder;
   private final RandomGenerator random;

@@ -1,6 +1,6 @@
 /**
  * The next reads of a streaming query, without Spark: its topics and where they began, the limits of a trigger, and the shares of
- * partitions and tasks. FORMAT.md section 15.
+ * partitions and tasks. FORMAT.md annex F.
  *
  * <p>The classes of a stream, each row beside the name of its package:
  *

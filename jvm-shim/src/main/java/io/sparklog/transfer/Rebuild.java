@@ -40,7 +40,7 @@ import java.util.random.RandomGenerator;
 
 /**
  * A new topic with the records of another topic, its origin, and another number of partitions. The records of each key keep their order,
- * and all records are in the version that begins the topic. FORMAT.md section 5.
+ * and all records are in the version that begins the topic. FORMAT.md annex D.
  */
 public final class Rebuild {
   private final Root root;

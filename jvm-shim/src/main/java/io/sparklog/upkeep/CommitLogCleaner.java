@@ -18,7 +18,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.function.Function;
 
-/** Keeps the commit log of a topic short: checkpoints, the boundary, and the files below it. FORMAT.md sections 6 and 14. */
+/** Keeps the commit log of a topic short: checkpoints, the boundary, and the files below it. FORMAT.md sections 6 and 12. */
 public final class CommitLogCleaner {
   /** At most this many files are deleted at once, so that a commit is never delayed by much. */
   private static final int FILES_MAX = 1000;

@@ -7,7 +7,7 @@ import java.io.IOException;
 import java.util.List;
 import java.util.OptionalLong;
 
-/** The data folders of a topic. FORMAT.md sections 2 and 14. */
+/** The data folders of a topic. FORMAT.md sections 2 and 12. */
 public final class DataFolders {
   private DataFolders() {}
 

@@ -19,7 +19,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
 
-/** Deletes the data files that versions have removed. FORMAT.md section 14. */
+/** Deletes the data files that versions have removed. FORMAT.md section 12. */
 public final class ReplacedFiles {
   /** At most this many versions are read for a commit, and as many emptied, so that it is never delayed by much. */
   private static final int VERSIONS_MAX = 1000;

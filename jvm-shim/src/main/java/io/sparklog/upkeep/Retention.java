@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** Deletes the records that a topic's {@code retention.ms} and {@code retention.bytes}, or a call's, let go. FORMAT.md section 14. */
+/** Deletes the records that a topic's {@code retention.ms} and {@code retention.bytes}, or a call's, let go. FORMAT.md section 12. */
 public final class Retention implements Change.Administrative {
   /** An expired segment may wait for a checkpoint for this part of the span of times that a merge joins. */
   private static final int WAIT_PART = 8;

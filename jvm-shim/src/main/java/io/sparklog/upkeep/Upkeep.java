@@ -20,7 +20,7 @@ import java.util.Optional;
 
 /**
  * The work that follows a commit and cannot fail it: merging, the Kafka view, replaced data files, a checkpoint, retention, and files below
- * the boundary. The next commit does the work that a process leaves undone. FORMAT.md sections 6, 7, 8 and 14.
+ * the boundary. The next commit does the work that a process leaves undone. FORMAT.md sections 6, 7, 8 and 12.
  */
 final class Upkeep implements UpkeepQueue.UpkeepRun {
   private final Committers committers;

@@ -15,7 +15,7 @@ import java.util.random.RandomGenerator;
 
 /**
  * The re-route that waits for the next write. The write is planned again after the re-route, so a writer that writes alone is not refused.
- * FORMAT.md section 13.6.
+ * FORMAT.md section A.6.
  */
 public final class PendingReroute implements Change.Administrative {
   private final TopicLog log;

@@ -37,7 +37,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Slots that an operator moves, from the call to the state that readers load. FORMAT.md section 13. */
+/** Slots that an operator moves, from the call to the state that readers load. FORMAT.md annex A. */
 final class MoveSlotsTest extends CommitsOverFaults {
   private static final ObjectMapper JSON = new ObjectMapper();
 

@@ -27,7 +27,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** A re-route that waits for the next write, until the write comes, another call takes its place, or it is taken back. FORMAT.md 13.6. */
+/** A re-route that waits for the next write, until the write comes, another call takes its place, or it is taken back. FORMAT.md A.6. */
 final class PendingRerouteTest extends CommitsOverFaults {
   private Administration administration() {
     return new Administration(new TopicWork(new TopicLog(store.store(), "t"), Clock.systemUTC(), random));

@@ -43,7 +43,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Re-routes of a topic, from the operator to the state that readers load. FORMAT.md section 13. */
+/** Re-routes of a topic, from the operator to the state that readers load. FORMAT.md annex A. */
 final class RerouteTest extends CommitsOverFaults {
   private static final ObjectMapper JSON = new ObjectMapper();
 

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Random histories of producers, beside a model that looks at all producers for each version. FORMAT.md section 5.9. */
+/** Random histories of producers, beside a model that looks at all producers for each version. FORMAT.md annex B. */
 final class ProducersTest {
   private static final int SEEDS = 60;
   private static final int VERSIONS = 300;

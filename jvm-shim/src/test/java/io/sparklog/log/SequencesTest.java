@@ -15,7 +15,7 @@ import java.util.Optional;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The topic knows the last five batches of a producer, and answers a batch that is sent again. FORMAT.md section 5.9. */
+/** The topic knows the last five batches of a producer, and answers a batch that is sent again. FORMAT.md annex B. */
 final class SequencesTest extends Drivers {
   private static final long ID = 4711;
 

@@ -229,7 +229,7 @@ class SlotTableTest {
     assertEquals("2 partitions by murmur3 in routing epoch 2", closed.toString());
   }
 
-  /** The CRC of a table, FORMAT.md section 13.2: two bytes for each slot, the low one first. */
+  /** The CRC of a table, FORMAT.md section A.2: two bytes for each slot, the low one first. */
   @Test
   void aTableHasTheCrcOfItsBytes() {
     java.util.zip.CRC32C crc = new java.util.zip.CRC32C();

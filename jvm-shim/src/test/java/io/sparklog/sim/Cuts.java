@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 
-/** Where re-routes cut the partitions that give or get slots; by the version files alone. FORMAT.md section 13. */
+/** Where re-routes cut the partitions that give or get slots; by the version files alone. FORMAT.md annex A. */
 final class Cuts {
   /** @param offsets by partition; of one that neither gives nor gets slots those of the re-route before */
   private record Cut(long version, long[] offsets) {

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
-/** The column {@code _routing_epoch}: with the offset, it tells the order of the records of a key. FORMAT.md section 13.3. */
+/** The column {@code _routing_epoch}: with the offset, it tells the order of the records of a key. FORMAT.md section A.3. */
 final class RoutingEpochTest {
   private static final int SEEDS = Seed.either(1, 40);
 

@@ -183,7 +183,7 @@ final class S3RequestsTest {
     assertEquals(Map.of("LIST", 1, "GET", 3 + 2), server.counted());
   }
 
-  /** The listed version is read. The second listing has no later version, so the reader does not look for one (FORMAT.md section 9.2). */
+  /** The listed version is read. The second listing has no later version, so the reader does not look for one (FORMAT.md section K.1). */
   @Test
   void openingATopicWithoutACheckpoint() throws Exception {
     commitSmall(root);

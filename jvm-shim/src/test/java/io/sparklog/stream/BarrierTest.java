@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
-/** A stream over re-routes: a partition waits for the partitions that gave it slots, so each key comes in order. FORMAT.md section 13.9. */
+/** A stream over re-routes: a partition waits for the partitions that gave it slots, so each key comes in order. FORMAT.md section A.9. */
 final class BarrierTest extends StreamRuns {
   @Test
   void aMicroBatchEndsAtTheCutsOfPartitionsThatTakeSlots() throws IOException {

@@ -55,7 +55,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A topic is made again with another number of partitions. FORMAT.md section 5. */
+/** A topic is made again with another number of partitions. FORMAT.md annex D. */
 final class RebuildTest {
   private static final int KEYS = 20;
 

@@ -28,7 +28,7 @@ import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Deletion by age: expired records, and the files of dead writers. FORMAT.md section 14. */
+/** Deletion by age: expired records, and the files of dead writers. FORMAT.md section 12. */
 final class ExpiryTest extends Drivers {
   private RetentionTerms terms(Long retentionMs, Long retentionBytes, Map<Integer, Long> keep) {
     return RetentionTerms.of(state(), folder.toString(), retentionMs, retentionBytes, new TreeMap<>(keep));

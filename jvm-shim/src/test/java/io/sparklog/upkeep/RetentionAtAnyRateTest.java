@@ -34,7 +34,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** A year of a topic: how long records stay, and how many segments are live. FORMAT.md section 14, docs/guide/operations.md. */
+/** A year of a topic: how long records stay, and how many segments are live. FORMAT.md section 12, docs/guide/operations.md. */
 @Tag("slow")
 final class RetentionAtAnyRateTest {
   private static final long HOUR = 3_600_000;

@@ -29,7 +29,7 @@ import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** The work that follows a commit. FORMAT.md sections 6, 8 and 14. */
+/** The work that follows a commit. FORMAT.md sections 6, 8 and 12. */
 final class UpkeepTest extends Drivers {
   @Test
   void theLogStaysShort() throws IOException {

@@ -46,7 +46,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Slots that get a partition when they are first written. FORMAT.md sections 7 and 13. */
+/** Slots that get a partition when they are first written. FORMAT.md section 7 and annex A. */
 final class BindingTest extends CommitsOverFaults {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final int KEYS = 40;

@@ -11,7 +11,7 @@ import org.apache.kafka.common.requests.CreatePartitionsRequest;
 
 /**
  * Adds partitions. The topic has slots afterwards, by which readers keep the order of keys, and takes no keyed records of clients:
- * FORMAT.md section 13. So a topic that takes such records gets no more partitions here.
+ * FORMAT.md annex A. So a topic that takes such records gets no more partitions here.
  *
  * @param keysAnywhere whether clients may write keyed records to a topic with slots
  */

@@ -64,7 +64,7 @@ record Cluster(Server self, boolean isAnnounced, List<Server> others) {
     return order > 0 || order == 0 && one.node() < other.node();
   }
 
-  /** FORMAT.md section 16. */
+  /** FORMAT.md annex G. */
   static long weight(String key, int node) {
     try {
       return ByteBuffer.wrap(MessageDigest.getInstance("MD5").digest((key + " " + node).getBytes(StandardCharsets.UTF_8))).getLong();

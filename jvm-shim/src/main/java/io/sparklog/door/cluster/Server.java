@@ -10,7 +10,7 @@ import java.util.TreeMap;
 import java.util.UUID;
 
 /**
- * A server of a root. FORMAT.md section 16.
+ * A server of a root. FORMAT.md annex G.
  *
  * @param node its number
  * @param sessionMs it is alive for so long after a sign of life

@@ -20,7 +20,7 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * The folder in which the servers of a root say that they are alive. FORMAT.md section 16. A sign of life is a file with a new name, so one
+ * The folder in which the servers of a root say that they are alive. FORMAT.md annex G. A sign of life is a file with a new name, so one
  * listing shows all signs, in each kind of store.
  */
 final class ServersFolder {

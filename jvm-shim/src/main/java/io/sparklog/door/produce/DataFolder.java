@@ -10,7 +10,7 @@ import java.nio.file.NoSuchFileException;
 import java.util.List;
 import java.util.random.RandomGenerator;
 
-/** The data folder of many commits of this process to a topic. For one thread. FORMAT.md section 7.8. */
+/** The data folder of many commits of this process to a topic. For one thread. FORMAT.md section C.2. */
 final class DataFolder {
   /** Then the next folder begins, so that a folder is emptied by merges. */
   private static final int FILES_MAX = 1000;

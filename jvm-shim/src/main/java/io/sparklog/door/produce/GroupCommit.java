@@ -18,7 +18,7 @@ import java.util.Optional;
 
 /**
  * The change that adds all batches that wait, in one data file and one version. Each state that the version may extend decides again about
- * each batch: another program may have added the batch. FORMAT.md sections 5.9 and 7.8.
+ * each batch: another program may have added the batch. FORMAT.md section C.2 and annex B.
  */
 final class GroupCommit implements Change {
   private final TopicLog log;

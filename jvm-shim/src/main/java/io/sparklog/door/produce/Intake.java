@@ -13,7 +13,7 @@ import java.time.Clock;
 
 /**
  * Checks the batches that clients send to a topic, with the decoder and the limits of our readers: a batch that is accepted can be read by
- * every reader. FORMAT.md section 3.5.
+ * every reader. FORMAT.md section C.1.
  */
 public final class Intake {
   private static final String BEFORE_MAX_MS = "message.timestamp.before.max.ms";

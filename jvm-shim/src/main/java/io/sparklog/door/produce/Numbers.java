@@ -4,7 +4,7 @@ import io.sparklog.format.Layout;
 import java.nio.ByteBuffer;
 
 /**
- * The numbers that a producer gave to a batch. FORMAT.md section 5.9.
+ * The numbers that a producer gave to a batch. FORMAT.md annex B.
  *
  * @param id of the producer; −1 without a producer
  * @param first the sequence of the first record

@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.random.RandomGenerator;
 
-/** Adds batches to the topics of a root, by commits that many requests share. FORMAT.md section 7.8. */
+/** Adds batches to the topics of a root, by commits that many requests share. FORMAT.md section C.2. */
 public final class TopicWriters implements AutoCloseable {
   private static final long CLOSE_NANOS = TimeUnit.MINUTES.toNanos(1);
 

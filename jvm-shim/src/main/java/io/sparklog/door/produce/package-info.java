@@ -1,5 +1,5 @@
 /**
- * Writes the batches that clients send, without a class of Kafka or of the network. FORMAT.md sections 3.5, 5.9 and 7.8.
+ * Writes the batches that clients send, without a class of Kafka or of the network. FORMAT.md sections C.1 and C.2 and annex B.
  *
  * <pre>{@code
  *  a request, on a thread that may block     in order of arrival                one commit at a time

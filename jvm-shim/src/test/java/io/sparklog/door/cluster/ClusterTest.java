@@ -94,7 +94,7 @@ final class ClusterTest {
     assertEquals(2, Cluster.of(a, true, List.of(b, with(2, LISTENER, "PLAINTEXT"))).at(LISTENER).size());
   }
 
-  /** FORMAT.md section 16 has this number. */
+  /** FORMAT.md annex G has this number. */
   @Test
   void theWeightIsTheOneOfTheFormat() {
     assertEquals("e390cfb57cc4e8f", Long.toHexString(Cluster.weight("c9Uau9icSBmvDvtokvlNaA", 7)));

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A batch is let in if every reader can read it, and is refused with the reason otherwise. FORMAT.md section 3.5. */
+/** A batch is let in if every reader can read it, and is refused with the reason otherwise. FORMAT.md section C.1. */
 final class IntakeTest extends Drivers {
   private Intake intake(Map<String, String> settings) throws IOException {
     new Driver().commit(settings, 0);

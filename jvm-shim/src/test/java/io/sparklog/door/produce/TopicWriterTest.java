@@ -42,7 +42,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Batches that wait share a commit, are acknowledged when they are durable, and are added once. FORMAT.md sections 5.9 and 7.8. */
+/** Batches that wait share a commit, are acknowledged when they are durable, and are added once. FORMAT.md section C.2 and annex B. */
 @Timeout(120)
 final class TopicWriterTest extends Drivers {
   private final List<TopicWriters> doors = new ArrayList<>();
