@@ -182,9 +182,7 @@ class KeyReader(RecordReader):
         self._check_placement(after)
         if after.routing is not None:
             _forget(after)
-            corrupt(
-                sum(len(each.cut) + sum(map(len, each.moved)) - len(each.moved) for each in after.routing.reroutes) <= 2_000_000, "A.3"
-            )
+            corrupt(sum(len(each.cut) + sum(map(len, each.moved)) - len(each.moved) for each in after.routing.reroutes) <= 2_000_000, "A.3")
         return after
 
     def _bound(self, old: Routing, routing: dict[str, Any]) -> Routing:
