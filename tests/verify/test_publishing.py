@@ -39,6 +39,18 @@ def test_a_commit_that_is_not_in_the_view(tmp_path: Path, age: int) -> None:
     assert said(tmp_path) == missing(3, False)
 
 
+def test_a_view_that_lags_is_no_damage(tmp_path: Path) -> None:
+    """A writer that does not publish, beside one that did. A topic of such a writer alone has no view, and nothing is wrong."""
+    for name in ("t", "alone"):
+        topic = Unrouted(tmp_path, name)
+        topic.append(records(3))
+        topic.append(records(4))
+    publish(Unrouted(tmp_path), batches(records(3)), 0)
+    report = verify(Root.at(str(tmp_path)), jobs=1, settles_s=())
+    assert {(each.severity, each.topic) for each in report.findings} == {("repairable", "t")}
+    assert (report.summary(), report.status) == ("3 repairable", 1)
+
+
 @pytest.mark.parametrize("age", [-70, 70])
 def test_an_older_commit(tmp_path: Path, age: int) -> None:
     topic = Unrouted(tmp_path)
