@@ -61,6 +61,13 @@ def test_a_remedy_begins_with_the_thing_to_do():
     assert [remedy for remedy in remedies if not VERB.match(remedy) and not remedy.startswith(composed)] == []
 
 
+def test_a_place_that_cannot_be_reached_is_not_told_to_have_room_first():
+    """A read needs no room, and a host that is not found has a wrong address."""
+    about = errors.declared()["IO"]
+    assert not re.search("host|network", about.text) and "has room" not in about.fix
+    assert about.fix.index("address") < about.fix.index("room for a write") < about.fix.index("rights of this user")
+
+
 def test_what_needs_nothing_but_a_second_run_is_to_be_retried():
     assert {entry.kind for entry in errors.declared().values() if re.match("Run the .* again", entry.fix)} == {"retry"}
 
