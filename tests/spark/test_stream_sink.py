@@ -14,6 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from spark.collecting import stop
 from spark.epochs import EPOCH, Sink
 
+from sparklog import Log
+
 
 class Warnings:
     """Lines of the log of the session's JVM."""
@@ -54,6 +56,21 @@ def test_an_epoch_is_one_version_and_one_data_file(sink: Sink) -> None:
         assert len(list((sink.root / "_partlog" / "t" / "data").rglob("*.log"))) == epoch + 1
         assert len(sink.versions()) == epoch + 1
     assert sink.values() == list(range(4 * EPOCH))
+
+
+def test_the_kafka_view_copies_little_of_what_the_demo_writes(spark: SparkSession, sink: Sink) -> None:
+    """As in `make demo`, two tasks write 1 MB each for a partition, and then a query some 300 KB a partition in each micro-batch.
+
+    The demo has 8 partitions, and codes its batches.
+    """
+    sink.save(spark.range(0, 13_500, 1, 2).selectExpr("CAST(id AS STRING) AS key", "repeat('x', 300) AS value"), "flights", partitions=2)
+    options = {"subscribe": "flights", "startingOffsets": "earliest", "maxOffsetsPerTrigger": 2_000}
+    flights = spark.readStream.format("partlog").options(**options).load(str(sink.root)).select("key", "value")
+    assert len(sink.run(flights, topic="departures", partitions=2)) == 7
+    for topic in ("flights", "departures"):
+        about = Log(sink.root)[topic].describe()
+        assert sum(file.stat().st_size for file in sink.root.glob(f"{topic}-*/*.log")) == about["bytes"] > 4_000_000
+        assert about["view_bytes"] < 0.2 * about["bytes"]
 
 
 @pytest.mark.parametrize("each_batch", [False, True])
