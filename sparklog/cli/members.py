@@ -11,6 +11,7 @@ import typer
 from sparklog.cli import homes
 from sparklog.cli.parameters import Group, Json, Root, SomeTable, Table, millis
 from sparklog.cli.show import answer, show, write, write_json
+from sparklog.errors import SparklogError
 
 if TYPE_CHECKING:
     from sparklog.offsets import OffsetTable
@@ -53,6 +54,7 @@ def consume(
       sparklog groups consume my-log shop orders -t my-offsets
     """
     import sys
+    from contextlib import suppress
 
     from sparklog.cli.records import COLUMNS, ended_by, print_lines
     from sparklog.consumer import Consumer
@@ -61,6 +63,9 @@ def consume(
     def printer(word: str) -> Callable[[object, list[Any]], None]:
         return lambda _, partitions: print(f"{word} {named_partitions(partitions)}", file=sys.stderr, flush=True)
 
+    with suppress(SparklogError):  # only a hint: if it cannot be given, the consumer reads all the same
+        if (said := homes.other(root, group)) is not None:
+            print(said, file=sys.stderr, flush=True)
     consumer = Consumer(
         root,
         *topics,

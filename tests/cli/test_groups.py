@@ -434,6 +434,24 @@ def test_doctor_and_delete_name_the_group_in_the_root(run, topic, served, monkey
         assert "Missing option '--table' / '-t'. Give the offset table." in error
 
 
+def test_consume_says_that_the_root_has_a_group_of_its_name(topic, served, start):
+    for group, said in (("g", 1), ("shop", 0)):
+        with start("groups", "consume", topic.root, group, "t") as consumer:
+            first = [consumer.stderr.readline().decode() for _ in range(said + 1)]
+            consumer.send_signal(signal.SIGINT)
+            consumer.communicate(timeout=120)
+        line = "In the table and in the topic: g. These are two groups, each with positions of its own.\n"
+        assert first[:-1] == [line] * said
+        assert first[-1] == "reads t(0,1)\n"
+    log = topic.root / "_partlog" / "__consumer_offsets"
+    for file in log.glob("*.json"):
+        file.write_bytes(b"no version")
+    with start("groups", "consume", topic.root, "g", "t") as consumer:
+        assert consumer.stderr.readline().startswith(b"reads t"), "it reads although that topic is damaged"
+        consumer.send_signal(signal.SIGINT)
+        consumer.communicate(timeout=120)
+
+
 def test_members_and_owners_of_a_group_of_kafkas_clients(run, topic, served, monkeypatch):
     monkeypatch.delenv("SPARKLOG_OFFSETS")
     described = json.loads(run("groups", "describe", topic.root, "mail", "--json"))
