@@ -325,6 +325,13 @@ def test_times_beyond_those_of_python(run, tmp_path):
     assert len(lines(run("cat", topic.root, "t", "--json", "--to", 10**17))) == 2
 
 
+def test_a_topic_that_is_named_like_an_option(run, tmp_path):
+    Topic(tmp_path / "root", "--help").append(records(3))
+    for words in (["describe"], ["head", "-n", "1"], ["cat"], ["config"], ["verify"]):
+        assert "Usage:" not in run(words[0], tmp_path / "root", *words[1:], "--", "--help")
+    assert run("cat", tmp_path / "root", "-p", "0", "-o", "2", "--", "--help") == "r-2\n"
+
+
 def test_version_and_completion(run):
     assert run("--version") == f"sparklog {sparklog.__version__}\n"
     # The shell that it is for is the one that started it: these tests need not have been started by one.
