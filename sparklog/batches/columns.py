@@ -28,8 +28,8 @@ _TIMESTAMP = SCHEMA.field("timestamp").type
 _HEADERS = SCHEMA.field("headers").type
 _FEW = 256
 _MICROS = 1000
-_MILLIS_MIN, _MILLIS_MAX = -62_135_596_800_000, 253_402_300_799_999
-"""The first and the last millisecond that Python's datetime and the timestamps of Spark have: of the years 1 and 9999."""
+_MILLIS_MIN, _MILLIS_MAX = -62_135_424_000_000, 253_402_250_399_999
+"""The first and the last millisecond that Python's datetime has as local time in each time zone: of the years 1 and 9999."""
 
 
 def arrow_batch(

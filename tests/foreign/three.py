@@ -24,7 +24,7 @@ def answer(call: Callable[[], Any]) -> Any:
         return error.id
 
 
-TIMES = (-62_135_596_800_000, 253_402_300_799_999)
+TIMES = (-62_135_424_000_000, 253_402_250_399_999)
 """The first and the last ms that Python and Spark can show. sparklog shows times beyond as these."""
 
 

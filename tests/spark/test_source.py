@@ -1,20 +1,25 @@
 """`spark.read.format("partlog")`: the tests that need a session. The others are the Java tests of `source` and `read`."""
 
+import datetime
 import json
 import re
 import struct
+import time
 import uuid
+import zoneinfo
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from chispa import assert_df_equality
+from handmade import Record, Topic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import sparklog
 
 RECORDS = 20_000
+UTC = datetime.timezone.utc
 
 EVENTS = """
     SELECT CASE WHEN id % 11 = 0 THEN NULL ELSE CAST(concat('k', id % 101) AS BINARY) END AS key,
@@ -88,6 +93,28 @@ def test_rows_are_what_was_written(spark: SparkSession, events: DataFrame) -> No
     offsets = events.groupBy("partition").agg(F.min("offset"), F.max("offset"), F.countDistinct("offset"), F.count("*"))
     assert sorted(map(tuple, offsets.collect())) == [(p, 0, RECORDS // 4 - 1, RECORDS // 4, RECORDS // 4) for p in range(4)]
     assert {row[0] for row in events.select("topic").distinct().collect()} == {"events"}
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "Asia/Manila"])
+def test_times_that_python_does_not_have(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    """`collect` makes local times of Python: these zones are the farthest east of UTC, and in the year 1 the farthest west."""
+    first, last = datetime.datetime(1, 1, 3, tzinfo=UTC), datetime.datetime(9999, 12, 31, 9, 59, 59, 999_000, UTC)
+    millis = [-1, -(2**62), -62_135_596_800_000, 253_402_300_799_999, 1_790_000_000 * 10**9, 2**62]
+    Topic(tmp_path).append([Record(timestamp=each) for each in millis])
+    rows = load(spark, tmp_path)
+    monkeypatch.setenv("TZ", zone)
+    try:
+        time.tzset()
+        found = {row["offset"]: row["timestamp"].replace(tzinfo=zoneinfo.ZoneInfo(zone)).astimezone(UTC) for row in rows.collect()}
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    none = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_000, UTC)
+    assert [found[offset] for offset in range(len(millis))] == [none, first, first, last, last, last]
+    # A filter sees the time that is shown.
+    assert rows.where("timestamp >= timestamp_millis(253402250399999)").count() == 3
+    assert rows.where("timestamp <= timestamp_millis(-62135424000000)").count() == 2
+    assert sparklog.Log(tmp_path)["t"].read()["timestamp"].to_pylist() == [found[offset] for offset in range(len(millis))]
 
 
 def test_columns_that_are_not_asked_for_are_not_read(events: DataFrame) -> None:
