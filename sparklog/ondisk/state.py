@@ -375,10 +375,10 @@ def _live_after(
 
 
 def _replaced(before: LiveSegments, partition: int, removed: set[tuple[str, int]], added: list[Segment]) -> LiveSegments:
-    """The live segments of a partition after some were removed and others added."""
+    """The live segments of a partition after others were added and some removed: all with these files and positions."""
     live = before.all()
     kept = [segment for segment in live if (segment.file, segment.position) not in removed]
-    if len(kept) != len(live) - len(removed):
+    if removed - {(segment.file, segment.position) for segment in live}:
         raise Damaged(f"it removes a segment of partition {partition} that is not live")
     return LiveSegments(partition, None, sorted(kept + added, key=lambda segment: segment.base))
 

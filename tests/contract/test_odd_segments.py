@@ -53,6 +53,33 @@ def put_twice(root: Path) -> None:
     topic.commit(segments[1])
 
 
+def two_at_one_place(root: Path) -> tuple[Topic, dict[str, Any]]:
+    """Offsets 0 to 5 and 5 to 10 are the same bytes of one file. FORMAT.md section 5.5, step 5."""
+    topic, segment = Topic(root), {}
+    for base in (0, 5):
+        segment = segment or topic.data(batch(records(5)))
+        topic.commit({**segment, "base": base, "end": base + 5})
+    return topic, segment
+
+
+def both_at_one_place_removed(root: Path) -> None:
+    topic, segment = two_at_one_place(root)
+    joined = topic.data(batch(records(10)), base=0, end=10)
+    topic.commit(joined, removed=[segment], ends=[10])
+
+
+def one_of_two_at_one_place_removed(root: Path) -> None:
+    """One entry removes both, and only the first has a substitute."""
+    topic, segment = two_at_one_place(root)
+    topic.commit(topic.data(batch(records(5)), base=0, end=5), removed=[segment], ends=[10])
+
+
+def both_at_one_place_removed_one_by_one(root: Path) -> None:
+    topic, segment = two_at_one_place(root)
+    joined = topic.data(batch(records(10)), base=0, end=10)
+    topic.commit(joined, removed=[segment, segment], ends=[10])
+
+
 def an_attribute_of_a_later_release(root: Path, bit: int, offsets: str = "dense") -> None:
     topic = Topic(root)
     topic.commit(topic.data(batch(records(3)) + batch(records(2), 3, attributes=1 << bit if bit < 15 else -(1 << 15)), offsets=offsets))
@@ -103,6 +130,9 @@ def read_by_python(root: Path) -> list[int] | str:
         (gap_above_the_start, "VERSION_CORRUPT"),
         (overlap_below_the_start, "VERSION_CORRUPT"),
         (put_twice, "VERSION_CORRUPT"),
+        (both_at_one_place_removed, [*range(10)]),
+        (one_of_two_at_one_place_removed, "VERSION_CORRUPT"),
+        (both_at_one_place_removed_one_by_one, "VERSION_CORRUPT"),
         (gaps_between_batches, "VERSION_CORRUPT"),
         (offsets_beyond_the_range_of_numbers, "BATCH_CORRUPT"),
         (one_batch_fewer_than_committed, "SEGMENT_CORRUPT"),
