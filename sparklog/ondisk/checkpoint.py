@@ -1,10 +1,10 @@
-"""Checkpoints: the state at a version, read only as far as needed. FORMAT.md section 6."""
+"""Checkpoints: the state at a version. FORMAT.md section 6."""
 
 from __future__ import annotations
 
 import contextlib
-import threading
-import weakref
+import itertools
+import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -18,19 +18,15 @@ from sparklog.ondisk.names import INT64_MAX, topic_file
 from sparklog.ondisk.producers import LastBatches, producer_of
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.routing import Routing
-from sparklog.ondisk.version import (
-    Segment,
-    is_hash,
-    require_input,
-    require_own,
-)
-from sparklog.store.store import Absent, Damaged
+from sparklog.ondisk.version import SEGMENT_FIELDS, Segment, is_hash, require_input, require_own
+from sparklog.store.store import Absent, Damaged, File
 
 HEAD_BYTES_MAX = 64 * 1024 * 1024
 LINE_BYTES_MAX = 64 * 1024
 _BLOCK_BYTES = 1024 * 1024
 _TAIL_BYTES = 9
 """Each line ends with a tab and eight digits."""
+_BASE, _END = map(list(SEGMENT_FIELDS).index, ("base", "end"))
 
 
 class Head(NamedTuple):
@@ -53,57 +49,27 @@ class Head(NamedTuple):
 
 
 class Checkpoint:
-    """A checkpoint file. Its constructor and its methods raise Unreadable; only the constructor raises TooNew.
+    """A checkpoint file, whose lines are looked at when they are needed. Raises Unreadable; only the constructor raises TooNew.
 
-    Threads may share it. The file stays open until its last segment was read, since writers delete it after newer checkpoints. One
-    of less than a block is read at once.
+    Threads may share it.
     """
 
-    def __init__(self, root: Root, topic: str, name: str, version: int) -> None:
+    def __init__(self, root: Root, topic: str, name: str, version: int, *, knowing: bool = False) -> None:
+        """`knowing`: whether the producers are read, too."""
         self.topic = topic
         self.name = name
-        self._at = 0
-        self._sum = 0
-        self._rest = b""
-        self._next = 0
-        """Where the next line begins in `_rest`."""
-        self._lines: list[bytes] = []
-        self._lock = threading.Lock()
-        with _reading():
-            self._file = root.store.open_at(topic_file(topic, name), 0)
-            self._close = weakref.finalize(self, self._file.close)
-            self._read_to(1, HEAD_BYTES_MAX)
-            self.head, counts = _head(self._lines.pop(), topic, version)
-        self._firsts = [0]
-        for count in counts:
-            self._firsts.append(self._firsts[-1] + count)
+        with _reading(), root.store.open_at(topic_file(topic, name), 0) as file:
+            lines = _Lines(file)
+            self.head, counts = _head(lines.take(1, HEAD_BYTES_MAX)[0], topic, version)
+            self._firsts = [0, *itertools.accumulate(counts)]
+            self._lines = lines.take(self._firsts[-1], LINE_BYTES_MAX)
+            self._require_bounds()
+            self.producers = _producers(lines.take(self.head.producers, LINE_BYTES_MAX), self.head.ends) if knowing else {}
+            """By partition and id."""
 
     def segments(self, partition: int) -> Sequence[bytes]:
         """The lines of the live segments of a partition, for `segment`."""
-        if partition >= len(self._firsts) - 1:
-            return ()
-        first, end = self._firsts[partition : partition + 2]
-        with self._lock, _reading():
-            self._read_to(end, LINE_BYTES_MAX)
-            if end == self._firsts[-1]:
-                self._close()
-            return self._lines[first:end]
-
-    def producers(self) -> dict[tuple[int, int], LastBatches]:
-        """The producers by partition and id. Only before the last segment is read."""
-        found: dict[tuple[int, int], LastBatches] = {}
-        first = self._firsts[-1]
-        with self._lock, _reading():
-            self._read_to(first + self.head.producers, LINE_BYTES_MAX)
-            before = (-1, -1)
-            for line in self._lines[first:]:
-                key, last = producer_of(parse(line), self.head.ends)
-                if key <= before:
-                    raise Damaged(f"producer {key[1]} in partition {key[0]} is not in order")
-                found[key] = last
-                before = key
-            del self._lines[first:]
-        return found
+        return self._lines[slice(*self._firsts[partition : partition + 2])] if partition < len(self._firsts) - 1 else ()
 
     def segment(self, line: bytes, partition: int) -> Segment:
         """The live segment of a partition that a line of `segments` describes."""
@@ -113,9 +79,41 @@ class Checkpoint:
                 raise Damaged(f"a segment of partition {segment.partition} is among those of partition {partition}")
         return segment
 
-    def _read_to(self, count: int, bytes_max: int) -> None:
-        """Reads on until this many lines are complete, checks them and nothing behind them, and keeps their JSON."""
-        while len(self._lines) < count:
+    def _require_bounds(self) -> None:
+        """Checks that the segments of each partition go from its start to its end. So damage that a later use finds changes no offset.
+
+        All first and last lines are parsed at once: a topic can have many partitions.
+        """
+        runs = [(first, end) for first, end in itertools.pairwise(self._firsts) if first < end]
+        lines = (self._lines[at] for first, end in runs for at in (first, end - 1))
+        try:
+            bounds = iter([(line[_BASE], line[_END]) for line in json.loads(b"[%s]" % b",".join(lines))])
+        except (ValueError, RecursionError, LookupError, TypeError):
+            raise Damaged("a line does not describe a segment") from None
+        for partition, (start, end) in enumerate(zip(self.head.starts, self.head.ends, strict=True)):
+            base, reached = end, end
+            if self._firsts[partition] < self._firsts[partition + 1]:
+                (base, _), (_, reached) = next(bounds, (end, end)), next(bounds, (end, end))
+            if type(base) is not int or type(reached) is not int or base > start or max(start, reached) != end:
+                raise Damaged(f"it leaves partition {partition} without its first or its last offsets")
+
+
+class _Lines:
+    """The lines of a checkpoint from the first on. Nothing behind the lines that are taken is looked at."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._at = 0
+        self._sum = 0
+        self._rest = b""
+        self._next = 0
+        """Where the next line begins in `_rest`."""
+        self._ended = False
+
+    def take(self, count: int, bytes_max: int) -> list[bytes]:
+        """The JSON of the next lines, whose checksums are right. Damaged if one is longer than that, or missing."""
+        found: list[bytes] = []
+        while len(found) < count:
             end = self._rest.find(b"\n", self._next)
             if (end if end >= 0 else len(self._rest)) - self._next > bytes_max:
                 raise Damaged(f"it has a line of more than {bytes_max} bytes")
@@ -126,17 +124,30 @@ class Checkpoint:
             self._sum = google_crc32c.extend(self._sum, text)
             if self._rest[max(self._next, end - _TAIL_BYTES) : end] != b"\t%08x" % self._sum:
                 raise Damaged("a checksum in it is wrong")
-            self._lines.append(text)
+            found.append(text)
             self._next = end + 1
+        return found
 
     def _read_block(self) -> None:
-        if not self._close.alive:
+        if self._ended:
             raise Damaged("it is cut off")
         block = self._file.read(self._at, _BLOCK_BYTES)
+        self._ended = len(block) < _BLOCK_BYTES
         self._at += len(block)
         self._rest, self._next = self._rest[self._next :] + block, 0
-        if len(block) < _BLOCK_BYTES:
-            self._close()
+
+
+def _producers(lines: list[bytes], ends: Sequence[int]) -> dict[tuple[int, int], LastBatches]:
+    """The producers by partition and id."""
+    found: dict[tuple[int, int], LastBatches] = {}
+    before = (-1, -1)
+    for line in lines:
+        key, last = producer_of(parse(line), ends)
+        if key <= before:
+            raise Damaged(f"producer {key[1]} in partition {key[0]} is not in order")
+        found[key] = last
+        before = key
+    return found
 
 
 @contextlib.contextmanager

@@ -20,25 +20,18 @@ from sparklog.store.store import Damaged
 class LiveSegments:
     """The live segments of one partition in order of offsets: segments of a checkpoint, then segments that later versions added.
 
-    The lines of the checkpoint are read when they are first needed. Unreadable if that fails.
+    The lines of the checkpoint are parsed when they are needed. Unreadable if that fails.
     """
 
     def __init__(self, partition: int, checkpoint: Checkpoint | None, later: Iterable[Segment] = ()) -> None:
         self._partition = partition
         self._checkpoint = checkpoint
         self._later = list(later)
-        self._known_lines: Sequence[bytes] | None = None
+        self._lines = checkpoint.segments(partition) if checkpoint else ()
 
     def followed_by(self, added: Iterable[Segment]) -> LiveSegments:
         """These segments, then the segments that a version added."""
         return LiveSegments(self._partition, self._checkpoint, [*self._later, *added])
-
-    @property
-    def _lines(self) -> Sequence[bytes]:
-        # Two threads may both read them.
-        if self._known_lines is None:
-            self._known_lines = self._checkpoint.segments(self._partition) if self._checkpoint else ()
-        return self._known_lines
 
     def __len__(self) -> int:
         return len(self._lines) + len(self._later)

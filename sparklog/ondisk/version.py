@@ -48,8 +48,7 @@ def _kind_of_offsets(value: object, name: str) -> str:
     return string(value, name)
 
 
-# The fields that each segment has, in the order of `Segment` and of a checkpoint's line, each with the check of its value.
-_SEGMENT_FIELDS: dict[str, Callable[[object, str], Any]] = {
+SEGMENT_FIELDS: dict[str, Callable[[object, str], Any]] = {
     "partition": _number(most=PARTITIONS_MAX - 1),
     "file": string,
     "position": _number(),
@@ -65,6 +64,7 @@ _SEGMENT_FIELDS: dict[str, Callable[[object, str], Any]] = {
     "ordered": boolean,
     "headerCrc": _number(most=2**32 - 1),
 }
+"""The fields that each segment has, in the order of `Segment` and of a checkpoint's line, each with the check of its value."""
 
 
 class Segment(NamedTuple):
@@ -89,22 +89,22 @@ class Segment(NamedTuple):
     @classmethod
     def of_version(cls, fields: Fields, partitions: int) -> Segment:
         """The segment that a version file adds to a topic of so many partitions. Damaged if it breaks a rule."""
-        return cls._of([fields.value(name) for name in _SEGMENT_FIELDS], fields, partitions)
+        return cls._of([fields.value(name) for name in SEGMENT_FIELDS], fields, partitions)
 
     @classmethod
     def of_line(cls, line: object, partitions: int) -> Segment:
         """The segment that a line of a checkpoint describes, of a topic of so many partitions. Damaged if it breaks a rule."""
-        if type(line) is not list or not 0 <= len(line) - len(_SEGMENT_FIELDS) <= 1:
+        if type(line) is not list or not 0 <= len(line) - len(SEGMENT_FIELDS) <= 1:
             raise Damaged("a line does not describe a segment")
-        values, others = line[: len(_SEGMENT_FIELDS)], Fields(line[-1] if len(line) > len(_SEGMENT_FIELDS) else {})
-        if any(name in others for name in _SEGMENT_FIELDS):
+        values, others = line[: len(SEGMENT_FIELDS)], Fields(line[-1] if len(line) > len(SEGMENT_FIELDS) else {})
+        if any(name in others for name in SEGMENT_FIELDS):
             raise Damaged("a line has a field of a segment twice")
         return cls._of(values, others, partitions)
 
     @classmethod
     def _of(cls, values: list[Any], others: Fields, partitions: int) -> Segment:
         """The segment with these values of the fields that each segment has, and with other fields."""
-        segment = cls(*(check(value, name) for (name, check), value in zip(_SEGMENT_FIELDS.items(), values, strict=True)))
+        segment = cls(*(check(value, name) for (name, check), value in zip(SEGMENT_FIELDS.items(), values, strict=True)))
         if "index" in others:
             segment = segment._replace(index_bytes=others.integer("index", most=INDEX_BYTES_MAX))
         return segment._checked(partitions)

@@ -55,8 +55,7 @@ def read(root: Root, topic: str, name: str, version: int) -> Sound | None:
     except (Damaged, OSError) as damage:
         raise Unsound(damage, 0) from None
     try:
-        found = Checkpoint(root, topic, name, version)
-        producers = found.producers()
+        found = Checkpoint(root, topic, name, version, knowing=True)
         for live in State.of(found).live:
             live.all()
         queries = {query[0]: (query[1], query[2], query[3]) for query in parse(first)["queries"]}
@@ -64,7 +63,7 @@ def read(root: Root, topic: str, name: str, version: int) -> Sound | None:
         return None
     except Unreadable as reason:
         raise Unsound(reason, 0) from None
-    return Sound(found, queries, producers)
+    return Sound(found, queries, found.producers)
 
 
 def _read_lines(root: Root, topic: str, name: str) -> bytes:

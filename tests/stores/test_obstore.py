@@ -21,10 +21,6 @@ from stores.faults import FaultProxy
 from stores.s3 import S3
 
 from sparklog import Consumer, Log
-from sparklog.ondisk import checkpoint
-from sparklog.ondisk.checkpoint import Checkpoint
-from sparklog.ondisk.root import Root
-from sparklog.store import objects, remote
 from sparklog.store.objects import ObjectClient
 from sparklog.store.paths import PathStore
 from sparklog.store.store import Absent, Damaged, Store
@@ -275,22 +271,6 @@ def test_a_fork_reads_on_where_its_parent_was(s3: S3, proxy: FaultProxy, tmp_pat
         assert polled == 10
         assert _in_fork(rest) == 30_000
         assert rest() == 30_000
-
-
-def test_a_fork_reads_on_in_a_checkpoint(s3: S3, proxy: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    topic = Topic(tmp_path / "root", partitions=2)
-    for number in range(40):
-        topic.append([Record(b"v")], partition=number % 2)
-    name = topic.checkpoint().name
-    for module in (objects, remote):
-        monkeypatch.setattr(module, "FIRST_BYTES", 1_000)
-    monkeypatch.setattr(checkpoint, "_BLOCK_BYTES", 100)
-    opened = Checkpoint(Root.at(copied(s3, topic.root)), "t", name, 39)
-    proxy.clear()
-    found = _in_fork(lambda: [list(opened.segments(partition)) for partition in range(2)])
-    assert isinstance(found, list) and list(map(len, found)) == [20, 20]
-    assert proxy.count()["HEAD"] == 2, "the file is opened once more, and compared"
-    assert [opened.segments(partition) for partition in range(2)] == found
 
 
 @pytest.fixture

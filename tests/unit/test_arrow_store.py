@@ -15,7 +15,6 @@ from store_contract import Place, StoreContract
 
 import sparklog
 from sparklog import Consumer, Log, SparklogError
-from sparklog.ondisk.state import LiveSegments
 from sparklog.store.arrow import ArrowClient
 from sparklog.store.local import LocalStore
 from sparklog.store.paths import PathStore
@@ -337,7 +336,7 @@ def test_each_exception_of_a_file_system_is_an_os_error(error):
 
 
 def test_files_and_stores_do_not_wait_for_one_another():
-    """Each tag is found, and each FileSystem and partition of a checkpoint is read, while another one is."""
+    """Each tag is found, and each FileSystem is asked, while another one is."""
     both = threading.Barrier(2, timeout=60)
 
     class Together(_Listing):
@@ -350,10 +349,3 @@ def test_files_and_stores_do_not_wait_for_one_another():
 
     store = open_store("gs://bucket/root", fs.PyFileSystem(Together([])))
     assert list(store.at_once(store.tag, ["a", "b"])) == [(7, 3), (7, 3)]
-
-    class Checkpoint:
-        def segments(self, partition):
-            both.wait()
-            return [b""] * partition
-
-    assert list(store.at_once(len, [LiveSegments(number, Checkpoint()) for number in (1, 2)])) == [1, 2]

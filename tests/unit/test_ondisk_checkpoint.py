@@ -77,9 +77,10 @@ def test_every_checksum_of_a_checkpoint_counts(topic, checked):
 def test_a_checkpoint_of_another_state_is_not_believed(topic, checked):
     """Its head is valid, but version 9 has another hash."""
     checked.unlink()
-    topic.hash, after = "0" * 64, topic.versions.pop()
+    topic.hash, after, last = "0" * 64, topic.versions.pop(), topic.live[0].pop()
     topic.checkpoint()
     topic.versions.append(after)
+    topic.live[0].append(last)
     assert failure(topic).parameters["file"] == str(topic.version_file(9))
 
 
@@ -110,6 +111,21 @@ def test_a_checkpoint_of_a_later_format_stops(topic, checked):
     topic.put_checkpoint(9, [lines[0] | {"features": featured("tiered", binds="readers")}, *lines[1:]])
     checked.unlink()
     assert failure(topic).id == "FORMAT_TOO_NEW"
+
+
+@pytest.mark.parametrize(("name", "offsets"), [("ends", [20, 12]), ("ends", [15, 15]), ("ends", [12, 12]), ("starts", [3, 0])])
+def test_a_head_with_a_wrong_offset_that_its_version_does_not_name_is_skipped(topic, checked, wanted, name, offsets):
+    """Version 9 names the end of partition 1 alone. The lines of segments tell."""
+    lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
+    checked.unlink()
+    lines[0][name] = offsets
+    if name == "starts":
+        lines[0]["segments"], lines[1:3] = [4, 5], lines[2:3]
+        lines[0]["starts"] = [2, 0]
+    topic.put_checkpoint(9, lines)
+    state = newest(topic)
+    assert (state.starts, state.ends) == ((0, 0), (16, 15))
+    assert values(topic) == wanted
 
 
 def test_an_older_checkpoint_takes_the_place_of_a_damaged_one(topic, checked, wanted):

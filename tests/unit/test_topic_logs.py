@@ -4,7 +4,6 @@ import gc
 import pickle
 import shutil
 import threading
-import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,8 +11,6 @@ import pytest
 from handmade import Topic, records
 
 from sparklog import Consumer, Log, SparklogError
-from sparklog.ondisk import checkpoint
-from sparklog.ondisk.checkpoint import Checkpoint
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.topic_logs import KEPT, TopicLogs
@@ -85,33 +82,6 @@ def test_a_topic_of_a_log_costs_no_look_at_the_root(topic, monkeypatch):
     shutil.rmtree(topic.root)
     with pytest.raises(SparklogError, match="ROOT_NOT_FOUND"):
         log["t"]
-
-
-def test_threads_share_a_checkpoint(tmp_path, monkeypatch):
-    """Each read of the file lets the other threads run."""
-    topic = Topic(tmp_path, partitions=8)
-    for number in range(64):
-        topic.append(records(1), partition=number % 8)
-    name = topic.checkpoint().name
-    monkeypatch.setattr(checkpoint, "_BLOCK_BYTES", 64)
-    root = Root.at(str(tmp_path))
-    wanted = [Checkpoint(root, "t", name, 63).segments(partition) for partition in range(8)]
-    assert [len(each) for each in wanted] == [8] * 8
-    shared, begins = Checkpoint(root, "t", name, 63), threading.Barrier(8)
-    read = shared._file.read
-
-    def slowly(position, count):
-        time.sleep(0.001)
-        return read(position, count)
-
-    monkeypatch.setattr(shared._file, "read", slowly)
-
-    def found(partition):
-        begins.wait(60)
-        return shared.segments(partition)
-
-    with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(found, range(8))) == wanted
 
 
 def test_a_look_beside_another_look_lists_no_folder(topic, monkeypatch):
