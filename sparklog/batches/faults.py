@@ -23,3 +23,7 @@ class Unreadable(Exception):
 
 class Vanished(Unreadable):
     """A checkpoint that is absent."""
+
+
+class Unanswered(Unreadable):
+    """A checkpoint that the store could not read, and that may be whole."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from sparklog.batches.faults import Unreadable, Vanished
+from sparklog.batches.faults import Unanswered, Unreadable, Vanished
 from sparklog.ondisk.config import PARTITIONS_MAX, PRODUCERS_MAX, is_known_to, require_placement, require_readable
 from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.fields import Fields, integer, parse
@@ -156,8 +156,10 @@ def _reading() -> Iterator[None]:
         yield
     except Absent:
         raise Vanished("it was deleted") from None
-    except (Damaged, OSError) as error:
-        raise Unreadable(str(error)) from None
+    except Damaged as damage:
+        raise Unreadable(str(damage)) from None
+    except OSError as error:
+        raise Unanswered(str(error)) from None
 
 
 def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]:
@@ -195,7 +197,7 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
         producers=fields.integer("producers", most=PRODUCERS_MAX) if features.has(Feature.PRODUCERS) and "producers" in fields else 0,
         config=config,
         routing_if_known=Routing.read(Fields(fields.value("routing")), version, ends, unbound=features.has(Feature.UNBOUND))
-        if features.have_slots and "routing" in fields
+        if features.have_slots and "routing" in fields and is_known_to(Binds.KEY_READERS, features, config)
         else None,
         starts=starts,
         ends=ends,

@@ -228,7 +228,7 @@ class State:
     def agrees_with(self, version: Version) -> bool:
         """Whether a checkpoint agrees with the file of its version."""
         names = ("topic_id", "time", "horizon", "boundary", "deleted", "features")
-        routing, change = self.routing_if_known, version.routing
+        routing, change = self.routing_if_known, version.routing if self.is_known_to(Binds.KEY_READERS) else None
         return (
             (change is None or (routing is not None and routing.agrees_with(change)))
             and all(getattr(self, name) == getattr(version, name) for name in names)

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Iterator
 from typing import NamedTuple, TypeVar
 
-from sparklog.batches.faults import TooNew, Unreadable
+from sparklog.batches.faults import TooNew, Unanswered, Unreadable
 from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint
 from sparklog.ondisk.names import checkpoint_version_of, data_file, topic_file, version_file, version_of
@@ -177,7 +177,8 @@ class TopicLog:
         """The newest state, by a listing of the topic's folder; `newest` is the greatest version that it told of."""
         if not checkpoints and self.root.store.lists_in_order:
             return self._from_zero(newest)
-        begin = self._start(checkpoints, newest)
+        failures: list[SparklogError] = []
+        begin = self._start(checkpoints, newest, failures)
         start = begin.state if begin else None
         tried = [(name, self._tag_of(name) is not None) for _, name in ([] if start else checkpoints)]
         first = start.version if start else 0
@@ -185,11 +186,11 @@ class TopicLog:
         kept = self._go_on(self._go_on(begin, newest))
         reached = kept.state.version if kept else -1
         if not kept or reached < newest:
-            raise _Moved(start, reached + 1, self._missing(reached + 1, newest), tried)
+            raise _Moved(start, reached + 1, self._missing(reached + 1, newest, failures), tried)
         # At the end and not before: version files are deleted from the lowest on, so while the first is there, so are those after it.
         # Without a checkpoint, a writer that slept through the clean-up may have put it; but then a checkpoint exists.
         if (not start and not set(self._list()[1]) <= set(checkpoints)) or self._tag(first) != tag:
-            raise _Moved(start, reached + 1, self._missing(first, newest), tried)
+            raise _Moved(start, reached + 1, self._missing(first, newest, failures), tried)
         return kept
 
     def _from_zero(self, newest: int) -> _Kept:
@@ -207,23 +208,26 @@ class TopicLog:
                 return kept
             newest = versions[-1]
 
-    def _start(self, checkpoints: list[tuple[int, str]], newest: int) -> _Kept | None:
+    def _start(self, checkpoints: list[tuple[int, str]], newest: int, failures: list[SparklogError] | None = None) -> _Kept | None:
         """The state in the newest checkpoint that is not damaged; None without such a checkpoint.
 
-        _Moved if the file of its version is gone, or another one.
+        _Moved if the file of its version is gone, or another one. `failures` gets the errors of checkpoints that may be whole.
         """
+        failures = [] if failures is None else failures
         for version, name in reversed(checkpoints):
             file = self.root.store.begin(self._tagged, version)
             try:
                 state = State.of(Checkpoint(self.root, self.topic, name, version))
-            except Unreadable:
+            except Unreadable as reason:
                 file.drop()
+                if isinstance(reason, Unanswered):
+                    failures.append(SparklogError("IO", file=self.location(name), cause=reason))
                 continue
             except TooNew as reason:
                 raise SparklogError("FORMAT_TOO_NEW", file=self.location(name), reason=reason) from None
             found = file.result()
             if found is None:
-                raise _Moved(state, version, self._missing(version, newest))
+                raise _Moved(state, version, self._missing(version, newest, failures))
             tag, data = found
             if hashlib.sha256(data).hexdigest() != state.hash:
                 raise _Moved(state, version, self._corrupt(version, f"it is not the version that {name} is of"))
@@ -324,7 +328,10 @@ class TopicLog:
         """The versions and the checkpoints whose files exist, each from old to new."""
         return _sorted(self.root.names_of(self.topic))
 
-    def _missing(self, version: int, newest: int) -> SparklogError:
+    def _missing(self, version: int, newest: int, failures: list[SparklogError] | None = None) -> SparklogError:
+        """Nothing is missing if a checkpoint above could not be read: the store failed."""
+        if failures:
+            return failures[0]
         return SparklogError("VERSION_MISSING", version=version, topic=self.topic, root=self.root, newest=newest)
 
     def _path(self, version: int) -> str:

@@ -9,16 +9,17 @@ from typing import Any, ClassVar
 import google_crc32c
 from foreign.batches import Row
 from foreign.fields import Test, array, corrupt, decimal, fits, optional, pattern, whole
-from foreign.record_reader import RecordReader, State
+from foreign.record_reader import RecordReader, State, unknown_of
 
 UNBOUND = 65_535
 SLOTS_MAX = 1 << 20
+EPOCH = whole(0, 2**31 - 1)
 SLOTS = {"slots": whole(1, SLOTS_MAX), "weights": array(whole(0, 1_000_000))}
 MOVED = {"moved": array(lambda entry: array(whole())(entry) and len(entry) >= 2), "table": whole(0, 2**32 - 1)}
 BINDING = {"binds": lambda value: value is True, **MOVED}
-REROUTE = {"epoch": whole(), **SLOTS, **MOVED}
+REROUTE = {"epoch": EPOCH, **SLOTS, **MOVED}
 IN_CHECKPOINT = {
-    "epoch": whole(),
+    "epoch": EPOCH,
     **SLOTS,
     "table": MOVED["table"],
     "first": array(whole(0, UNBOUND)),
@@ -96,7 +97,7 @@ def table_sum(table: list[int]) -> int:
 class KeyReader(RecordReader):
     """Finds the records of a key, and returns the records of keys in the order of their writes."""
 
-    FREE = ("writers",)
+    FREE: ClassVar[tuple[str, ...]] = ("writers",)
     WORDS: ClassVar[dict[str, Test]] = {
         "partitioner": pattern("murmur3|murmur2"),
         "placement": optional(pattern("modulo|on_first_write")),
@@ -138,11 +139,16 @@ class KeyReader(RecordReader):
             return hash % len(state.ends)
         return int(routing.home(hash % len(routing.table), routing.epoch_of(segment["partition"], segment["base"])))
 
+    def _routes(self, state: State) -> bool:
+        """5.1, 5.2: whether a record reader that knows annex A looks at the routing of a state."""
+        known = not unknown_of(state.features, KeyReader.FREE)
+        return known and all(right(state.config.get(key)) for key, right in KeyReader.WORDS.items())
+
     # A.2
 
     def version(self, octets: bytes, topic: str, number: int) -> dict[str, Any]:
         content = super().version(octets, topic, number)
-        if "routing" in content and any(each["name"] == "routing.slots" for each in content["features"]):
+        if "routing" in content and _have_slots({each["name"]: each["binds"] for each in content["features"]}):
             routing = content["routing"]
             binds = isinstance(routing, dict) and "binds" in routing
             corrupt(fits(routing, BINDING if binds else REROUTE), "A.2: a field")
@@ -157,8 +163,10 @@ class KeyReader(RecordReader):
         after = super().replayed(before, content, hash)
         if after.deleted:
             return after
+        if not self._routes(after):
+            return after
         begins, partitions = before.deleted, len(after.ends)
-        routing = content.get("routing") if "routing.slots" in after.features else None
+        routing = content.get("routing") if _have_slots(after.features) else None
         binds = routing is not None and "binds" in routing
         on_first_write = after.config.get("placement") == "on_first_write"
         corrupt(not begins or (binds if on_first_write else routing is None), "A.3, 1")
@@ -181,8 +189,8 @@ class KeyReader(RecordReader):
             after.routing = Routing(old.epoch, old.weights, old.table, old.first, old.reroutes)
         self._check_placement(after)
         if after.routing is not None:
+            _check_numbers(after.routing)
             _forget(after)
-            corrupt(sum(len(each.cut) + sum(map(len, each.moved)) - len(each.moved) for each in after.routing.reroutes) <= 2_000_000, "A.3")
         return after
 
     def _bound(self, old: Routing, routing: dict[str, Any]) -> Routing:
@@ -219,9 +227,9 @@ class KeyReader(RecordReader):
 
     def _checkpoint(self, topic: str, name: str, number: int) -> tuple[dict[str, Any], State]:
         head, state = super()._checkpoint(topic, name, number)
-        if state.deleted:
+        if state.deleted or not self._routes(state):
             return head, state
-        if "routing" in head and "routing.slots" in state.features:
+        if "routing" in head and _have_slots(state.features):
             routing = head["routing"]
             corrupt(fits(routing, IN_CHECKPOINT), "A.4: a field")
             reroutes = [Reroute(each["version"], each["cut"], each["moved"]) for each in routing["reroutes"]]
@@ -241,15 +249,20 @@ class KeyReader(RecordReader):
             corrupt(table_sum(table) == routing["table"], "A.4: table")
             corrupt(UNBOUND not in table or "routing.unbound" in state.features, "A.4: an unbound slot")
             state.routing = Routing(routing["epoch"], routing["weights"], table, routing["first"], reroutes)
+            _check_numbers(state.routing)
             _forget(state)
         self._check_placement(state)
         return head, state
 
     def _compare(self, head: dict[str, Any], state: State, content: dict[str, Any]) -> None:
         super()._compare(head, state, content)
-        if "routing" in content and "routing.slots" in state.features:
+        if "routing" in content and _have_slots(state.features) and self._routes(state):
             names = ["table"] if "binds" in content["routing"] else ["table", "epoch", "slots", "weights"]
             corrupt("routing" in head and all(head["routing"][name] == content["routing"][name] for name in names), "A.4: it differs")
+
+
+def _have_slots(features: dict[str, str]) -> bool:
+    return "routing.slots" in features and not unknown_of(features, KeyReader.FREE)
 
 
 def check_moved(moved: list[list[int]], slots: int, partitions: int) -> None:
@@ -270,6 +283,11 @@ def _moved(table: list[int], moved: list[list[int]]) -> set[int]:
             touched |= {partition, table[slot]}
             table[slot] = partition
     return touched
+
+
+def _check_numbers(routing: Routing) -> None:
+    """13.3."""
+    corrupt(sum(len(each.cut) + sum(map(len, each.moved)) for each in routing.reroutes) <= 2_000_000, "13.3: too many numbers")
 
 
 def _forget(state: State) -> None:

@@ -35,6 +35,9 @@ from foreign.fields import (
     whole,
 )
 
+NO_READERS = ("writers", "keyReaders")
+"""5.1: `binds` of features that do not bind record readers."""
+
 
 class State:
     """A topic after a version."""
@@ -72,19 +75,19 @@ class State:
 
 
 class Again(Exception):
-    """9.1: the reader begins again; why, and whether a version file was absent."""
+    """9.1: the reader begins again; why, and the error if it does so twice."""
 
-    def __init__(self, why: str, version: int, missing: bool) -> None:
+    def __init__(self, why: str, version: int, id: str = "VERSION_MISSING") -> None:
         super().__init__(why)
         self.reason = (why, version)
-        self.missing = missing
+        self.id = id
 
 
 class RecordReader:
     """Returns the records of topics."""
 
-    FREE = ("writers", "keyReaders")
-    """Later features may not bind this class."""
+    FREE: ClassVar[tuple[str, ...]] = NO_READERS
+    """5.1: `binds` of features that do not bind this class."""
     WORDS: ClassVar[dict[str, Test]] = {}
     """5.2: the values of the keys that bind this class, but for the two that bind all classes. None stands for no value."""
 
@@ -142,11 +145,12 @@ class RecordReader:
                 state = self._attempt(topic, last, tried)
                 if state.deleted:
                     raise Refused("TOPIC_NOT_FOUND", topic)
+                self.check_class(state)
                 return state
             except Again as again:
                 reason = (again.reason, last, tried)
                 if reason == before:
-                    raise Refused("VERSION_MISSING" if again.missing else "VERSION_CORRUPT", f"{topic}: {again}") from None
+                    raise Refused(again.id, f"{topic}: {again}") from None
                 before = reason
 
     def _attempt(self, topic: str, last: list[int], tried: list[tuple[str, bool]]) -> State:
@@ -157,7 +161,7 @@ class RecordReader:
         if not numbers:
             raise Refused("TOPIC_NOT_FOUND", topic)
         last[0] = max(numbers)
-        state, looked, tag = State(), 0, None
+        state, looked, tag, missing = State(), 0, None, "VERSION_MISSING"
         for number, kind in sorted((each for each in names if each[1].startswith("checkpoint")), reverse=True):
             name = f"{number:020d}.{kind}"
             try:
@@ -168,17 +172,17 @@ class RecordReader:
             except Refused as error:
                 if error.id == "FORMAT_TOO_NEW":
                     raise
+                missing = "IO" if error.id == "IO" else missing
                 tried.append((name, False))
                 continue
             tried.append((name, False))
             found = self._version_bytes(topic, number)
             if found is None or hashlib.sha256(found[0]).hexdigest() != state.hash:
-                raise Again("another file than the checkpoint's", number, found is None)
+                raise Again("another file than the checkpoint's", number, missing if found is None else "VERSION_CORRUPT")
+            content = self.version(found[0], topic, number)
             try:
-                self._compare(head, state, self.version(found[0], topic, number))
-            except Refused as error:
-                if error.id == "FORMAT_TOO_NEW":
-                    raise
+                self._compare(head, state, content)
+            except Refused:
                 state = State()
                 continue
             looked, tag = number, found[1]
@@ -187,18 +191,18 @@ class RecordReader:
         while (found := self._version_bytes(topic, state.version + 1)) is not None:
             content = self.version(found[0], topic, state.version + 1)
             if state.version >= 0 and (content["previous"] != state.hash or (content["topicId"] == state.topic_id) == state.deleted):
-                raise Again("it does not follow", state.version + 1, False)
+                raise Again("it does not follow", state.version + 1, "VERSION_CORRUPT")
             if state.version < 0:
                 tag = found[1]
             state = self.replayed(state, content, hashlib.sha256(found[0]).hexdigest())
             state.tag = found[1]
         if state.version < last[0]:
-            raise Again("absent", state.version + 1, True)
+            raise Again("absent", state.version + 1, missing)
         now = self._version_bytes(topic, looked)
         if now is None or now[1] != tag:
-            raise Again("the first file changed", looked, now is None)
+            raise Again("the first file changed", looked, missing)
         if not looked and any(kind.startswith("ch") and f"{number:020d}.{kind}" not in dict(tried) for number, kind in self._names(topic)):
-            raise Again("a new checkpoint", state.version, False)
+            raise Again("a new checkpoint", state.version)
         return state
 
     def _version_bytes(self, topic: str, number: int) -> tuple[bytes, tuple[int, int, int]] | None:
@@ -238,22 +242,23 @@ class RecordReader:
         corrupt(array(lambda item: fits(item, FEATURE))(content.get("features")), "5.1: features")
         features = {each["name"]: each["binds"] for each in content["features"]}
         corrupt(len(features) == len(content["features"]), "5.1: a feature twice")
-        for name, binds in features.items():
-            if name not in FEATURES and binds not in self.FREE:
-                raise Refused("FORMAT_TOO_NEW", f"the feature {name}")
+        if unknown := unknown_of(features, NO_READERS):
+            raise Refused("FORMAT_TOO_NEW", ", ".join(unknown))
         for name in set(features) & set(FEATURES):
             binds, requires = FEATURES[name]
             corrupt(features[name] == binds and (requires is None or requires in features), f"5.4: the feature {name}")
         corrupt((content.get("topic"), content.get("version")) == (topic, number), "5.4: another topic or version")
         corrupt("deleted" not in content or content["deleted"] is True, "5.4: deleted")
 
-    def check_words(self, config: dict[str, str]) -> None:
-        """5.2: the values of the keys that bind this class."""
+    def check_class(self, state: State) -> None:
+        """5.1, 5.2: the features and the values of the newest state that bind this class."""
+        if unknown := unknown_of(state.features, self.FREE) or [key for key in self.WORDS if not self.WORDS[key](state.config.get(key))]:
+            raise Refused("FORMAT_TOO_NEW", ", ".join(unknown))
+
+    def check_numbers(self, config: dict[str, str]) -> None:
+        """5.2: the keys that bind all classes."""
         corrupt(decimal(1, 10_000)(config.get("partitions")), "5.2: partitions")
         corrupt(decimal(128, 1 << 30)(config.get("max.message.bytes")), "5.2: max.message.bytes")
-        for key, right in self.WORDS.items():
-            if not right(config.get(key)):
-                raise Refused("FORMAT_TOO_NEW", f"{key} is {config.get(key)}")
 
     # 5.5
 
@@ -270,7 +275,7 @@ class RecordReader:
             corrupt(not begins, "5.5: a deletion without a topic")
             return after
         after.config = {**({} if begins else before.config), **content["config"]}
-        self.check_words(after.config)
+        self.check_numbers(after.config)
         count, known = int(after.config["partitions"]), 0 if begins else len(before.ends)
         corrupt(count >= known, "5.5, 3: partitions fall")
         named = [each["partition"] for each in (*content["added"], *content["removed"])]
@@ -325,7 +330,7 @@ class RecordReader:
         state.feature_entries = head["features"]
         state.features = {each["name"]: each["binds"] for each in head["features"]}
         state.starts, state.ends, state.config = head["starts"], head["ends"], head["config"]
-        self.check_words(state.config)
+        self.check_numbers(state.config)
         count = int(state.config["partitions"])
         corrupt(len(state.starts) == len(state.ends) == len(head["segments"]) == count, "6.2: not one entry for each partition")
         corrupt(all(start <= end for start, end in zip(state.starts, state.ends, strict=True)), "6.2: a start above its end")
@@ -420,6 +425,11 @@ class _Lines:
         self._at, self._sum = end + 1, google_crc32c.extend(self._sum, line)
         corrupt(sum == b"\t%08x" % self._sum, "6.2: a checksum")
         return parsed(line)
+
+
+def unknown_of(features: dict[str, str], free: Iterable[str]) -> list[str]:
+    """5.1: the unknown features, but for those whose `binds` is in `free`."""
+    return [name for name, binds in features.items() if name not in FEATURES and binds not in free]
 
 
 def _lists(names: Iterable[tuple[int, str]]) -> bool:

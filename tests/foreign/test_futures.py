@@ -169,7 +169,7 @@ def test_readers(tool: LogTool, where: str) -> None:
         wrong = future.record == CORRUPT
         if where == "in a checkpoint":
             content = topic.versions[-1]
-            if what == "format 2, and all else different" or (wrong and "feature" not in what):
+            if what == "format 2, and all else different" or (wrong and content.get("features") == []):
                 continue
             if content.get("config"):
                 topic.config |= content["config"]
@@ -179,12 +179,10 @@ def test_readers(tool: LogTool, where: str) -> None:
             for version in range(2):
                 topic.version_file(version).unlink()
         expected[what] = ({future.record}, {future.key})
-        if wrong and where == "in a checkpoint":
-            # The checkpoint is damaged, and so is its version: a program may report either.
+        if wrong and where == "in a checkpoint" and "features" in content:
+            # The checkpoint is damaged, and the versions before it are gone.
             expected[what] = ({"VERSION_MISSING"}, {"VERSION_MISSING"})
         found[what] = answers(tool, topic.name)
-        if wrong and where == "in a checkpoint":
-            found[what] = tuple({"VERSION_MISSING" if each == CORRUPT else each for each in ids} for ids in found[what])
     assert {what: each for what, each in found.items() if each != expected[what]} == {}
 
 

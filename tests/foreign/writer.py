@@ -43,7 +43,7 @@ class Record(NamedTuple):
 class Writer(KeyReader):
     """Appends records to topics."""
 
-    FREE = ()
+    FREE: ClassVar[tuple[str, ...]] = ()
     WORDS: ClassVar[dict[str, Test]] = {
         **KeyReader.WORDS,
         "segment.bytes": decimal(1024, 2**31 - 1),
@@ -54,6 +54,10 @@ class Writer(KeyReader):
         "retention.ms": optional(decimal(-1, MAX)),
         "retention.bytes": optional(decimal(-1, MAX)),
         "file.delete.delay.ms": optional(decimal(0, MAX)),
+        "versions.keep.ms": optional(decimal(0, MAX)),
+        "transaction.retention.ms": optional(decimal(-1, MAX)),
+        "producer.id.expiration.ms": optional(decimal(1, MAX)),
+        "producer.ids.max": optional(decimal(1, 1_000_000)),
         "kafka.view": optional(pattern("all|merged|none")),
         "placement.shares": optional(pattern("none|" + _WISH % "(0|[1-9][0-9]{0,17}):")),
         "routing.pending.weights": optional(pattern("none|" + _WISH % "")),

@@ -1,5 +1,6 @@
 """States in the reader in Python: replay, and every rule that a version file can break."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from sparklog.batches.faults import Unreadable
 from sparklog.ondisk.checkpoint import Checkpoint
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
+from sparklog.store.local import LocalStore
 
 
 @pytest.fixture
@@ -293,6 +295,24 @@ def test_a_checkpoint_that_is_deleted_meanwhile_is_not_damaged(topic, monkeypatc
     monkeypatch.setattr("sparklog.ondisk.topic_log.Checkpoint", read)
     assert TopicLog(Root.at(str(topic.root)), topic.name).newest().version == 2
     assert len(tried) == 3
+
+
+def test_a_checkpoint_that_cannot_be_read_is_not_a_missing_version(topic, monkeypatch):
+    topic.append(records(1))
+    topic.append(records(1))
+    file = topic.checkpoint()
+    open_at = LocalStore.open_at
+
+    def denied(store, name, position):
+        if name.endswith(file.name):
+            raise PermissionError(errno.EACCES, "denied")
+        return open_at(store, name, position)
+
+    monkeypatch.setattr(LocalStore, "open_at", denied)
+    assert newest(topic).ends == (2, 0)
+    topic.version_file(0).unlink()
+    error = failure(topic)
+    assert (error.id, error.parameters["file"]) == ("IO", str(file))
 
 
 def test_files_with_other_names_are_skipped(topic):

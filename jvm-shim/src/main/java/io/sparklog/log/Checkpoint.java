@@ -180,11 +180,12 @@ public final class Checkpoint {
     for (int p = 0; p < ends.length; p++) {
       Damaged.unless(starts[p] <= ends[p], "the log start offset of partition " + p + " is above its end");
     }
-    JsonNode field = features.haveSlots() ? head.get("routing") : null;
+    boolean isRoutingKnown = features.areKnownTo(Feature.Binds.KEY_READERS) && config.areKnownTo(Feature.Binds.KEY_READERS);
+    JsonNode field = isRoutingKnown && features.haveSlots() ? head.get("routing") : null;
     Routing routing = field == null
         ? Routing.modulo(config.partitions())
         : Routing.parse(field, fields.version(), ends, features.has(Feature.UNBOUND));
-    if (!fields.deleted() && features.areKnownTo(Feature.Binds.KEY_READERS) && config.areKnownTo(Feature.Binds.KEY_READERS)) {
+    if (!fields.deleted() && isRoutingKnown) {
       Replay.requirePlacement(config, features, routing);
     }
     Damaged.unless(

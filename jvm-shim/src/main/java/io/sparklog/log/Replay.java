@@ -95,7 +95,7 @@ final class Replay {
   /** Whether the checkpoint says of the topic what {@code version}, the version that it is of, says. FORMAT.md section 6. */
   boolean agreesWith(Version version) {
     return head.fields().agreesWith(version.head()) && has(head.starts(), version.starts()) && has(head.ends(), version.ends())
-        && (version.routing() == null || head.routing().agreesWith(version.routing()))
+        && (version.routing() == null || !head.areKnownTo(Feature.Binds.KEY_READERS) || head.routing().agreesWith(version.routing()))
         && head.config().entries().entrySet().containsAll(version.config().entrySet());
   }
 
