@@ -36,6 +36,8 @@ from sparklog.verify.versions import Chain
 
 _DATA_FOLDER = re.compile("([0-9]{20})-(.{22})")
 _VIEW_FOLDER = re.compile("(.+)-(0|[1-9][0-9]{0,3})")
+_CLOCKS_MS = 60_000
+"""How far the clocks of machines may lie apart."""
 _DAY_S = 24 * 60 * 60
 _FIRST_BATCH_BYTES_MAX = 1 << 24
 _NOTHING = "nothing: no reader looks there"
@@ -149,17 +151,34 @@ class Folders:
                 self.findings.append(_unknown(self._topic, file))
         self.waiting += tallied(self._topic, "temporary", young)
 
+    def _kept(self, live: set[str]) -> set[str]:
+        """The data files of versions that are kept: none that is about as old as it must be, by a clock that may be another one."""
+        now = time.time() * 1000
+        kept = {file for file, each in self._chain.kept.items() if abs(now - each.time) < each.keep - _CLOCKS_MS}
+        return {file for file in kept - live if not is_shared(file)} if self._chain.broken is None else set()
+
     def _data(self) -> None:
-        if not self._is_folder("data"):
-            return
-        base = topic_file(self._topic, "data")
         live = {segment.file for segment in self._chain.segments if not is_shared(segment.file)}
-        removed, unnamed = [], []
+        kept = self._kept(live)
+        if self._is_folder("data"):
+            kept -= self._in_data(live, kept)
+        for file in sorted(kept):
+            version = self._chain.kept[file].version
+            problem = f"the data file does not exist. Version {version} removed it, and `versions.keep.ms` keeps the versions before"
+            impact = f"no record now; reads of versions below {version} fail"
+            fix = "restore the file from a copy, if such a version is needed"
+            below = topic_file(self._topic, file)
+            self.findings.append(Finding(DAMAGE, "SEGMENT_MISSING", problem, impact, fix, self._topic, file=below))
+
+    def _in_data(self, live: set[str], kept: set[str]) -> set[str]:
+        """The data files that are there."""
+        base = topic_file(self._topic, "data")
+        removed, unnamed, there = [], [], set()
         store = asking(self._root)
         try:
             # A file that a version names and a listing lacks may have been deleted; or the listing is wrong.
             tree = store.until(
-                lambda: store.tree(base), lambda found: live <= {_data_file(folder, e) for folder in found for e in found[folder]}
+                lambda: store.tree(base), lambda found: live | kept <= {_data_file(folder, e) for folder in found for e in found[folder]}
             )
         except (OSError, Damaged):
             tree = {}  # each folder is listed again, so that the faults name it
@@ -177,6 +196,7 @@ class Folders:
             for entry in tree[folder.name] if tree else self._inside(name):
                 file = f"data/{folder.name}/{entry.name}"
                 below = topic_file(self._topic, file)
+                there.add(file)
                 if file in live:
                     if entry.is_file and not self._root.store.has_links:
                         self.sizes[file] = entry.bytes
@@ -193,6 +213,7 @@ class Folders:
                     unnamed.append((below, entry.bytes))
                     self._unnamed = max(self._unnamed, int(match[1]))
         self.waiting += tallied(self._topic, "removed", removed) + tallied(self._topic, "unnamed", unnamed)
+        return there
 
     def _no_writer(self, planned: int) -> tuple[str, str] | None:
         """Why no writer that was planned at this version can commit now, and the fix. None if one can."""

@@ -26,6 +26,14 @@ from sparklog.verify.writer_rules import Writers
 _RESTORE = "restore the file from a copy; version files must not be edited"
 
 
+class Kept(NamedTuple):
+    """The last version that removed a data file, its time, and the least `versions.keep.ms` of the topic since then, both in ms."""
+
+    version: int
+    time: int
+    keep: int
+
+
 class Link(NamedTuple):
     """A version and its hash, which the next version must name. `sound`: whether its file is right by itself."""
 
@@ -44,6 +52,7 @@ class Chain:
     * sent: the batches of producers in segments, by partition, file and position, as the versions say that added the segments.
     * producers: the producers of the state.
     * removed: the data files that a version removed.
+    * kept: the removed data files that `versions.keep.ms` keeps, for states before the removal.
     * fresh: the places in the Kafka view, as (partition, base offset), where a version of a `recent` time (ms since 1970) adds or removes
       a segment. Its writer may still be publishing.
     * needed, read: the versions from the boundary on whose files were listed or are known to be there; and the versions that were read.
@@ -66,6 +75,7 @@ class Chain:
     named: set[str] = field(default_factory=set)
     sent: dict[tuple[int, str, int], dict[int, Sent]] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
+    kept: dict[str, Kept] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
     below_boundary: list[str] = field(default_factory=list)
@@ -245,9 +255,17 @@ class Chain:
         if version.query and version.query.epoch >= self._queries.get(version.query.id, (-1, None, 0))[0]:
             self._queries[version.query.id] = (version.query.epoch, version.query.input, version.time)
         self.removed |= {segment.file for segment in version.removed}
+        self._keep(after, version)
         if version.time in self.recent:
             self._freshen(self.state, version)
         self._now(after)
+
+    def _keep(self, after: State, version: Version) -> None:
+        """A shorter time to keep versions counts for earlier versions, too. A longer one does not: their files may be gone."""
+        keep = 0 if after.deleted else int(usable(after.config, "versions.keep.ms", "0"))
+        if "versions.keep.ms" in version.config or after.deleted:
+            self.kept = {file: kept._replace(keep=min(kept.keep, keep)) for file, kept in self.kept.items() if keep}
+        self.kept |= {segment.file: Kept(version.version, version.time, keep) for segment in version.removed if keep}
 
     def _freshen(self, before: State | None, version: Version) -> None:
         """Remembers the work that the writer of a version may still do."""
@@ -355,6 +373,7 @@ class Chain:
                 self._wrong(file, f"it lacks a segment that version {number} adds")
                 return
         self.broken = None
+        self.kept = {}
         self.removed |= {segment.file for version in self._later for segment in version.removed}
         self.deletions |= {version.version for version in self._later if version.deleted}
         self._later = []

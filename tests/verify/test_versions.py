@@ -2,6 +2,7 @@
 
 import copy
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -322,6 +323,56 @@ def test_a_boundary_above_every_old_version(tmp_path: Path) -> None:
         topic.commit(topic.data(batch(records(2))), boundary=boundary)
         topic.checkpoint()
     assert found(tmp_path) == [("damage", "VERSION_ODD")]
+
+
+DAY_MS = 24 * 60 * 60 * 1000
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "keeps", "is_fault"),
+    [
+        (0, {0: DAY_MS}, True),
+        (DAY_MS // 2, {0: DAY_MS}, True),
+        (-DAY_MS // 2, {0: DAY_MS}, True),
+        (DAY_MS - 1000, {0: DAY_MS}, False),
+        (DAY_MS + 1000, {0: DAY_MS}, False),
+        (0, {}, False),
+        (0, {0: DAY_MS, 3: 0}, False),
+        (DAY_MS // 2, {0: DAY_MS, 3: DAY_MS // 4}, False),
+        (DAY_MS // 2, {0: DAY_MS, 3: DAY_MS // 4, 4: DAY_MS}, False),
+        (0, {3: DAY_MS}, False),
+        (0, {2: DAY_MS}, True),
+        (0, {0: DAY_MS, 3: 2 * DAY_MS}, True),
+    ],
+    ids=str,
+)
+def test_a_data_file_of_a_version_that_is_kept(tmp_path: Path, age_ms: int, keeps: dict[int, int], is_fault: bool) -> None:
+    """Version 2 removes it. Versions have other times to keep versions from these versions on."""
+    now = int(time.time() * 1000)
+    topic = Unrouted(tmp_path)
+    for version in range(5):
+        config = {"versions.keep.ms": str(keeps[version])} if version in keeps else {}
+        fields: dict[str, Any] = {"time": now - age_ms}
+        if version == 2:
+            topic.commit(removed=[topic.live[0][0]], starts=[2], operation="delete-records", config=config, **fields)
+        elif version:
+            topic.commit(
+                *([topic.data(batch(records(3)))] if version == 1 else []),
+                operation="alter" if config else "write",
+                config=config,
+                **fields,
+            )
+        else:
+            topic.config = {**topic.config, **config}
+            topic.commit(topic.data(batch(records(2))), **fields)
+    assert [each for each in found(tmp_path) if each[1] == "SEGMENT_MISSING"] == []
+    topic.data_file(0).unlink()
+    missing = [each for each in checked(tmp_path).findings if each.condition == "SEGMENT_MISSING"]
+    assert [(each.severity, str(each.file).endswith(topic.data_file(0).name)) for each in missing] == [("damage", True)] * is_fault
+    if missing:
+        assert missing[0].impact == "no record now; reads of versions below 2 fail"
+    topic.delete()
+    assert "SEGMENT_MISSING" not in [each for _, each in found(tmp_path)], "a deletion of the topic ends it"
 
 
 def test_epochs_of_versions_that_are_gone(tmp_path: Path) -> None:
