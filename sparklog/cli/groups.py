@@ -187,6 +187,7 @@ def delete(
     of = opened(homes.of_table(root, group, at_table), root)
     count = sum(topics is None or each.topic in topics for each in of.positions(group))
     stays = homes.is_in_topic(root, group)
+    of.generations.require_still(of.generations.existing(group), force=force)
     if execute:
         of.delete(group, topics=topics, force=force)
     if as_json:

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparklog.batches.faults import TooNew
+from sparklog.errors import SparklogError
 from sparklog.log.keys import routing_of
 from sparklog.log.newest_keys import newest_keys
+from sparklog.ondisk.features import Binds
 from sparklog.ondisk.routing import UNBOUND
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
@@ -59,6 +62,7 @@ class SlotMoves(Displayed, dict[int, int]):
     def of(cls, log: TopicLog, state: State, most: int) -> SlotMoves:
         """At most `most` moves. `Topic.suggest_moves` describes how they are chosen."""
         routing = routing_of(state)
+        _require_movable(log, state)
         router = Router(state.partitions, state.config["partitioner"], routing.table)
         counts = np.zeros(len(routing.table), dtype=np.int64)
         for partition in range(state.partitions):
@@ -93,6 +97,16 @@ class SlotMoves(Displayed, dict[int, int]):
         rows: list[list[object]] = [list(vars(each).values()) for each in self.loads[:most]]
         title = f"Topic {self.topic}: {counted(len(self), 'slot')} {'moved' if moved else 'to move'}"
         return Display(title, about, columns, rows, more=len(self.loads) - len(rows))
+
+
+def _require_movable(log: TopicLog, state: State) -> None:
+    """Refuses what `CALL partlog.move_slots` refuses: FORMAT_TOO_NEW, REROUTE_PENDING."""
+    try:
+        state.require_known_to(Binds.WRITERS)
+    except TooNew as reason:
+        raise SparklogError("FORMAT_TOO_NEW", file=f"Version {state.version} of topic {state.topic}", reason=reason) from None
+    if weights := state.pending_weights:
+        raise SparklogError("REROUTE_PENDING", topic=state.topic, root=log.root, weights=weights)
 
 
 def sums_of(table: Longs, loads: Longs, partitions: int) -> Longs:

@@ -199,7 +199,7 @@ class Topic(Displayed):
             The partition by slot. `loads` has the load of each partition before and after. `sql` is the argument for `move_slots`.
 
         Raises:
-            CallError: OPTION_VALUE if `max_moves` is not in that range.
+            CallError: OPTION_VALUE if `max_moves` is not in that range. FORMAT_TOO_NEW or REROUTE_PENDING if `move_slots` is refused now.
             DataError: SEGMENT_CORRUPT or BATCH_CORRUPT if a record of the sample cannot be read.
 
         Example:

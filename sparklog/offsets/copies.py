@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparklog.errors import SparklogError
 from sparklog.offsets.reset import Move
-from sparklog.offsets.rows import Position
+from sparklog.offsets.rows import Position, require_group
 
 if TYPE_CHECKING:
     from sparklog.offsets.snapshots import GroupSnapshot
@@ -50,7 +50,7 @@ class Copy:
 
 
 def into_table(source: GroupSnapshot, table: OffsetTable, *, dry_run: bool, force: bool) -> Copy:
-    """Copies a group of the root into an offset table, in one commit, by the ids of its topics.
+    """Copies a group of the root into an offset table, in one commit, by the ids of its topics. A dry run is refused where the copy is.
 
     Raises:
         CallError: GROUP_RUNNING if a program runs the group in the table, unless `force`; OFFSETS_OUT_OF_RANGE.
@@ -58,9 +58,11 @@ def into_table(source: GroupSnapshot, table: OffsetTable, *, dry_run: bool, forc
     """
     found = table.generations.group(source.name)
     copy = Copy.of(source, found.positions if found.exists else [])
-    if not dry_run and copy.moves:
+    if copy.moves:
         table.generations.require_still(found, force=force)
-        table.follow(source.name, copy.offsets, {each.topic: each.topic_id for each in copy.moves})
+        placed = table.topics.placed(require_group(source.name), copy.offsets, {each.topic: each.topic_id for each in copy.moves})
+        if not dry_run:
+            table.generations.follow(source.name, placed)
     return copy
 
 

@@ -519,7 +519,7 @@ class OffsetTable:
                 names.
             dry_run: Whether nothing is moved; default True.
             force: Whether a group that runs is moved too; default False. Its owner gets GenerationFenced at its next commit; its members go
-                on from the new positions.
+                on from the new positions. Without `force`, a dry run of a group that runs is refused, too.
 
         Returns:
             The moves: topic, partition, position before and after.
@@ -879,7 +879,10 @@ class OffsetTable:
 
     def _move(self, name: str, event: str, plan: Callable[[Group], list[Move]], *, dry_run: bool, force: bool) -> list[Move]:
         dry_run, force = arguments.boolean("dry_run", dry_run), arguments.boolean("force", force)
-        planned = plan(self.generations.group(name))
+        group = self.generations.group(name)
+        planned = plan(group)
+        if planned:
+            self.generations.require_still(group, force=force)
         if dry_run or not planned:
             return planned
 

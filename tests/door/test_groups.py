@@ -292,6 +292,9 @@ def test_a_group_is_copied_between_its_homes(door: Door, group: str, tmp_path: P
     moves = json.loads(sparklog(*words, "--to", "table", "--execute", "--json"))["moves"]
     assert [(each["partition"], each["was"], each["now"], each["stays"]) for each in moves] == [(0, 5, 9, False), (1, 6, 6, True)]
     assert {each.partition: each.offset for each in table.positions(group)} == {0: 9, 1: 6}
+    table.begin(group)
+    for more in ((), ("--execute",)):
+        assert "PARTLOG_GROUP_RUNNING" in sparklog(*words, "--to", "table", *more, status=2)
 
 
 def test_a_copy_through_the_server_of_another_root_is_refused(door: Door, own: Door, group: str, tmp_path: Path) -> None:

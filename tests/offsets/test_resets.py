@@ -103,6 +103,8 @@ def test_a_running_group_is_not_reset(table, topic):
     table.append("g", generation, {"t": {0: 5}})
     for call in (
         lambda: table.reset("g", "earliest", dry_run=False),
+        lambda: table.reset("g", "earliest"),
+        lambda: table.load("g", "t,0,1", "csv", dry_run=True),
         lambda: table.delete("g"),
         lambda: table.load("g", "t,0,1", "csv"),
     ):
@@ -110,7 +112,7 @@ def test_a_running_group_is_not_reset(table, topic):
             call()
     assert places(table) == {("t", 0): 5}
     assert table.append("g", generation, {"t": {0: 6}}) == 1
-    assert [each.now for each in table.reset("g", "earliest")] == [0, 0]
+    assert [each.now for each in table.reset("g", "earliest", force=True)] == [0, 0]
     table.reset("g", "earliest", dry_run=False, force=True)
     assert places(table) == {("t", 0): 0, ("t", 1): 0}
     table.reset("g", "latest", dry_run=False)  # nothing runs the group after a reset

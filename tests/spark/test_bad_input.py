@@ -254,6 +254,8 @@ def test_a_topic_with_the_routing_of_the_future_is_read_by_offset_alone(spark: S
     assert "routing.tables" in fails("FORMAT_TOO_NEW", lambda: save(spark.sql(f"SELECT {VALUE}"), root))
     for procedure, arguments in {
         "add_partitions": ", partitions => 5",
+        "close_partitions": ", partitions => array(0)",
+        "reroute": ", weights => '{\"0\": 2}'",
         "delete_records": ", offsets => '{\"0\": 1}'",
         "delete_topic": "",
         "expire": ", retention_ms => 1000",

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from handmade import Topic, featured, records
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from verifying import faults
@@ -73,3 +74,17 @@ def test_bad_input_changes_nothing(spark: SparkSession, call: Call, tmp_path: Pa
         call(f"rebuild('{{root}}', {arguments})")
     assert refused.value.getCondition() == condition
     assert {path: path.read_bytes() for path in (tmp_path / "root").rglob("*") if path.is_file()} == before
+
+
+def test_a_dry_run_is_refused_where_the_call_is(spark: SparkSession, call: Call, tmp_path: Path) -> None:
+    """The version that deleted the other topic has a feature of a later release, which binds its writers."""
+    root = tmp_path / "root"
+    write(spark, root, 0, 10)
+    other = Topic(root, "other")
+    other.append(records(2))
+    other.put(other.deletion() | {"features": featured("ledger")})
+    for dry_run in ("true", "false"):
+        with pytest.raises(PySparkException) as refused:
+            call(f"rebuild('{{root}}', 'orders', 'other', 2, dry_run => {dry_run})")
+        assert refused.value.getCondition() == "PARTLOG_FORMAT_TOO_NEW"
+    assert Log(root).topics() == ["orders"]

@@ -8,7 +8,7 @@ from broken_reroutes import SLOTS, Routed, begun
 from handmade import Record, Topic, batch, batches, featured, seeded
 from mmh3 import hash as murmur3
 
-from sparklog import Log
+from sparklog import Log, SparklogError
 from sparklog.errors import CallError, DataError
 from sparklog.log import slot_moves
 from sparklog.log.slot_moves import PartitionLoad, levelled, sums_of
@@ -111,6 +111,22 @@ def test_a_topic_is_levelled_by_its_newest_records(tmp_path):
     again = topic.suggest_moves()
     assert not again
     assert [each.records_before for each in again.loads] == [first + 50, second + 51]
+
+
+def test_moves_that_would_be_refused_are_not_suggested(tmp_path):
+    routed = begun(Topic(tmp_path, partitions=2))
+    keys = keys_of(routed, 0)[:2]
+    routed.topic.append([Record(key=key) for key in keys for _ in range(50)], 0)
+    topic = Log(tmp_path)["t"]
+    assert topic.suggest_moves()
+    routed.topic.commit(operation="alter", config={"routing.pending.weights": "0:1,3"})
+    with pytest.raises(SparklogError, match=r"PARTLOG_REROUTE_PENDING.*\[1, 3\]"):
+        topic.suggest_moves()
+    routed.topic.commit(operation="alter", config={"routing.pending.weights": "none"})
+    assert topic.suggest_moves()
+    routed.topic.commit(operation="alter", config={"kafka.view": "links"})
+    with pytest.raises(SparklogError, match=r"PARTLOG_FORMAT_TOO_NEW.*kafka.view is links"):
+        topic.suggest_moves()
 
 
 def test_a_topic_without_records_or_with_one_busy_key_moves_nothing(tmp_path):

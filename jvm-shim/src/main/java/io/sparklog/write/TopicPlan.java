@@ -38,12 +38,13 @@ public record TopicPlan(String topic, String topicId, long plannedVersion, Topic
    * @param nowMs when it is planned, in ms since 1970: whether shares of new slots still have effect
    */
   public static TopicPlan of(String topic, Optional<State> latest, Map<String, String> config, boolean byBytes, long nowMs) {
+    latest.ifPresent(State::forWriters);
     if (latest.isEmpty() || latest.get().isDeleted()) {
       TopicConfig created = TopicConfig.of(config);
       long planned = latest.map(deleted -> deleted.version() + 1).orElse(0L);
       return new TopicPlan(topic, null, planned, created, created.beginning(), new long[created.partitions()], 1, byBytes);
     }
-    State existing = latest.get().forWriters();
+    State existing = latest.get();
     long[] loads = new long[existing.partitions()];
     long[] since = existing.levelledSince();
     long all = 0;
