@@ -117,14 +117,20 @@ def test_many_mutants(java_classpath: str, tmp_path: Path) -> None:
     assert min(found["same"], found["refused"]) > 1_000, found
 
 
-@pytest.mark.parametrize(("field", "values"), [("segments", [1, 2**63 - 1]), ("ends", [15, 6])])
-def test_a_checkpoint_with_wrong_numbers(java_classpath: str, tmp_path: Path, field: str, values: list[int]) -> None:
-    """The version of the checkpoint names neither, so only the lines show the damage. Readers go on without the checkpoint."""
+@pytest.mark.parametrize("goes_on", [False, True])
+@pytest.mark.parametrize(("field", "values"), [("segments", [1, 2**63 - 1]), ("ends", [15, 6]), ("ends", [15, 9]), ("ends", [15, 4])])
+def test_a_checkpoint_with_wrong_numbers(java_classpath: str, tmp_path: Path, field: str, values: list[int], goes_on: bool) -> None:
+    """The version of the checkpoint names neither, so only the lines show the damage. Readers go on without the checkpoint.
+
+    A version that follows is right, although it does not fit the numbers.
+    """
     topic = Topic(tmp_path / "root", partitions=2)
     topic.commit(topic.data(batch(records(15))), topic.data(batch(records(5)), 1))
     topic.commit()
     topic.checkpoint(**{field: values})
+    if goes_on:
+        topic.append(records(2), 1)
     here = foreign(topic.root)
-    assert len(here) == 20
+    assert len(here) == 20 + 2 * goes_on
     assert here == python(topic.root)
     assert as_java(here) == java(LogTool(java_classpath, topic.root))
