@@ -286,8 +286,8 @@ def _moved(table: list[int], moved: list[list[int]]) -> set[int]:
 
 
 def _check_numbers(routing: Routing) -> None:
-    """13.3."""
-    corrupt(sum(len(each.cut) + sum(map(len, each.moved)) for each in routing.reroutes) <= 2_000_000, "13.3: too many numbers")
+    """A.3."""
+    corrupt(sum(len(each.cut) + sum(map(len, each.moved)) for each in routing.reroutes) <= 2_000_000, "A.3: too many numbers")
 
 
 def _forget(state: State) -> None:

@@ -274,7 +274,7 @@ def test_writers(tool: LogTool) -> None:
 @pytest.mark.parametrize("where", ["in versions", "in a checkpoint"])
 @pytest.mark.parametrize("more", [0, 1])
 def test_the_numbers_of_re_routes(tool: LogTool, more: int, where: str) -> None:
-    """13.3: 2,000,000 of them, in `cut` and `moved`, the partitions in `moved` too."""
+    """A.3: 2,000,000 of them, in `cut` and `moved`, the partitions in `moved` too."""
     topic = Topic(Path(tool.root), partitions=2)
     topic.commit(*(topic.data(batch(records(3)), partition, routed=False) for partition in (0, 1)))
     slots, per, left = 1 << 20, 1 << 19, 2_000_000 + more
