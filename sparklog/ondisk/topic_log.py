@@ -264,7 +264,7 @@ class TopicLog:
                 state = self._without_checkpoint(state, fault)
 
     def _fault_of_checkpoint(self, state: State) -> Unreadable | None:
-        """The damage in the checkpoint of a state, of which no line need have been used yet; None without damage or checkpoint."""
+        """The damage in a state's checkpoint, whose lines need not have been used yet; None without damage or checkpoint."""
         name = state.checkpoint or ""
         number = checkpoint_version_of(name)
         if number is None:
