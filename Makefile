@@ -132,7 +132,7 @@ kaskade: $(KASKADE) ## install Kaskade, a page of Kafka in a terminal, which the
 
 .PHONY: kafka-python-suite
 kafka-python-suite: toolchain $(VENV) $(JAR) $(SERVE_JARS) ## run the integration tests of kafka-python at a server
-	@PYTHONPATH=. $(PY) tests/door/kafka_python_suite.py
+	@PYTHONPATH=. $(PY) tests/serve/kafka_python_suite.py
 
 .PHONY: hdfs
 hdfs: $(HDFS) ## fetch HDFS, which the tests of stores start
@@ -272,7 +272,7 @@ $(HDFS): tests/stores/hdfs-pom.xml
 $(SERVE): NAME := Kafka's classes for sparklog serve
 $(SERVE): jvm-shim/pom.xml
 $(STREAMS): NAME := Kafka Streams and Kafka Connect (105 MB)
-$(STREAMS): tests/door/streams-pom.xml
+$(STREAMS): tests/serve/streams-pom.xml
 $(S3A): NAME := Hadoop's S3A (690 MB)
 $(S3A): tests/stores/s3a-pom.xml
 $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(HDFS) $(STREAMS) $(S3A) $(SERVE): | toolchain
@@ -281,7 +281,7 @@ $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(HDFS) $(STREAMS) $(S3A) $(SERVE): | to
 	@$(MVN) -f $< dependency:copy-dependencies
 	@touch $@
 
-$(KASKADE): tests/door/kaskade.txt | $(VENV)
+$(KASKADE): tests/serve/kaskade.txt | $(VENV)
 	@echo "Installing Kaskade (180 MB)"
 	@rm -rf $(@D)
 	@$(PY) -m venv $(@D)
@@ -298,11 +298,11 @@ $(VERSITYGW):
 	  github.com/versity/versitygw/cmd/versitygw@$(VERSION_OF_VERSITYGW) > $@.log 2>&1 || { cat $@.log; exit 1; }
 	@rm -rf $(@D)/go
 
-$(GO_CLIENTS): tests/door/go/go.mod tests/door/go/go.sum $(wildcard tests/door/go/*.go)
+$(GO_CLIENTS): tests/serve/go/go.mod tests/serve/go/go.sum $(wildcard tests/serve/go/*.go)
 	@echo "Building Kafka's clients in Go (some minutes the first time)"
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
-	@cd tests/door/go && GOPATH=$(CURDIR)/$(@D)/go timeout 600 go build -modcacherw -trimpath -o $(CURDIR)/$@ . > $(CURDIR)/$@.log 2>&1 \
+	@cd tests/serve/go && GOPATH=$(CURDIR)/$(@D)/go timeout 600 go build -modcacherw -trimpath -o $(CURDIR)/$@ . > $(CURDIR)/$@.log 2>&1 \
 	  || { cat $(CURDIR)/$@.log; echo "The clients in Go are not built, so their tests do not run."; }
 	@rm -rf $(@D)/go
 

@@ -40,8 +40,8 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "by-key-64": ("by_key", lambda given: [64, given.cores.split(",")]),
     "many-keys": ("many_keys", lambda _: []),
     "producers": ("producers", lambda _: []),
-    "door": ("door", lambda _: []),
-    "door-hour": ("door", lambda given: [given.minutes]),
+    "server": ("server", lambda _: []),
+    "server-hour": ("server", lambda given: [given.minutes]),
     "stores": ("stores", lambda _: []),
     "distance-python": ("distance", lambda given: ["python", given.delays]),
     "distance-spark": ("distance", lambda given: ["spark", given.delays]),
@@ -53,14 +53,14 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
 }
 STORES = tuple(case for case, (module, _) in CASES.items() if module in ("stores", "distance", "index"))
 """The cases that need servers."""
-ASKED_FOR = (*STORES, "door-hour")
+ASKED_FOR = (*STORES, "server-hour")
 """The cases that run only if they are named."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     all_but = [case for case in CASES if case not in ASKED_FOR]
-    one_of = f"one of {', '.join(CASES)}; default: all but door-hour, and {', '.join(STORES)}, which make bench-stores runs"
+    one_of = f"one of {', '.join(CASES)}; default: all but server-hour, and {', '.join(STORES)}, which make bench-stores runs"
     parser.add_argument("cases", nargs="*", default=all_but, metavar="CASE", help=one_of)
     fewer = f"{distance.RECORDS:,}, {distance.ROUNDS} and {distance.SECONDS:g} in the cases distance"
     parser.add_argument("--records", type=int, help=f"default: 10,000,000; the defaults of this and the next two are {fewer}")
@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--codecs", default="none,snappy,zstd", help="the codecs of the cases flights and small")
     parser.add_argument("--writes", type=int, default=1000, help="the number of writes in the case commits")
     parser.add_argument("--cores", default="fewer,more", help="whether the cases by-key have fewer cores than partitions, more, or both")
-    parser.add_argument("--minutes", type=int, default=60, help="how long the case door-hour takes; up to 10 it is noted each minute")
+    parser.add_argument("--minutes", type=int, default=60, help="how long the case server-hour takes; up to 10 it is noted each minute")
     parser.add_argument("--before", type=Path, help="the folder of an earlier version, to be measured beside this one in consumer-calls")
     delayed = "the milliseconds by which the cases distance delay each request"
     parser.add_argument("--delays", type=int, nargs="+", default=distance.DELAYS_MS, help=delayed)

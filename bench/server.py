@@ -69,12 +69,12 @@ def run(bench: Bench, minutes: int | None = None) -> None:
     if not JARS.exists():
         raise SystemExit("Kafka's jars are missing: make kafka fetches them")
     bench = replace(bench, beside=bench.beside or f"load {os.getloadavg()[0]:.1f} when it began")
-    root = bench.path("door")
-    with contextlib.closing(Client()) as client, Server(root, Path(bench.path("door.log"))) as server:
+    root = bench.path("server")
+    with contextlib.closing(Client()) as client, Server(root, Path(bench.path("server.log"))) as server:
         if minutes is not None:
             _steady(bench, client, Place(server.address, server.pid, "steady"), root, minutes)
             return
-        with broker(Path(bench.path("door-broker")), "unused", 1) as (address, pid):
+        with broker(Path(bench.path("server-broker")), "unused", 1) as (address, pid):
             sides = {
                 "server": Place(server.address, server.pid, "t"),
                 "broker": Place(address, pid, "plain"),

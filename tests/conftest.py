@@ -36,7 +36,7 @@ FASTEST_FIRST = (
     "tests/protocol/",
     "tests/ui/",
     "tests/kafka/",
-    "tests/door/",
+    "tests/serve/",
     "tests/spark/",
     *(f"tests/stores/test_{name}.py" for names in OF_STORES.values() for name in names),
 )
@@ -70,7 +70,7 @@ class Lanes(LoadScopeScheduling):
         if nodeid.startswith("tests/stores/"):
             shared = (lane for lane in ("cluster", "sessions") for name in OF_STORES[lane] if f"/test_{name}.py::" in nodeid)
             return next(shared, nodeid.partition("::")[0])
-        lanes = ("spark", "door", "offsets", "cli", "protocol") if self.numnodes > 2 else ("spark",)
+        lanes = ("spark", "serve", "offsets", "cli", "protocol") if self.numnodes > 2 else ("spark",)
         return next((lane for lane in lanes if nodeid.startswith(f"tests/{lane}/")), "log")
 
 

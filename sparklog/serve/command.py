@@ -12,7 +12,7 @@ from sparklog.spark import archive, java
 from sparklog.spark.installed import require_pyspark
 from sparklog.spark.session import jar
 
-_MAIN = "io.sparklog.door.Serve"
+_MAIN = "io.sparklog.serve.Serve"
 _OF_SPARK = (
     "commons-lang3-",
     "hadoop-client-",

@@ -113,7 +113,7 @@ def test_a_topic_cannot_be_read(folder):
 
 
 def test_the_page_names_metrics_and_labels_that_there_are():
-    """In rules, tables and examples; and its rules are five, each explained. `tests/door/test_metrics.py` has those of a server."""
+    """In rules, tables and examples; and its rules are five, each explained. `tests/serve/test_metrics.py` has those of a server."""
     named = {name for name in re.findall(r"\bpartlog_\w+", PAGE) if not name.startswith("partlog_server_")} - {"partlog_topic_"}
     assert named <= set(_GAUGES)
     for name, labels in re.findall(r"(partlog_\w+)\{([^}]*)\}", PAGE):

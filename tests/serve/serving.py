@@ -1,4 +1,4 @@
-"""A door in a process of its own."""
+"""A server in a process of its own."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ READY_S = 120
 
 
 @dataclass
-class Door:
+class RunningServer:
     """`sparklog serve ROOT`, which ends with the block. `arguments` are the arguments after the root.
 
     `address` is HOST:PORT, as a client's `bootstrap_servers` takes it.
@@ -35,11 +35,11 @@ class Door:
     """The address of the metrics, if it is among the arguments."""
     process: "subprocess.Popen[str]" = field(init=False, repr=False)
 
-    def __enter__(self) -> "Door":
+    def __enter__(self) -> "RunningServer":
         listen = () if {"--listen", "--config"} & set(self.arguments) else ("--listen", "127.0.0.1:0")
         java = [*small_jvm(self.classpath, self.archives), "-Xmx512m", *self.java]
-        command = [*java, "io.sparklog.door.Serve", str(self.root), *listen, *self.arguments]
-        self._log = self.root.with_name(f"{self.root.name}.door.log")
+        command = [*java, "io.sparklog.serve.Serve", str(self.root), *listen, *self.arguments]
+        self._log = self.root.with_name(f"{self.root.name}.server.log")
         with self._log.open("a") as log:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, encoding="utf-8")
         assert self.process.stdout is not None
@@ -69,8 +69,8 @@ class Door:
                 self.process.kill()
 
 
-def door_classpath(java_classpath: str, spark_jars: Path, repository: Path) -> str:
-    """The class path of a door with the classes of this checkout: what `sparklog-serve` holds, and what Spark brings."""
+def server_classpath(java_classpath: str, spark_jars: Path, repository: Path) -> str:
+    """The class path of a server with the classes of this checkout: what `sparklog-serve` holds, and what Spark brings."""
     served = sorted((repository / ".tools" / "serve").glob("*.jar"))
     assert served, "run `make serve-jars`"
     names = ("buffer", "codec", "codec-base", "common", "handler", "resolver", "transport", "transport-native-unix-common")
@@ -85,14 +85,14 @@ def end_shared_servers(cache: Path) -> None:
             os.kill(int(note.read_text()), signal.SIGTERM)
 
 
-def archive_classes_of_door(classpath: str, folder: Path) -> None:
-    """Makes the archive of the classes that a door loads for its first use: each door of a test then starts in less than half of the CPU
-    time."""
-    with Door(classpath, folder / "root", archives=True) as door:
-        producer = KafkaProducer(bootstrap_servers=door.address)
+def archive_classes_of_server(classpath: str, folder: Path) -> None:
+    """Makes the archive of the classes that a server loads for its first use: each server of a test then starts in less than half of the
+    CPU time."""
+    with RunningServer(classpath, folder / "root", archives=True) as server:
+        producer = KafkaProducer(bootstrap_servers=server.address)
         producer.send("t", b"value", b"key").get(READY_S)
         producer.close()
-        consumer = KafkaConsumer("t", bootstrap_servers=door.address, group_id="g", auto_offset_reset="earliest")
+        consumer = KafkaConsumer("t", bootstrap_servers=server.address, group_id="g", auto_offset_reset="earliest")
         assert consumer.poll(READY_S * 1000, max_records=1)
         consumer.commit()
         consumer.close()

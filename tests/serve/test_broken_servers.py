@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from door.histories import Fault, Place, summary
-from door.workload import Fleet, Group, Producer, history, until
 from handmade import seeded
 from logtool import LogTool, put_into_jar
+from serve.histories import Fault, Place, summary
+from serve.workload import Fleet, Group, Producer, history, until
 
 PLACES = [Place("t", partition) for partition in range(2)]
 RUN_S = 8
@@ -37,7 +37,7 @@ class Break(NamedTuple):
 
 
 LOST_ANSWER = Edit(
-    "door/api/ProduceHandler.told",
+    "serve/records/ProduceHandler.told",
     "return answer.setBaseOffset(",
     f"if ({SELDOM}) {{ return answer.setErrorCode(Errors.REQUEST_TIMED_OUT.code()); }} return answer.setBaseOffset(",
 )
@@ -46,7 +46,7 @@ LOST_ANSWER = Edit(
 BREAKS = {
     "a batch is acknowledged before its commit fails": Break(
         Edit(
-            "door/produce/GroupCommit.next",
+            "serve/records/produce/GroupCommit.next",
             "return Optional.of(next);",
             f"settled(); if ({SELDOM}) {{ throw new IOException(); }} return Optional.of(next);",
         ),
@@ -54,19 +54,19 @@ BREAKS = {
     ),
     "a batch that is sent again is appended again": Break(
         Edit(
-            "door/produce/GroupCommit.decision",
+            "serve/records/produce/GroupCommit.decision",
             "default -> { return decision; }",
             "default -> { return new Sequences.Decision(Sequences.Answer.NEW, base); }",
         ),
         "doubled",
     ),
     "the batches of a commit are appended backwards": Break(
-        Edit("door/produce/GroupCommit.plan", "placed.sort(", "java.util.Collections.reverse(placed); placed.sort("),
+        Edit("serve/records/produce/GroupCommit.plan", "placed.sort(", "java.util.Collections.reverse(placed); placed.sort("),
         "reordered",
     ),
     "a fetch skips a batch": Break(
         Edit(
-            "door/fetch/PartitionReads.read",
+            "serve/records/fetch/PartitionReads.read",
             "List<PartitionCursor.Batches> batches = cursor.next(bytesMax);",
             """List<PartitionCursor.Batches> first = cursor.next(1);
         List<PartitionCursor.Batches> batches = cursor.next(bytesMax);

@@ -8,10 +8,10 @@ from collections import Counter
 import confluent_kafka
 import kafka
 import pytest
-from door.clients import CLIENTS, WAIT_S, Client, Read, of_log
-from door.serving import Door
 from kafka.errors import OffsetOutOfRangeError
 from logtool import LogTool
+from serve.clients import CLIENTS, WAIT_S, Client, Read, of_log
+from serve.serving import RunningServer
 
 from sparklog import Log
 
@@ -19,8 +19,8 @@ BIG = 300_000
 
 
 @pytest.fixture(scope="module")
-def tool(door: Door, serve_classpath: str) -> LogTool:
-    return LogTool(serve_classpath, door.root)
+def tool(server: RunningServer, serve_classpath: str) -> LogTool:
+    return LogTool(serve_classpath, server.root)
 
 
 @pytest.fixture(
@@ -38,33 +38,33 @@ def written(request: pytest.FixtureRequest, tool: LogTool) -> str:
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS.keys())
-def test_a_client_reads_the_records_that_the_log_has(door: Door, written: str, client: Client) -> None:
-    topic = Log(door.root).topic(written)
-    expected = of_log(door.root, written)
+def test_a_client_reads_the_records_that_the_log_has(server: RunningServer, written: str, client: Client) -> None:
+    topic = Log(server.root).topic(written)
+    expected = of_log(server.root, written)
     starts, ends = topic.start_offsets(), topic.end_offsets()
     assert starts[1] == 7
-    found = client(door.address, written, starts, ends)
+    found = client(server.address, written, starts, ends)
     for partition in ends:  # Clients give partitions in any order, and each partition in the order of offsets.
         assert [read for read in found if read.partition == partition] == [read for read in expected if read.partition == partition]
 
 
-def test_a_client_reads_on_from_the_middle_of_a_batch(door: Door, written: str) -> None:
-    ends = Log(door.root).topic(written).end_offsets()
-    expected = of_log(door.root, written)
+def test_a_client_reads_on_from_the_middle_of_a_batch(server: RunningServer, written: str) -> None:
+    ends = Log(server.root).topic(written).end_offsets()
+    expected = of_log(server.root, written)
     for back in (1, 2, 11, 53):
         starts = {0: ends[0] - back}
-        found = CLIENTS["librdkafka"](door.address, written, starts, {0: ends[0]})
+        found = CLIENTS["librdkafka"](server.address, written, starts, {0: ends[0]})
         assert found == [read for read in expected if read.partition == 0 and read.offset >= starts[0]]
 
 
-def test_offsets_are_told_by_time(door: Door, written: str) -> None:
-    expected = of_log(door.root, written)
-    consumer = kafka.KafkaConsumer(bootstrap_servers=door.address)
+def test_offsets_are_told_by_time(server: RunningServer, written: str) -> None:
+    expected = of_log(server.root, written)
+    consumer = kafka.KafkaConsumer(bootstrap_servers=server.address)
     try:
-        partitions = {number: kafka.TopicPartition(written, number) for number in Log(door.root).topic(written).end_offsets()}
-        starts = {number: Log(door.root).topic(written).start_offsets()[number] for number in partitions}
+        partitions = {number: kafka.TopicPartition(written, number) for number in Log(server.root).topic(written).end_offsets()}
+        starts = {number: Log(server.root).topic(written).start_offsets()[number] for number in partitions}
         assert consumer.beginning_offsets(list(partitions.values())) == {partitions[number]: start for number, start in starts.items()}
-        ends = Log(door.root).topic(written).end_offsets()
+        ends = Log(server.root).topic(written).end_offsets()
         assert consumer.end_offsets(list(partitions.values())) == {partitions[number]: end for number, end in ends.items()}
         times = sorted({read.timestamp for read in expected})
         for asked in (0, times[0], times[len(times) // 2] + 1, times[-1], times[-1] + 1):
@@ -78,8 +78,8 @@ def test_offsets_are_told_by_time(door: Door, written: str) -> None:
 
 
 @pytest.mark.parametrize("offset", [6, 10_000])
-def test_an_offset_that_does_not_exist_is_out_of_range(door: Door, written: str, offset: int) -> None:
-    consumer = kafka.KafkaConsumer(bootstrap_servers=door.address, enable_auto_commit=False, auto_offset_reset="none")
+def test_an_offset_that_does_not_exist_is_out_of_range(server: RunningServer, written: str, offset: int) -> None:
+    consumer = kafka.KafkaConsumer(bootstrap_servers=server.address, enable_auto_commit=False, auto_offset_reset="none")
     try:
         partition = kafka.TopicPartition(written, 1)
         consumer.assign([partition])
@@ -90,13 +90,13 @@ def test_an_offset_that_does_not_exist_is_out_of_range(door: Door, written: str,
         consumer.close()
 
 
-def test_a_waiting_consumer_gets_a_commit_of_another_process(door: Door, tool: LogTool) -> None:
+def test_a_waiting_consumer_gets_a_commit_of_another_process(server: RunningServer, tool: LogTool) -> None:
     tool.run("append", tag="A", topic="follow", commits=1, tasks=1, records=4)
     # The answer comes with the commit, and not after the longest wait.
     waits = {"fetch.wait.max.ms": 290_000, "socket.timeout.ms": 300_000}
-    consumer = confluent_kafka.Consumer({"bootstrap.servers": door.address, "group.id": "none", **waits})
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": server.address, "group.id": "none", **waits})
     try:
-        ends = Log(door.root).topic("follow").end_offsets()
+        ends = Log(server.root).topic("follow").end_offsets()
         consumer.assign([confluent_kafka.TopicPartition("follow", number, end) for number, end in ends.items()])
         assert consumer.consume(1, 0.5) == []
         tool.run("append", tag="B", topic="follow", commits=1, tasks=1, records=4)
@@ -105,7 +105,7 @@ def test_a_waiting_consumer_gets_a_commit_of_another_process(door: Door, tool: L
         consumer.close()
 
 
-def test_a_consumer_follows_a_writer_beside_merges_and_retention(door: Door, tool: LogTool) -> None:
+def test_a_consumer_follows_a_writer_beside_merges_and_retention(server: RunningServer, tool: LogTool) -> None:
     """The records of a partition come in the order of offsets. None is lost, but for those that expired before they were read."""
     tool.run("append", tag="A", topic="busy", commits=1, tasks=2, records=20, keys=40)
     done, done_at = threading.Event(), float("inf")
@@ -125,13 +125,13 @@ def test_a_consumer_follows_a_writer_beside_merges_and_retention(door: Door, too
     writer = threading.Thread(target=write)
     writer.start()
     found: list[Read] = []
-    consumer = confluent_kafka.Consumer({"bootstrap.servers": door.address, "group.id": "none", "auto.offset.reset": "earliest"})
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": server.address, "group.id": "none", "auto.offset.reset": "earliest"})
     try:
         consumer.assign([confluent_kafka.TopicPartition("busy", number, 0) for number in range(4)])
         while time.monotonic() < done_at + WAIT_S:
             got = [one for one in consumer.consume(500, 0.2) if one.error() is None]
             found += [Read(one.partition(), one.offset(), one.timestamp()[1], one.key(), one.value()) for one in got]
-            ends = Log(door.root).topic("busy").end_offsets()
+            ends = Log(server.root).topic("busy").end_offsets()
             last = {read.partition: read.offset for read in found}
             if done.is_set() and all(last.get(number, -1) == end - 1 for number, end in ends.items()):
                 break
@@ -142,19 +142,19 @@ def test_a_consumer_follows_a_writer_beside_merges_and_retention(door: Door, too
     for number in range(4):
         read = [one for one in found if one.partition == number]
         assert read == sorted(read, key=lambda one: one.offset)
-        assert [one.offset for one in read if one.offset >= 5] == list(range(5, Log(door.root).topic("busy").end_offsets()[number]))
-    assert set(of_log(door.root, "busy")) <= set(found)
+        assert [one.offset for one in read if one.offset >= 5] == list(range(5, Log(server.root).topic("busy").end_offsets()[number]))
+    assert set(of_log(server.root, "busy")) <= set(found)
 
 
-def test_a_damaged_batch_stops_its_partition_alone(door: Door, tool: LogTool) -> None:
+def test_a_damaged_batch_stops_its_partition_alone(server: RunningServer, tool: LogTool) -> None:
     tool.run("append", tag="A", topic="damaged", commits=1, tasks=1, records=400, big=2_000, partitions=2)
-    expected = of_log(door.root, "damaged")
-    hurt = max(Log(door.root).topic("damaged").segments(), key=lambda segment: segment.bytes)
-    with (door.root / "_partlog" / "damaged" / hurt.file).open("r+b") as file:
+    expected = of_log(server.root, "damaged")
+    hurt = max(Log(server.root).topic("damaged").segments(), key=lambda segment: segment.bytes)
+    with (server.root / "_partlog" / "damaged" / hurt.file).open("r+b") as file:
         file.seek(hurt.position + hurt.bytes - 20)
         file.write(b"damaged")
     [whole] = {0, 1} - {hurt.partition}
-    consumer = kafka.KafkaConsumer(bootstrap_servers=door.address, enable_auto_commit=False)
+    consumer = kafka.KafkaConsumer(bootstrap_servers=server.address, enable_auto_commit=False)
     try:
         consumer.assign([kafka.TopicPartition("damaged", number) for number in (0, 1)])
         consumer.seek_to_beginning()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from disks import formatted, mounted, needs_disk
-from door.serving import Door
 from kafka import KafkaProducer
 from kafka.errors import KafkaStorageError
+from serve.serving import RunningServer
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 @needs_disk("ext4")
 def test_a_full_disk_is_told_with_its_file(serve_classpath: str, disk: Path) -> None:
-    with Door(serve_classpath, disk) as door:
-        producer = KafkaProducer(bootstrap_servers=door.address, retries=0, enable_idempotence=False)
+    with RunningServer(serve_classpath, disk) as server:
+        producer = KafkaProducer(bootstrap_servers=server.address, retries=0, enable_idempotence=False)
         try:
             producer.send("t", b"1").get(60)
             with (disk / "filler").open("wb", buffering=0) as filler:
@@ -30,7 +30,7 @@ def test_a_full_disk_is_told_with_its_file(serve_classpath: str, disk: Path) -> 
             for _ in range(3):
                 with pytest.raises(KafkaStorageError, match=r"No space left on device, file _partlog/t/\S+"):
                     producer.send("t", b"2" * 100_000).get(60)
-            told = [line for line in door.log().splitlines() if "for topic t under" in line]
+            told = [line for line in server.log().splitlines() if "for topic t under" in line]
             assert len(told) == 1, "once a minute and topic"
             assert "No space left on device" in told[0]
             assert f"{disk}/_partlog/t/" in told[0]

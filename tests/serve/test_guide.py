@@ -1,4 +1,4 @@
-"""The programs of docs/guide/door.md, as a reader would paste them."""
+"""The programs of docs/guide/server.md, as a reader would paste them."""
 
 import os
 import re
@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from door.serving import end_shared_servers
+from serve.serving import end_shared_servers
 
 from sparklog.serve.process import Server
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "door.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "server.md"
 
 
 def blocks(language: str) -> list[str]:

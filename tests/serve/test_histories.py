@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from door.histories import Assign, Commit, History, Kept, Place, Poll, Send, summary
+from serve.histories import Assign, Commit, History, Kept, Place, Poll, Send, summary
 
 HERE = Place("t", 0)
 THERE = Place("t", 1)

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from door.serving import Door
 from kafka import KafkaProducer
 from logtool import HALTED, LogTool
 from ports import free_address
+from serve.serving import RunningServer
 
 import sparklog
 
@@ -78,10 +78,10 @@ def require_exact(root: Path) -> None:
 def test_a_server_that_dies_at_a_step_loses_and_doubles_nothing(serve_classpath: str, root: Path, step: str) -> None:
     address = free_address()
     listen = ("--listen", address)
-    with Door(serve_classpath, root, listen, java=(f"-Dpartlog.stop={step}:halt:3",)) as dies:
+    with RunningServer(serve_classpath, root, listen, java=(f"-Dpartlog.stop={step}:halt:3",)) as dies:
         writer = Writer(address)
         assert dies.process.wait(READY_S) == HALTED
-    with Door(serve_classpath, root, listen):
+    with RunningServer(serve_classpath, root, listen):
         writer.end()
     assert writer.failed == []
     require_exact(root)
@@ -90,15 +90,15 @@ def test_a_server_that_dies_at_a_step_loses_and_doubles_nothing(serve_classpath:
 def test_a_server_that_is_killed_again_and_again_loses_and_doubles_nothing(serve_classpath: str, root: Path) -> None:
     address = free_address()
     listen = ("--listen", address)
-    with Door(serve_classpath, root, listen) as first:
+    with RunningServer(serve_classpath, root, listen) as first:
         writer = Writer(address)
         writer.until(1)
         first.kill()
     for part in (RECORDS // 3, 2 * RECORDS // 3):
-        with Door(serve_classpath, root, listen) as next_one:
+        with RunningServer(serve_classpath, root, listen) as next_one:
             writer.until(part)
             next_one.kill()
-    with Door(serve_classpath, root, listen):
+    with RunningServer(serve_classpath, root, listen):
         writer.end()
     assert writer.failed == []
     require_exact(root)
@@ -119,14 +119,14 @@ def beside(act: Callable[[], None], done: threading.Event) -> threading.Thread:
 def test_a_server_that_sleeps_and_writers_beside_it_disturb_nothing(serve_classpath: str, root: Path) -> None:
     done = threading.Event()
     tool = LogTool(serve_classpath, root)
-    with Door(serve_classpath, root) as door:
+    with RunningServer(serve_classpath, root) as server:
         others = beside(lambda: tool.run("append", tag="B", topic="t", commits=1, tasks=1, records=4), done)
-        writer = Writer(door.address)
+        writer = Writer(server.address)
         for part in (RECORDS // 4, RECORDS // 2):
             writer.until(part)
-            os.kill(door.process.pid, signal.SIGSTOP)
+            os.kill(server.process.pid, signal.SIGSTOP)
             time.sleep(1)
-            os.kill(door.process.pid, signal.SIGCONT)
+            os.kill(server.process.pid, signal.SIGCONT)
         writer.end()
         done.set()
         others.join()

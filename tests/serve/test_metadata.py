@@ -3,13 +3,13 @@
 from collections.abc import Generator
 
 import pytest
-from door.serving import Door
 from kafka.admin import KafkaAdminClient
+from serve.serving import RunningServer
 
 
 @pytest.fixture(scope="module")
-def admin(door: Door) -> Generator[KafkaAdminClient]:
-    client = KafkaAdminClient(bootstrap_servers=door.address)
+def admin(server: RunningServer) -> Generator[KafkaAdminClient]:
+    client = KafkaAdminClient(bootstrap_servers=server.address)
     yield client
     client.close()
 
@@ -21,11 +21,11 @@ def test_an_admin_client_lists_the_topics_of_a_root(admin: KafkaAdminClient) -> 
     assert {partition["error_code"] for partition in topic["partitions"]} == {0}
 
 
-def test_an_admin_client_describes_the_cluster(admin: KafkaAdminClient, door: Door) -> None:
+def test_an_admin_client_describes_the_cluster(admin: KafkaAdminClient, server: RunningServer) -> None:
     cluster = admin.describe_cluster()
-    [server] = cluster["brokers"]
-    assert f"{server['host']}:{server['port']}" == door.address
-    assert cluster["controller_id"] == server.get("node_id", server.get("broker_id"))
+    [described] = cluster["brokers"]
+    assert f"{described['host']}:{described['port']}" == server.address
+    assert cluster["controller_id"] == described.get("node_id", described.get("broker_id"))
 
 
 def test_an_admin_client_describes_settings(admin: KafkaAdminClient) -> None:

@@ -1,4 +1,4 @@
-"""The metrics page of a door, as Prometheus' own parser reads it."""
+"""The metrics page of a server, as Prometheus' own parser reads it."""
 
 import re
 import socket
@@ -9,29 +9,29 @@ from pathlib import Path
 
 import httpx
 import pytest
-from door.serving import Door
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 from logtool import LogTool, small_jvm
 from prometheus_client.parser import text_string_to_metric_families
+from serve.serving import RunningServer
 
 WAIT_S = 120
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "monitoring.md"
 
 
 @pytest.fixture(scope="module")
-def metered(serve_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[Door]:
-    """A door with a page. Its topic `t` has 80 records in 4 partitions. The first test is about the clients of a new door."""
+def metered(serve_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[RunningServer]:
+    """A server with a page. Its topic `t` has 80 records in 4 partitions. The first test is about the clients of a new server."""
     root = tmp_path_factory.mktemp("metered") / "root"
     LogTool(serve_classpath, root).run("append", tag="A", topic="t", commits=4, tasks=2, records=10)
-    with Door(serve_classpath, root, ("metrics.address=127.0.0.1:0",)) as door:
-        yield door
+    with RunningServer(serve_classpath, root, ("metrics.address=127.0.0.1:0",)) as server:
+        yield server
 
 
-def page(door: Door) -> dict[str, float]:
-    """The samples of a door by their names and the values of their labels, such as `partlog_partition_end_offset t 0`."""
-    answer = httpx.get(f"http://{door.metrics}/metrics", timeout=WAIT_S)
+def page(server: RunningServer) -> dict[str, float]:
+    """The samples of a server by their names and the values of their labels, such as `partlog_partition_end_offset t 0`."""
+    answer = httpx.get(f"http://{server.metrics}/metrics", timeout=WAIT_S)
     assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     found = {}
     for family in text_string_to_metric_families(answer.text):
@@ -41,16 +41,16 @@ def page(door: Door) -> dict[str, float]:
     return found
 
 
-def until(door: Door, condition: Callable[[dict[str, float]], bool]) -> dict[str, float]:
-    """The first page of a door that fulfils a condition."""
+def until(server: RunningServer, condition: Callable[[dict[str, float]], bool]) -> dict[str, float]:
+    """The first page of a server that fulfils a condition."""
     end = time.monotonic() + WAIT_S
-    while not condition(found := page(door)):
+    while not condition(found := page(server)):
         assert time.monotonic() < end, found
         time.sleep(0.05)
     return found
 
 
-def test_numbers_are_those_of_the_clients(metered: Door) -> None:
+def test_numbers_are_those_of_the_clients(metered: RunningServer) -> None:
     before = page(metered)
     assert before["partlog_server_connections"] == before["partlog_server_commits_total"] == 0
     assert not [name for name in before if name.startswith("partlog_group")]  # and no topic of groups was made for the page
@@ -85,7 +85,7 @@ def test_numbers_are_those_of_the_clients(metered: Door) -> None:
     assert closed["partlog_server_connections_total PLAINTEXT"] >= found["partlog_server_connections"]
 
 
-def test_errors_are_counted_by_name(metered: Door) -> None:
+def test_errors_are_counted_by_name(metered: RunningServer) -> None:
     admin = KafkaAdminClient(bootstrap_servers=metered.address)
     with pytest.raises(Exception, match="TopicAlreadyExists"):
         admin.create_topics(["t"])
@@ -93,7 +93,7 @@ def test_errors_are_counted_by_name(metered: Door) -> None:
     assert page(metered)["partlog_server_errors_total CreateTopics TOPIC_ALREADY_EXISTS"] == 1
 
 
-def test_memory_is_that_of_requests_that_are_read(metered: Door) -> None:
+def test_memory_is_that_of_requests_that_are_read(metered: RunningServer) -> None:
     limit = page(metered)["partlog_server_request_memory_limit_bytes"]
     host, _, port = metered.address.rpartition(":")
     with socket.create_connection((host, int(port))) as client:
@@ -109,7 +109,7 @@ def test_memory_is_that_of_requests_that_are_read(metered: Door) -> None:
     ("POST", "/metrics", "127.0.0.1", 405),
     ("GET", "/", "127.0.0.1", 404),
 ])  # fmt: skip
-def test_the_page_answers_for_addresses_and_reads_only(metered: Door, method: str, path: str, host: str, status: int) -> None:
+def test_the_page_answers_for_addresses_and_reads_only(metered: RunningServer, method: str, path: str, host: str, status: int) -> None:
     assert httpx.request(method, f"http://{metered.metrics}{path}", headers={"Host": host}, timeout=WAIT_S).status_code == status
 
 
@@ -119,12 +119,12 @@ def test_the_page_answers_for_addresses_and_reads_only(metered: Door, method: st
 def test_a_page_that_cannot_be_served_ends_the_start(serve_classpath: str, tmp_path: Path, address: str, error: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         asked = address.format(taken=taken.getsockname()[1])
-        command = [*small_jvm(serve_classpath), "io.sparklog.door.Serve", str(tmp_path / "root"), "--listen", "127.0.0.1:0"]
+        command = [*small_jvm(serve_classpath), "io.sparklog.serve.Serve", str(tmp_path / "root"), "--listen", "127.0.0.1:0"]
         done = subprocess.run([*command, f"metrics.address={asked}"], capture_output=True, encoding="utf-8", timeout=120)
     assert (done.returncode, done.stderr.split()[0]) == (2, f"[PARTLOG_{error}]"), done.stderr
 
 
-def test_the_guide_has_each_metric(metered: Door) -> None:
+def test_the_guide_has_each_metric(metered: RunningServer) -> None:
     told = set(
         re.findall(r"^# TYPE (partlog_server_\w+)", httpx.get(f"http://{metered.metrics}/metrics", timeout=WAIT_S).text, re.MULTILINE)
     )

@@ -12,75 +12,75 @@ from aiokafka import AIOKafkaProducer
 from confluent_kafka import KafkaError as KafkaErrorCode
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from door.clients import CLIENTS, of_log
-from door.serving import Door
 from handmade import draw_seed
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from logtool import LogTool, small_jvm
+from serve.clients import CLIENTS, of_log
+from serve.serving import RunningServer
 
 import sparklog
 
 CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
 
 
-def topic_of(door: Door, name: str) -> str:
+def topic_of(server: RunningServer, name: str) -> str:
     """A new topic with 4 partitions and 40 records."""
-    LogTool(door.classpath, door.root).run("append", tag="A", topic=name, commits=1, tasks=1, records=40, kafka_view="none")
+    LogTool(server.classpath, server.root).run("append", tag="A", topic=name, commits=1, tasks=1, records=40, kafka_view="none")
     return name
 
 
-def values(door: Door, topic: str, begins: str) -> list[str]:
+def values(server: RunningServer, topic: str, begins: str) -> list[str]:
     """The values that begin so, in the order of their partitions and offsets."""
-    rows = sparklog.Log(door.root).topic(topic).read().to_pylist()
+    rows = sparklog.Log(server.root).topic(topic).read().to_pylist()
     found = [row["value"].decode() for row in sorted(rows, key=lambda row: (row["partition"], row["offset"]))]
     return [value for value in found if value.startswith(begins)]
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_kafka_python_writes_what_readers_find_at_once(door: Door, codec: str | None) -> None:
-    topic = topic_of(door, f"python-{codec}")
-    producer = KafkaProducer(bootstrap_servers=door.address, compression_type=codec)
+def test_kafka_python_writes_what_readers_find_at_once(server: RunningServer, codec: str | None) -> None:
+    topic = topic_of(server, f"python-{codec}")
+    producer = KafkaProducer(bootstrap_servers=server.address, compression_type=codec)
     try:
         for number in range(3):
             sent = producer.send(topic, f"x:{number}".encode(), key=b"k", partition=2, headers=[("h", b"1")]).get(60)
-            rows = sparklog.Log(door.root).topic(topic).read().to_pylist()
+            rows = sparklog.Log(server.root).topic(topic).read().to_pylist()
             [record] = [row for row in rows if (row["partition"], row["offset"]) == (2, sent.offset)]
             assert (record["value"], record["key"]) == (f"x:{number}".encode(), b"k")
     finally:
         producer.close()
-    assert sparklog.Log(door.root).verify(topics=[topic]).ok
+    assert sparklog.Log(server.root).verify(topics=[topic]).ok
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_librdkafka_writes(door: Door, codec: str | None) -> None:
-    topic = topic_of(door, f"librdkafka-{codec}")
+def test_librdkafka_writes(server: RunningServer, codec: str | None) -> None:
+    topic = topic_of(server, f"librdkafka-{codec}")
     told: list[tuple[object, int]] = []
-    producer = Producer({"bootstrap.servers": door.address, "compression.type": codec or "none", "enable.idempotence": True})
+    producer = Producer({"bootstrap.servers": server.address, "compression.type": codec or "none", "enable.idempotence": True})
     for number in range(1000):
         producer.produce(topic, f"x:{number:06d}", partition=1, on_delivery=lambda error, message: told.append((error, message.offset())))
     producer.flush(60)
     assert [error for error, offset in told if error] == []
     assert len(told) == 1000
-    assert values(door, topic, "x:") == [f"x:{number:06d}" for number in range(1000)]
-    assert sparklog.Log(door.root).verify(topics=[topic]).ok
+    assert values(server, topic, "x:") == [f"x:{number:06d}" for number in range(1000)]
+    assert sparklog.Log(server.root).verify(topics=[topic]).ok
 
 
-def test_aiokafka_writes(door: Door) -> None:
-    topic = topic_of(door, "aiokafka")
+def test_aiokafka_writes(server: RunningServer) -> None:
+    topic = topic_of(server, "aiokafka")
 
     async def write() -> None:
         for codec in CODECS:
-            async with AIOKafkaProducer(bootstrap_servers=door.address, compression_type=codec, enable_idempotence=True) as producer:
+            async with AIOKafkaProducer(bootstrap_servers=server.address, compression_type=codec, enable_idempotence=True) as producer:
                 await producer.send_and_wait(topic, f"x:{codec}".encode(), partition=0)
 
     asyncio.run(write())
-    assert values(door, topic, "x:") == [f"x:{codec}" for codec in CODECS]
+    assert values(server, topic, "x:") == [f"x:{codec}" for codec in CODECS]
 
 
-def test_a_client_learns_why_its_records_are_refused(door: Door) -> None:
-    topic = topic_of(door, "refused")
-    producer = KafkaProducer(bootstrap_servers=door.address, max_request_size=4 << 20, enable_idempotence=False)
+def test_a_client_learns_why_its_records_are_refused(server: RunningServer) -> None:
+    topic = topic_of(server, "refused")
+    producer = KafkaProducer(bootstrap_servers=server.address, max_request_size=4 << 20, enable_idempotence=False)
     try:
         with pytest.raises(KafkaError, match="MessageSizeTooLarge"):
             producer.send(topic, bytes(2 << 20), partition=0).get(60)
@@ -89,22 +89,22 @@ def test_a_client_learns_why_its_records_are_refused(door: Door) -> None:
         producer.send(topic, b"x:good", partition=0).get(60)
     finally:
         producer.close()
-    assert values(door, topic, "x:") == ["x:good"]
+    assert values(server, topic, "x:") == ["x:good"]
 
 
-def test_transactions_are_refused(door: Door) -> None:
-    producer = Producer({"bootstrap.servers": door.address, "transactional.id": "x"})
+def test_transactions_are_refused(server: RunningServer) -> None:
+    producer = Producer({"bootstrap.servers": server.address, "transactional.id": "x"})
     with pytest.raises(KafkaException) as failure:
         producer.init_transactions(30)
     assert failure.value.args[0].fatal()
 
 
-def test_two_doors_add_the_records_of_a_producer_once(door: Door, serve_classpath: str) -> None:
-    topic = topic_of(door, "two")
-    with Door(serve_classpath, door.root) as other:
+def test_two_servers_add_the_records_of_a_producer_once(server: RunningServer, serve_classpath: str) -> None:
+    topic = topic_of(server, "two")
+    with RunningServer(serve_classpath, server.root) as other:
         failed: list[Any] = []
         threads = []
-        for number, address in enumerate((door.address, other.address)):
+        for number, address in enumerate((server.address, other.address)):
 
             def write(number: int = number, address: str = address) -> None:
                 producer = Producer({"bootstrap.servers": address, "enable.idempotence": True, "linger.ms": 0})
@@ -125,19 +125,19 @@ def test_two_doors_add_the_records_of_a_producer_once(door: Door, serve_classpat
             thread.join(180)
     assert failed == []
     for number in range(2):
-        found = values(door, topic, f"{number}:")
+        found = values(server, topic, f"{number}:")
         assert sorted(found) == [f"{number}:{each:06d}" for each in range(1000)]
         for partition in range(4):
             own = [value for value in found if zlib.crc32(value.encode()) % 4 == partition]
             assert own == sorted(own)
-    assert sparklog.Log(door.root).verify(topics=[topic]).ok
+    assert sparklog.Log(server.root).verify(topics=[topic]).ok
 
 
-def test_clients_of_a_door_that_is_read_only_read_and_write_no_record(serve_classpath: str, door: Door) -> None:
+def test_clients_of_a_server_that_is_read_only_read_and_write_no_record(serve_classpath: str, server: RunningServer) -> None:
     """librdkafka asks for no record of a server that does not name Produce."""
-    expected = sorted(of_log(door.root, "t"))
-    ends = sparklog.Log(door.root)["t"].end_offsets()
-    with Door(serve_classpath, door.root, ("--read-only",)) as reading:
+    expected = sorted(of_log(server.root, "t"))
+    ends = sparklog.Log(server.root)["t"].end_offsets()
+    with RunningServer(serve_classpath, server.root, ("--read-only",)) as reading:
         for client in CLIENTS.values():
             assert sorted(client(reading.address, "t", dict.fromkeys(ends, 0), ends)) == expected
         if shutil.which("kcat"):
@@ -153,20 +153,27 @@ def test_clients_of_a_door_that_is_read_only_read_and_write_no_record(serve_clas
         with pytest.raises(KafkaError, match="ClusterAuthorizationFailed"):
             writer.send("t", b"x", partition=0).get(60)
         writer.close(5)
-    assert sorted(of_log(door.root, "t")) == expected
+    assert sorted(of_log(server.root, "t")) == expected
 
 
-def test_batches_that_are_let_in_are_read_by_all_readers(door: Door) -> None:
+def test_batches_that_are_let_in_are_read_by_all_readers(server: RunningServer) -> None:
     made = NewTopic("mutated", 4, 1, config={"message.timestamp.after.max.ms": str(2**63 - 1)})
-    admin = AdminClient({"bootstrap.servers": door.address})
+    admin = AdminClient({"bootstrap.servers": server.address})
     admin.create_topics([made])["mutated"].result(60)
-    topic = topic_of(door, "mutated")
-    tool = LogTool(door.classpath, door.root)
-    command = [*small_jvm(door.classpath), "io.sparklog.door.produce.IntakeTool", str(door.root), topic, str(draw_seed()), "4000"]
+    topic = topic_of(server, "mutated")
+    tool = LogTool(server.classpath, server.root)
+    command = [
+        *small_jvm(server.classpath),
+        "io.sparklog.serve.records.produce.IntakeTool",
+        str(server.root),
+        topic,
+        str(draw_seed()),
+        "4000",
+    ]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300)
     assert done.returncode == 0, done.stderr
     batches, records = map(int, done.stdout.split())
     assert 400 < batches < 3600, "the mutations leave some batches right, and break others"
-    assert sparklog.Log(door.root).topic(topic).read().num_rows == 40 + records
+    assert sparklog.Log(server.root).topic(topic).read().num_rows == 40 + records
     assert tool.run("read", topic=topic), "the reader in Java decodes all"
-    assert sparklog.Log(door.root).verify(topics=[topic]).ok
+    assert sparklog.Log(server.root).verify(topics=[topic]).ok

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from door.serving import end_shared_servers
 from handmade import Record, Topic
+from serve.serving import end_shared_servers
 
 import sparklog
 from sparklog.cli import lines, served

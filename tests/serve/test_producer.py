@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from door.clients import assert_refused
-from door.serving import end_shared_servers
 from handmade import Record, Topic
 from kafka.admin import KafkaAdminClient
 from kafka.errors import IllegalStateError, KafkaTimeoutError
+from serve.clients import assert_refused
+from serve.serving import end_shared_servers
 
 import sparklog
 from sparklog.serve import shared

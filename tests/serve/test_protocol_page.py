@@ -5,8 +5,8 @@ import socket
 import struct
 from pathlib import Path
 
-from door.serving import Door
 from kafka.protocol.api_key import ApiKey
+from serve.serving import RunningServer
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "protocol.md"
 
@@ -25,6 +25,6 @@ def named(address: str) -> dict[str, tuple[int, int]]:
     return {ApiKey(key).name.replace("_", "").lower(): (low, high) for key, low, high in versions}
 
 
-def test_the_page_of_the_protocol(door: Door) -> None:
+def test_the_page_of_the_protocol(server: RunningServer) -> None:
     rows = re.findall(r"^\| (\w+) \| (\d+)(?:–(\d+))? \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert {name.lower(): (int(low), int(high or low)) for name, low, high in rows} == named(door.address)
+    assert {name.lower(): (int(low), int(high or low)) for name, low, high in rows} == named(server.address)

@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from door.clients import assert_refused
-from door.serving import Door
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 from logtool import LogTool, small_jvm
+from serve.clients import assert_refused
+from serve.serving import RunningServer
 
 
 @dataclass
 class Guarded:
-    door: Door
+    server: RunningServer
     certificate: Path
 
     def client(self, listener: str, kind: Any = KafkaAdminClient, mechanism: str = "", password: str = "secret", **more: Any) -> Any:
-        settings: dict[str, Any] = {"bootstrap_servers": self.door.listeners[listener], "security_protocol": listener, **more}
+        settings: dict[str, Any] = {"bootstrap_servers": self.server.listeners[listener], "security_protocol": listener, **more}
         if mechanism:
             settings |= {"sasl_mechanism": mechanism, "sasl_plain_username": "ann", "sasl_plain_password": password}
         if listener.endswith("SSL"):
@@ -35,21 +35,21 @@ def guarded(serve_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> G
     for topic in ("open.a", "closed"):
         LogTool(serve_classpath, folder / "root").run("append", tag="A", topic=topic, commits=1, tasks=2, records=10)
     keys, certificate = folder / "keys.p12", folder / "certificate.pem"
-    keytool = ["keytool", "-keystore", str(keys), "-storepass", "storepass", "-alias", "door"]
+    keytool = ["keytool", "-keystore", str(keys), "-storepass", "storepass", "-alias", "server"]
     subprocess.run([*keytool, "-genkeypair", "-keyalg", "RSA", "-dname", "CN=localhost"], check=True, capture_output=True)
     subprocess.run([*keytool, "-exportcert", "-rfc", "-file", str(certificate)], check=True, capture_output=True)
-    verifiers = [*small_jvm(serve_classpath), "io.sparklog.door.Serve", "--verifiers", "ann"]
+    verifiers = [*small_jvm(serve_classpath), "io.sparklog.serve.Serve", "--verifiers", "ann"]
     users = subprocess.run(verifiers, input="secret\n", capture_output=True, text=True, check=True).stdout
     assert "secret" not in users
     (folder / "users").write_text(users)
-    config = folder / "door.properties"
+    config = folder / "server.properties"
     config.write_text(
         "listeners=SASL_SSL://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0,PLAINTEXT://127.0.0.1:0\n"
         f"ssl.keystore.location={keys}\nssl.keystore.password=storepass\nsasl.credentials.file={folder / 'users'}\n"
         "listener.name.plaintext.read.only=true\nlistener.name.plaintext.topic.prefixes=open.\n"
     )
-    with Door(serve_classpath, folder / "root", ("--config", str(config))) as door:
-        yield Guarded(door, certificate)
+    with RunningServer(serve_classpath, folder / "root", ("--config", str(config))) as server:
+        yield Guarded(server, certificate)
 
 
 @pytest.mark.parametrize("listener", ["SASL_SSL", pytest.param("SASL_PLAINTEXT", marks=pytest.mark.slow)])
@@ -88,7 +88,7 @@ def test_a_listener_shows_a_part_of_a_root_and_takes_no_records(guarded: Guarded
         (("--config", "absent"), "OPTION_VALUE"),
     ],
 )
-def test_a_door_that_would_be_open_does_not_begin(serve_classpath: str, tmp_path: Path, arguments: tuple[str, ...], error: str) -> None:
-    command = [*small_jvm(serve_classpath), "io.sparklog.door.Serve", str(tmp_path / "root"), *arguments]
+def test_a_server_that_would_be_open_does_not_begin(serve_classpath: str, tmp_path: Path, arguments: tuple[str, ...], error: str) -> None:
+    command = [*small_jvm(serve_classpath), "io.sparklog.serve.Serve", str(tmp_path / "root"), *arguments]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120)
     assert (done.returncode, done.stderr.split()[0]) == (2, f"[PARTLOG_{error}]"), done.stderr

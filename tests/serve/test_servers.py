@@ -13,12 +13,12 @@ import confluent_kafka
 import pytest
 from confluent_kafka import ConsumerGroupState, TopicPartition
 from confluent_kafka.admin import AdminClient, ClusterMetadata, ConsumerGroupDescription
-from door.clients import committed
-from door.serving import Door
-from door.test_kills import RECORDS, Writer, require_exact
 from kafka import KafkaConsumer
 from logtool import LogTool
 from ports import free_address
+from serve.clients import committed
+from serve.serving import RunningServer
+from serve.test_kills import RECORDS, Writer, require_exact
 from starlette.testclient import TestClient
 
 from sparklog.ui import application
@@ -35,8 +35,8 @@ def root(serve_classpath: str, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def servers(serve_classpath: str, root: Path) -> Iterator[tuple[Door, Door]]:
-    with Door(serve_classpath, root, QUICK) as one, Door(serve_classpath, root, QUICK) as other:
+def servers(serve_classpath: str, root: Path) -> Iterator[tuple[RunningServer, RunningServer]]:
+    with RunningServer(serve_classpath, root, QUICK) as one, RunningServer(serve_classpath, root, QUICK) as other:
         until(lambda: told(one.address) == {one.address, other.address})
         yield one, other
     gc.collect()  # The sockets that kafka-python leaves open are warned of in this test, and not at the end of all tests.
@@ -90,13 +90,13 @@ def consumed(address: str) -> list[bytes]:
         consumer.close()
 
 
-def test_each_server_names_all_and_the_same_leader(servers: tuple[Door, Door]) -> None:
+def test_each_server_names_all_and_the_same_leader(servers: tuple[RunningServer, RunningServer]) -> None:
     one, other = servers
     until(lambda: told(other.address) == told(one.address) == {one.address, other.address})
     until(lambda: leader(one.address, "t") == leader(other.address, "t"))  # on a busy machine, a session may end meanwhile
 
 
-def test_a_server_that_ends_is_not_named(servers: tuple[Door, Door], root: Path) -> None:
+def test_a_server_that_ends_is_not_named(servers: tuple[RunningServer, RunningServer], root: Path) -> None:
     one, other = servers
     other.process.send_signal(signal.SIGTERM)
     other.process.wait(WAIT_S)
@@ -105,7 +105,7 @@ def test_a_server_that_ends_is_not_named(servers: tuple[Door, Door], root: Path)
     until(lambda: told(one.address) == {one.address})
 
 
-def test_the_web_page_shows_servers_and_their_clients(servers: tuple[Door, Door], root: Path) -> None:
+def test_the_web_page_shows_servers_and_their_clients(servers: tuple[RunningServer, RunningServer], root: Path) -> None:
     one, other = servers
     page = TestClient(application(root), base_url="http://127.0.0.1")
 
@@ -141,7 +141,7 @@ def test_the_web_page_shows_servers_and_their_clients(servers: tuple[Door, Door]
 
 
 @pytest.mark.parametrize("act", ["kill", "sleep"])
-def test_a_producer_and_a_group_go_on_without_their_server(servers: tuple[Door, Door], root: Path, act: str) -> None:
+def test_a_producer_and_a_group_go_on_without_their_server(servers: tuple[RunningServer, RunningServer], root: Path, act: str) -> None:
     one, other = servers
     lost = one if leader(one.address, "t") == one.address else other
     kept = other if lost is one else one
@@ -157,7 +157,7 @@ def test_a_producer_and_a_group_go_on_without_their_server(servers: tuple[Door, 
     assert sorted(set(values)) == [f"x:{number:06d}".encode() for number in range(RECORDS)]
 
 
-def test_a_group_keeps_its_position_when_its_coordinator_dies(servers: tuple[Door, Door]) -> None:
+def test_a_group_keeps_its_position_when_its_coordinator_dies(servers: tuple[RunningServer, RunningServer]) -> None:
     one, other = servers
     for offset, serving in enumerate(servers, start=1):
         for group in range(6):  # Some of the groups are of each server.
@@ -175,7 +175,7 @@ def test_a_group_keeps_its_position_when_its_coordinator_dies(servers: tuple[Doo
 class Members:
     """Two members of a group, who commit what they read. `positions` has the commits that the coordinator acknowledged."""
 
-    def __init__(self, servers: tuple[Door, Door], group: str, protocol: str) -> None:
+    def __init__(self, servers: tuple[RunningServer, RunningServer], group: str, protocol: str) -> None:
         self.read: list[bytes] = []
         self.positions: dict[int, int] = {}
         self.backwards: list[str] = []
@@ -246,7 +246,9 @@ def write(addresses: str, numbers: range) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 @pytest.mark.parametrize("act", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
-def test_a_live_group_goes_on_without_its_coordinator(servers: tuple[Door, Door], act: signal.Signals, protocol: str) -> None:
+def test_a_live_group_goes_on_without_its_coordinator(
+    servers: tuple[RunningServer, RunningServer], act: signal.Signals, protocol: str
+) -> None:
     one, other = servers
     members = Members(servers, "live", protocol)
     addresses = f"{one.address},{other.address}"
@@ -281,19 +283,19 @@ def is_joining(address: str, group: str) -> bool:
 
 @pytest.mark.slow  # seconds decide, and a busy machine may take too many
 def test_a_server_ends_soon_while_members_and_consumers_wait(serve_classpath: str, root: Path) -> None:
-    with Door(serve_classpath, root, ("group.initial.rebalance.delay.ms=60000",)) as door:
-        joins = member(door.address, "waits")
+    with RunningServer(serve_classpath, root, ("group.initial.rebalance.delay.ms=60000",)) as server:
+        joins = member(server.address, "waits")
         joins.subscribe(["t"])
-        settings = {"bootstrap.servers": door.address, "group.id": "none", "fetch.wait.max.ms": 50_000, "auto.offset.reset": "latest"}
+        settings = {"bootstrap.servers": server.address, "group.id": "none", "fetch.wait.max.ms": 50_000, "auto.offset.reset": "latest"}
         reads = confluent_kafka.Consumer(settings)
         reads.assign([TopicPartition("t", 0)])
         deadline = time.monotonic() + WAIT_S
-        while not is_joining(door.address, "waits"):
+        while not is_joining(server.address, "waits"):
             joins.poll(0.1), reads.poll(0.1)
             assert time.monotonic() < deadline
         began = time.monotonic()
-        door.process.send_signal(signal.SIGTERM)
-        door.process.wait(WAIT_S)
+        server.process.send_signal(signal.SIGTERM)
+        server.process.wait(WAIT_S)
         assert time.monotonic() - began < ENDS_S
         joins.close(), reads.close()
 
@@ -301,8 +303,8 @@ def test_a_server_ends_soon_while_members_and_consumers_wait(serve_classpath: st
 @pytest.mark.slow
 def test_a_member_that_waits_goes_to_the_server_that_takes_its_group_over(serve_classpath: str, root: Path) -> None:
     arguments = (*QUICK, "--listen", free_address())
-    with Door(serve_classpath, root, QUICK) as one:
-        with Door(serve_classpath, root, arguments) as other:
+    with RunningServer(serve_classpath, root, QUICK) as one:
+        with RunningServer(serve_classpath, root, arguments) as other:
             until(lambda: told(one.address) == {one.address, other.address})
             group = next(name for name in map(str, range(100)) if coordinator(one.address, name) == other.address)
         until(lambda: told(one.address) == {one.address})
@@ -311,7 +313,7 @@ def test_a_member_that_waits_goes_to_the_server_that_takes_its_group_over(serve_
         until(lambda: first.poll(0.1) is not None)
         second.subscribe(["t"])
         until(lambda: second.poll(0.1) is None and is_joining(one.address, group))  # The first one does not hear of it without a poll.
-        with Door(serve_classpath, root, arguments) as other:
+        with RunningServer(serve_classpath, root, arguments) as other:
             until(lambda: is_joining(other.address, group))
             until(lambda: any(each.poll(0.1) and each is second for each in (first, second)))
             first.close(), second.close()

@@ -1,13 +1,13 @@
-"""How a door begins and ends."""
+"""How a server begins and ends."""
 
 import socket
 import subprocess
 from pathlib import Path
 
 import pytest
-from door.serving import Door
 from kafka.admin import KafkaAdminClient
 from logtool import small_jvm
+from serve.serving import RunningServer
 
 
 @pytest.mark.parametrize(
@@ -22,11 +22,11 @@ from logtool import small_jvm
         (("{root}", "--listen", "{address}"), "SERVE_ADDRESS"),
     ],
 )
-def test_a_door_that_cannot_begin_says_why(
-    door: Door, serve_classpath: str, tmp_path: Path, arguments: tuple[str, ...], error: str
+def test_a_server_that_cannot_begin_says_why(
+    server: RunningServer, serve_classpath: str, tmp_path: Path, arguments: tuple[str, ...], error: str
 ) -> None:
-    words = [argument.format(root=door.root, address=door.address) for argument in arguments]
-    command = [*small_jvm(serve_classpath), "io.sparklog.door.Serve", *words]
+    words = [argument.format(root=server.root, address=server.address) for argument in arguments]
+    command = [*small_jvm(serve_classpath), "io.sparklog.serve.Serve", *words]
     done = subprocess.run(command, input="", capture_output=True, encoding="utf-8", timeout=120, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(f"[PARTLOG_{error}] "), done.stderr
@@ -34,9 +34,9 @@ def test_a_door_that_cannot_begin_says_why(
     assert done.stderr.count("PARTLOG_") == 1, done.stderr
 
 
-def test_a_root_begins_with_the_door_that_serves_it(serve_classpath: str, tmp_path: Path) -> None:
-    with Door(serve_classpath, tmp_path / "root") as door:
-        admin = KafkaAdminClient(bootstrap_servers=door.address)
+def test_a_root_begins_with_the_server_that_serves_it(serve_classpath: str, tmp_path: Path) -> None:
+    with RunningServer(serve_classpath, tmp_path / "root") as server:
+        admin = KafkaAdminClient(bootstrap_servers=server.address)
         try:
             assert admin.list_topics() == []
         finally:
@@ -44,18 +44,18 @@ def test_a_root_begins_with_the_door_that_serves_it(serve_classpath: str, tmp_pa
     assert (tmp_path / "root" / "_partlog").is_dir()
 
 
-def test_a_door_that_nobody_uses_ends(serve_classpath: str, tmp_path: Path) -> None:
-    with Door(serve_classpath, tmp_path / "root", ("end.when.unused.ms=2000",)) as door:
-        host, _, port = door.address.rpartition(":")
+def test_a_server_that_nobody_uses_ends(serve_classpath: str, tmp_path: Path) -> None:
+    with RunningServer(serve_classpath, tmp_path / "root", ("end.when.unused.ms=2000",)) as server:
+        host, _, port = server.address.rpartition(":")
         with socket.create_connection((host, int(port))), pytest.raises(subprocess.TimeoutExpired):
-            door.process.wait(5)
-        assert door.process.wait(60) == 0
+            server.process.wait(5)
+        assert server.process.wait(60) == 0
 
 
-def test_sigterm_ends_a_door(serve_classpath: str, tmp_path: Path) -> None:
-    with Door(serve_classpath, tmp_path / "root") as door:
-        admin = KafkaAdminClient(bootstrap_servers=door.address)
-        door.process.terminate()
-        assert door.process.wait(60) == 143
+def test_sigterm_ends_a_server(serve_classpath: str, tmp_path: Path) -> None:
+    with RunningServer(serve_classpath, tmp_path / "root") as server:
+        admin = KafkaAdminClient(bootstrap_servers=server.address)
+        server.process.terminate()
+        assert server.process.wait(60) == 143
         admin.close()
-    assert "Exception" not in door.log()
+    assert "Exception" not in server.log()

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from door.clients import of_log
-from door.serving import Door
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 from logtool import SHORT_LIVED
 from ports import free_address
+from serve.clients import of_log
+from serve.serving import RunningServer
 
 import sparklog
 
@@ -42,27 +42,27 @@ def until(asked: Callable[[], object], what: str, process: "subprocess.Popen[str
         time.sleep(0.2)
 
 
-def test_streams_repartitions_counts_and_restores(door: Door, java: list[str], repository: Path, tmp_path: Path) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=door.address)
+def test_streams_repartitions_counts_and_restores(server: RunningServer, java: list[str], repository: Path, tmp_path: Path) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=server.address)
     admin.create_topics([NewTopic("words", 2, 1), NewTopic("counts", 2, 1)])
     admin.close()
     sent: Counter[str] = Counter()
 
     def send(words: list[str]) -> None:
-        producer = KafkaProducer(bootstrap_servers=door.address)
+        producer = KafkaProducer(bootstrap_servers=server.address)
         for number, word in enumerate(words):
             producer.send("words", word.encode(), b"%d" % number)
         producer.close()
         sent.update(words)
 
     def counted() -> dict[str, int]:
-        return {(each.key or b"").decode(): int(each.value or b"") for each in of_log(door.root, "counts")}
+        return {(each.key or b"").decode(): int(each.value or b"") for each in of_log(server.root, "counts")}
 
     def run(name: str) -> int:
         """The number of records that were restored. It ends when the counts are right."""
         log = tmp_path / f"{name}.log"
-        program = repository / "tests" / "door" / "streams" / "WordCount.java"
-        command = [*java, str(program), door.address, "words", "counts", str(tmp_path / name)]
+        program = repository / "tests" / "serve" / "streams" / "WordCount.java"
+        command = [*java, str(program), server.address, "words", "counts", str(tmp_path / name)]
         with (
             log.open("w") as out,
             subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=out, encoding="utf-8") as process,
@@ -77,9 +77,9 @@ def test_streams_repartitions_counts_and_restores(door: Door, java: list[str], r
     assert run("first") == 0
     send(WORDS * 3)
     assert run("second") >= len(set(WORDS))
-    [changelog] = [name for name in sparklog.Log(door.root).topics() if name.endswith("-changelog")]
-    assert sparklog.Log(door.root).topic(changelog).config["cleanup.policy"] == "compact"
-    assert [name for name in sparklog.Log(door.root).topics() if name.endswith("-repartition")]
+    [changelog] = [name for name in sparklog.Log(server.root).topics() if name.endswith("-changelog")]
+    assert sparklog.Log(server.root).topic(changelog).config["cleanup.policy"] == "compact"
+    assert [name for name in sparklog.Log(server.root).topics() if name.endswith("-repartition")]
 
 
 class Worker:
@@ -124,20 +124,20 @@ class Worker:
             return False
 
 
-def test_a_worker_of_connect_keeps_connectors_and_positions(door: Door, java: list[str], tmp_path: Path) -> None:
+def test_a_worker_of_connect_keeps_connectors_and_positions(server: RunningServer, java: list[str], tmp_path: Path) -> None:
     """A file goes into a topic and out into another file, each line once, also over a worker that is killed."""
-    admin = KafkaAdminClient(bootstrap_servers=door.address)
+    admin = KafkaAdminClient(bootstrap_servers=server.address)
     admin.create_topics([NewTopic("lines", 1, 1)])
     admin.close()
     source, target = tmp_path / "source.txt", tmp_path / "target.txt"
-    worker = Worker(java, door.address, tmp_path)
+    worker = Worker(java, server.address, tmp_path)
     lines = [f"line {number}" for number in range(40)]
 
     def copied() -> list[str]:
         return target.read_text(encoding="utf-8").splitlines() if target.exists() else []
 
     def positions() -> set[int]:
-        return {json.loads(each.value or b"{}").get("position") for each in of_log(door.root, "connect-offset")}
+        return {json.loads(each.value or b"{}").get("position") for each in of_log(server.root, "connect-offset")}
 
     source.write_text("".join(f"{line}\n" for line in lines[:25]), encoding="utf-8")
     with worker.running() as wait:
@@ -152,8 +152,8 @@ def test_a_worker_of_connect_keeps_connectors_and_positions(door: Door, java: li
         more.writelines(f"{line}\n" for line in lines[25:])
     with worker.running() as wait:
         assert sorted(worker.ask("/connectors")) == ["reader", "writer"]
-        wait(lambda: len(of_log(door.root, "lines")) >= 40, "the worker does not go on")
+        wait(lambda: len(of_log(server.root, "lines")) >= 40, "the worker does not go on")
         wait(lambda: set(copied()) == set(lines), "the lines are not copied after a restart")
-    assert [(each.value or b"").decode() for each in of_log(door.root, "lines")] == lines
+    assert [(each.value or b"").decode() for each in of_log(server.root, "lines")] == lines
     for kind in ("config", "offset", "status"):
-        assert sparklog.Log(door.root).topic(f"connect-{kind}").config["cleanup.policy"] == "compact"
+        assert sparklog.Log(server.root).topic(f"connect-{kind}").config["cleanup.policy"] == "compact"

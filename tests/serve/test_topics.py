@@ -17,7 +17,6 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourceType,
 )
-from door.serving import Door
 from handmade import Record, Topic
 from kafka import KafkaProducer
 from kafka.admin import ConfigResource as KafkaResource
@@ -25,18 +24,19 @@ from kafka.admin import ConfigResourceType, KafkaAdminClient
 from kafka.admin import NewTopic as KafkaTopic
 from kafka.errors import KafkaError
 from logtool import LogTool
+from serve.serving import RunningServer
 
 import sparklog
 
 
 @pytest.fixture
-def admin(door: Door) -> AdminClient:
-    return AdminClient({"bootstrap.servers": door.address})
+def admin(server: RunningServer) -> AdminClient:
+    return AdminClient({"bootstrap.servers": server.address})
 
 
 @pytest.fixture
-def producer(door: Door) -> Generator[KafkaProducer]:
-    producer = KafkaProducer(bootstrap_servers=door.address)
+def producer(server: RunningServer) -> Generator[KafkaProducer]:
+    producer = KafkaProducer(bootstrap_servers=server.address)
     yield producer
     producer.close()
 
@@ -47,13 +47,13 @@ def create(admin: AdminClient, name: str, partitions: int = 2, **config: str) ->
     made.result(60)
 
 
-def config_of(door: Door, name: str) -> dict[str, str]:
-    return dict(sparklog.Log(door.root).topic(name).config)
+def config_of(server: RunningServer, name: str) -> dict[str, str]:
+    return dict(sparklog.Log(server.root).topic(name).config)
 
 
-def test_a_topic_that_a_client_creates_is_a_topic_of_the_root(door: Door, admin: AdminClient, producer: KafkaProducer) -> None:
+def test_a_topic_that_a_client_creates_is_a_topic_of_the_root(server: RunningServer, admin: AdminClient, producer: KafkaProducer) -> None:
     create(admin, "made", 3, cleanup_policy="compact", retention_ms="86400000", compression_type="producer")
-    config = config_of(door, "made")
+    config = config_of(server, "made")
     expected = {
         "partitions": "3",
         "partitioner": "murmur2",
@@ -63,25 +63,25 @@ def test_a_topic_that_a_client_creates_is_a_topic_of_the_root(door: Door, admin:
     }
     assert {key: config[key] for key in expected} == expected
     sent = producer.send("made", b"x", key=b"some key").get(60)
-    assert sparklog.Log(door.root).topic("made").read(key=b"some key").to_pylist()[0]["partition"] == sent.partition
+    assert sparklog.Log(server.root).topic("made").read(key=b"some key").to_pylist()[0]["partition"] == sent.partition
 
 
-def test_kafka_python_creates_a_topic(door: Door) -> None:
-    client = KafkaAdminClient(bootstrap_servers=door.address)
+def test_kafka_python_creates_a_topic(server: RunningServer) -> None:
+    client = KafkaAdminClient(bootstrap_servers=server.address)
     client.create_topics([KafkaTopic("by-python", 3, 1, topic_configs={"retention.ms": "5000"})])
     client.close()
-    assert config_of(door, "by-python")["retention.ms"] == "5000"
+    assert config_of(server, "by-python")["retention.ms"] == "5000"
 
 
-def test_a_topic_is_deleted_and_made_again(door: Door, admin: AdminClient, producer: KafkaProducer) -> None:
+def test_a_topic_is_deleted_and_made_again(server: RunningServer, admin: AdminClient, producer: KafkaProducer) -> None:
     for _ in range(2):
         create(admin, "again")
         assert producer.send("again", b"x", partition=0).get(60).offset == 0
         admin.delete_topics(["again"])["again"].result(60)
-        assert "again" not in sparklog.Log(door.root).topics()
+        assert "again" not in sparklog.Log(server.root).topics()
 
 
-def test_settings_are_changed_and_reset(door: Door, admin: AdminClient) -> None:
+def test_settings_are_changed_and_reset(server: RunningServer, admin: AdminClient) -> None:
     create(admin, "settings")
 
     def change(key: str, value: str | None) -> None:
@@ -92,10 +92,10 @@ def test_settings_are_changed_and_reset(door: Door, admin: AdminClient) -> None:
 
     change("retention.ms", "5000")
     change("min.insync.replicas", "2")
-    assert config_of(door, "settings")["retention.ms"] == "5000"
-    assert config_of(door, "settings")["min.insync.replicas"] == "2"
+    assert config_of(server, "settings")["retention.ms"] == "5000"
+    assert config_of(server, "settings")["min.insync.replicas"] == "2"
     change("retention.ms", None)
-    assert config_of(door, "settings")["retention.ms"] == "-1"
+    assert config_of(server, "settings")["retention.ms"] == "-1"
 
 
 def sources(admin: AdminClient, name: str) -> dict[str, tuple[str, int, bool]]:
@@ -105,7 +105,7 @@ def sources(admin: AdminClient, name: str) -> dict[str, tuple[str, int, bool]]:
 
 
 @pytest.mark.filterwarnings("ignore:alter_configs has been deprecated")
-def test_settings_that_nobody_set_are_defaults_and_stay(door: Door, admin: AdminClient) -> None:
+def test_settings_that_nobody_set_are_defaults_and_stay(server: RunningServer, admin: AdminClient) -> None:
     default, own, of_server = (
         each.value for each in (ConfigSource.DEFAULT_CONFIG, ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.STATIC_BROKER_CONFIG)
     )
@@ -129,15 +129,15 @@ def test_settings_that_nobody_set_are_defaults_and_stay(door: Door, admin: Admin
     alter("plain", compression_type="uncompressed")
     assert sources(admin, "plain") == before
     # Settings that Kafka does not know are the topic's own, and a request that cannot name them leaves them.
-    Topic(door.root, "other", config={"kafka.view": "all"}).append([Record(b"0")])
+    Topic(server.root, "other", config={"kafka.view": "all"}).append([Record(b"0")])
     alter("other", retention_ms="5000")
     found = sources(admin, "other")
     assert (found["kafka.view"], found["partitioner"]) == (("all", of_server, True), ("murmur3", of_server, True))
 
 
-def test_synonyms_of_settings_are_told_to_clients_that_ask_for_them(door: Door, admin: AdminClient) -> None:
+def test_synonyms_of_settings_are_told_to_clients_that_ask_for_them(server: RunningServer, admin: AdminClient) -> None:
     create(admin, "described", retention_ms="5000")
-    client = KafkaAdminClient(bootstrap_servers=door.address)
+    client = KafkaAdminClient(bootstrap_servers=server.address)
     for asked, expected in ((True, [("retention.ms", "5000")]), (False, [])):
         found = client.describe_configs([KafkaResource(ConfigResourceType.TOPIC, "described")], include_synonyms=asked)
         setting = found["topic"]["described"]["retention.ms"]
@@ -145,22 +145,24 @@ def test_synonyms_of_settings_are_told_to_clients_that_ask_for_them(door: Door, 
     client.close()
 
 
-def test_a_topic_that_takes_keyed_records_gets_no_more_partitions(door: Door, admin: AdminClient, producer: KafkaProducer) -> None:
+def test_a_topic_that_takes_keyed_records_gets_no_more_partitions(
+    server: RunningServer, admin: AdminClient, producer: KafkaProducer
+) -> None:
     """With more partitions the topic would have slots, and refuse the keyed records of each client for ever."""
     create(admin, "grown")
     for validate_only in (True, False):
         with pytest.raises(KafkaException, match=r"rebuild.*add_partitions.*keys\.in\.any\.partition") as refused:
             admin.create_partitions([NewPartitions("grown", 4)], validate_only=validate_only)["grown"].result(60)
         assert refused.value.args[0].code() == KafkaErrorCode.POLICY_VIOLATION
-    assert config_of(door, "grown")["partitions"] == "2"
+    assert config_of(server, "grown")["partitions"] == "2"
     producer.send("grown", b"x", key=b"k").get(60)
 
-    tool = LogTool(door.classpath, door.root)
+    tool = LogTool(server.classpath, server.root)
     tool.run("append", tag="A", topic="of-spark", commits=1, tasks=1, records=4)
     tool.run("change", topic="of-spark", what="partitions", to=5)
     admin.create_partitions([NewPartitions("of-spark", 6)])["of-spark"].result(60)  # Its clients send no keys, also before.
-    assert config_of(door, "of-spark")["partitions"] == "6"
-    later = KafkaProducer(bootstrap_servers=door.address)
+    assert config_of(server, "of-spark")["partitions"] == "6"
+    later = KafkaProducer(bootstrap_servers=server.address)
     later.send("of-spark", b"x", partition=5).get(60)
     with pytest.raises(KafkaError, match=r"rebuild.*keys\.in\.any\.partition"):
         later.send("of-spark", b"x", key=b"k").get(60)
@@ -168,21 +170,23 @@ def test_a_topic_that_takes_keyed_records_gets_no_more_partitions(door: Door, ad
 
 
 def test_more_partitions_where_keys_go_anywhere_and_a_root_that_is_deleted(serve_classpath: str, tmp_path: Path) -> None:
-    with Door(serve_classpath, tmp_path / "root", ("keys.in.any.partition=true",)) as door:
-        admin = AdminClient({"bootstrap.servers": door.address})
+    with RunningServer(serve_classpath, tmp_path / "root", ("keys.in.any.partition=true",)) as server:
+        admin = AdminClient({"bootstrap.servers": server.address})
         create(admin, "grown")
         admin.create_partitions([NewPartitions("grown", 4)])["grown"].result(60)
-        producer = KafkaProducer(bootstrap_servers=door.address)
+        producer = KafkaProducer(bootstrap_servers=server.address)
         for key in map(str, range(10)):
             producer.send("grown", b"x", key=key.encode()).get(60)
-        assert sparklog.Log(door.root)["grown"].read().num_rows == 10
-        shutil.rmtree(door.root)
+        assert sparklog.Log(server.root)["grown"].read().num_rows == 10
+        shutil.rmtree(server.root)
         assert producer.send("again", b"x").get(60).offset == 0
         producer.close()
-        assert f"the root {door.root} was deleted while it was served" in door.log()
+        assert f"the root {server.root} was deleted while it was served" in server.log()
 
 
-def test_a_name_that_differs_by_dots_and_underscores_alone_is_refused(door: Door, admin: AdminClient, producer: KafkaProducer) -> None:
+def test_a_name_that_differs_by_dots_and_underscores_alone_is_refused(
+    server: RunningServer, admin: AdminClient, producer: KafkaProducer
+) -> None:
     create(admin, "like.this_one")
     for name in ("like_this_one", "like.this.one"):
         with pytest.raises(KafkaException, match="dots and underscores") as refused:
@@ -190,28 +194,28 @@ def test_a_name_that_differs_by_dots_and_underscores_alone_is_refused(door: Door
         assert refused.value.args[0].code() == KafkaErrorCode.TOPIC_EXCEPTION
         with pytest.raises(KafkaError):
             producer.send(name, b"x").get(60)
-        assert name not in sparklog.Log(door.root).topics()
+        assert name not in sparklog.Log(server.root).topics()
     create(admin, "like.that_one")
 
 
-def test_the_first_record_creates_its_topic(door: Door, producer: KafkaProducer) -> None:
+def test_the_first_record_creates_its_topic(server: RunningServer, producer: KafkaProducer) -> None:
     assert producer.send("first-use", b"1").get(timeout=60).offset == 0
-    config = config_of(door, "first-use")
+    config = config_of(server, "first-use")
     assert (config["partitions"], config["partitioner"], config["kafka.view"]) == ("8", "murmur2", "merged")
-    assert sparklog.Log(door.root)["first-use"].read().num_rows == 1
+    assert sparklog.Log(server.root)["first-use"].read().num_rows == 1
 
 
-def test_a_look_at_a_topic_does_not_create_it(door: Door) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=door.address)
+def test_a_look_at_a_topic_does_not_create_it(server: RunningServer) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=server.address)
     [found] = admin.describe_topics(["never"])
     admin.close()
     assert found["error_code"] == 3
-    assert "never" not in sparklog.Log(door.root)
+    assert "never" not in sparklog.Log(server.root)
 
 
 def test_a_server_can_leave_the_creation_of_topics_to_others(serve_classpath: str, tmp_path: Path) -> None:
     # A root of its own: the client would ask any other server of the root too.
-    with Door(serve_classpath, tmp_path, ("auto.create.topics.enable=false",)) as alone:
+    with RunningServer(serve_classpath, tmp_path, ("auto.create.topics.enable=false",)) as alone:
         producer = KafkaProducer(bootstrap_servers=alone.address, max_block_ms=500)
         with pytest.raises(KafkaError):
             producer.send("never-here", b"1")

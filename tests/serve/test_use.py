@@ -1,11 +1,11 @@
-"""Programs share servers as `sparklog.serve.use` says, in every order of acts that `door.use_world` tries."""
+"""Programs share servers as `sparklog.serve.use` says, in every order of acts that `serve.use_world` tries."""
 
 from collections import Counter
 
 import pytest
-from door.use_world import World
 from handmade import draw_seed
 from model.scheduler import first_violation
+from serve.use_world import World
 
 RUNS = 25
 MUTANTS = ["no lock", "keeps its connection", "does not see the end"]

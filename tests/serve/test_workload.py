@@ -1,6 +1,6 @@
 """Three servers, clients of them and other programs write and read one root while servers and clients die and sleep, and the disk is full.
 
-The histories of the clients have no fault: `door.histories` says which faults there are.
+The histories of the clients have no fault: `serve.histories` says which faults there are.
 """
 
 import contextlib
@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 from disks import formatted, mounted, needs_disk
-from door.histories import Place, summary
-from door.workload import START_S, Fleet, Group, Producer, SparkBeside, history, until
 from handmade import draw_seed
 from logtool import LogTool
+from serve.histories import Place, summary
+from serve.workload import START_S, Fleet, Group, Producer, SparkBeside, history, until
 
 from sparklog import Log
 

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import confluent_kafka
-from door.histories import Assign, Commit, History, Kept, Place, Poll, Seen, Send
-from door.serving import Door
 from ports import free_address
+from serve.histories import Assign, Commit, History, Kept, Place, Poll, Seen, Send
+from serve.serving import RunningServer
 
 from sparklog import Log
 
@@ -39,7 +39,7 @@ class Fleet:
     def __init__(self, classpath: str, root: Path, count: int = 3) -> None:
         self.addresses = [free_address() for _ in range(count)]
         self._classpath, self._root = classpath, root
-        self._doors: list[Door | None] = [None] * count
+        self._servers: list[RunningServer | None] = [None] * count
         self.refused_starts: list[str] = []
         self.ended: list[str] = []
         """The servers that ended without a kill."""
@@ -48,26 +48,26 @@ class Fleet:
         """Starts a server that does not run. A disk that is full for a moment refuses the start, which is tried again."""
         end = time.monotonic() + START_S
         while True:
-            door = Door(
+            server = RunningServer(
                 self._classpath, self._root, ("--listen", self.addresses[number], "group.initial.rebalance.delay.ms=500"), java=HEAP
             )
             try:
-                door.__enter__()
+                server.__enter__()
             except AssertionError as e:
-                door.__exit__()
+                server.__exit__()
                 self.refused_starts.append(str(e)[:2000])
                 assert time.monotonic() < end, self.refused_starts
                 time.sleep(1)
             else:
-                self._doors[number] = door
+                self._servers[number] = server
                 return
 
-    def _running(self, number: int) -> Door:
-        door = self._doors[number]
-        assert door is not None
-        if (status := door.process.poll()) is not None:
-            self.ended.append(f"server {number} ended with status {status}: {door.log()[-2000:]}")
-        return door
+    def _running(self, number: int) -> RunningServer:
+        server = self._servers[number]
+        assert server is not None
+        if (status := server.process.poll()) is not None:
+            self.ended.append(f"server {number} ended with status {status}: {server.log()[-2000:]}")
+        return server
 
     def kill(self, number: int) -> None:
         self._running(number).kill()
@@ -88,9 +88,9 @@ class Fleet:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        for number, door in enumerate(self._doors):
-            if door is not None:
-                if door.process.poll() is None:
+        for number, server in enumerate(self._servers):
+            if server is not None:
+                if server.process.poll() is None:
                     self.wake(number)
                 self.end(number)
 

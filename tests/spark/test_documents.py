@@ -21,7 +21,7 @@ ELSEWHERE = {
     "backup.md": "tests/spark/test_shell_guide.py",
     "cluster.md": "tests/stores",
     "command-line.md": "tests/spark/test_shell_guide.py",
-    "door.md": "tests/door/test_guide.py",
+    "server.md": "tests/serve/test_guide.py",
     "installing.md": "tests/test_wheel.py",
     "kafka-data.md": "tests/spark/test_kafka_data.py",
     "monitoring.md": "tests/cli/test_monitoring.py",

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from door.clients import CLIENTS, of_log
-from door.serving import Door, door_classpath
 from pyspark.sql import DataFrame, SparkSession
+from serve.clients import CLIENTS, of_log
+from serve.serving import RunningServer, server_classpath
 from verifying import faults
 
 import sparklog
@@ -32,9 +32,9 @@ def test_spark_reads_and_writes_through_a_server_what_partlog_does(
     java_classpath: str, spark_jars: Path, repository: Path, tmp_path: Path
 ) -> None:
     assert JARS, "run `make kafka`"
-    with Door(door_classpath(java_classpath, spark_jars, repository), tmp_path / "root") as door:
+    with RunningServer(server_classpath(java_classpath, spark_jars, repository), tmp_path / "root") as server:
         path = os.pathsep.join(map(str, (HERE, HERE / "tests")))
-        command = [sys.executable, "-m", "spark.test_kafka_source_at_server", door.address, str(door.root), str(tmp_path)]
+        command = [sys.executable, "-m", "spark.test_kafka_source_at_server", server.address, str(server.root), str(tmp_path)]
         ran = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=800, check=False)
         assert ran.returncode == 0, ran.stdout + ran.stderr[ran.stderr.find("Traceback") :][:4_000]
         told = json.loads(ran.stdout.splitlines()[-1])

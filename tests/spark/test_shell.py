@@ -16,8 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from door.serving import end_shared_servers
 from pyspark.sql import SparkSession
+from serve.serving import end_shared_servers
 from verifying import faults
 
 import sparklog

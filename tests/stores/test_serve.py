@@ -7,7 +7,7 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
-from door.clients import while_coordinators_change
+from serve.clients import while_coordinators_change
 from stores.buckets import unique
 from stores.hdfs import Hdfs, write_settings
 from stores.s3 import S3

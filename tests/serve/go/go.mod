@@ -1,4 +1,4 @@
-module sparklog.io/tests/door
+module sparklog.io/tests/serve
 
 go 1.26.0
 

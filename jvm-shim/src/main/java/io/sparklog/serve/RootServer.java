@@ -1,55 +1,55 @@
-package io.sparklog.door;
+package io.sparklog.serve;
 
 import io.netty.handler.ssl.SslContext;
-import io.sparklog.door.api.AclsHandler;
-import io.sparklog.door.api.AlterConfigsHandler;
-import io.sparklog.door.api.ApiVersionsHandler;
-import io.sparklog.door.api.CreatePartitionsHandler;
-import io.sparklog.door.api.CreateTopicsHandler;
-import io.sparklog.door.api.DeleteRecordsHandler;
-import io.sparklog.door.api.DeleteTopicsHandler;
-import io.sparklog.door.api.DescribeClusterHandler;
-import io.sparklog.door.api.DescribeConfigsHandler;
-import io.sparklog.door.api.DescribeLogDirsHandler;
-import io.sparklog.door.api.DescribeTopicPartitionsHandler;
-import io.sparklog.door.api.FetchHandler;
-import io.sparklog.door.api.FetchSessions;
-import io.sparklog.door.api.FindCoordinatorHandler;
-import io.sparklog.door.api.GroupListHandlers;
-import io.sparklog.door.api.GroupMetrics;
-import io.sparklog.door.api.GroupRequests;
-import io.sparklog.door.api.FirstUse;
-import io.sparklog.door.api.Handlers;
-import io.sparklog.door.api.IncrementalAlterConfigsHandler;
-import io.sparklog.door.api.InitProducerIdHandler;
-import io.sparklog.door.api.KafkaService;
-import io.sparklog.door.api.ListConfigResourcesHandler;
-import io.sparklog.door.api.ListOffsetsHandler;
-import io.sparklog.door.api.MemberHandlers;
-import io.sparklog.door.api.MetadataHandler;
-import io.sparklog.door.api.OffsetForLeaderEpochHandler;
-import io.sparklog.door.api.OffsetHandlers;
-import io.sparklog.door.api.Operators;
-import io.sparklog.door.api.ProduceHandler;
-import io.sparklog.door.api.Traffic;
-import io.sparklog.door.api.Work;
-import io.sparklog.door.cluster.Address;
-import io.sparklog.door.cluster.Endpoint;
-import io.sparklog.door.cluster.ServedTopics;
-import io.sparklog.door.cluster.Servers;
-import io.sparklog.door.fetch.Commits;
-import io.sparklog.door.fetch.Fetches;
-import io.sparklog.door.fetch.Offsets;
-import io.sparklog.door.fetch.PartitionReads;
-import io.sparklog.door.group.Groups;
-import io.sparklog.door.metrics.Metrics;
-import io.sparklog.door.metrics.MetricsPage;
-import io.sparklog.door.net.Server;
-import io.sparklog.door.produce.TopicWriters;
-import io.sparklog.door.security.Credentials;
-import io.sparklog.door.security.Listener;
-import io.sparklog.door.security.Rights;
 import io.sparklog.log.Root;
+import io.sparklog.serve.coordinator.FindCoordinatorHandler;
+import io.sparklog.serve.coordinator.GroupListHandlers;
+import io.sparklog.serve.coordinator.GroupMetrics;
+import io.sparklog.serve.coordinator.GroupRequests;
+import io.sparklog.serve.coordinator.MemberHandlers;
+import io.sparklog.serve.coordinator.OffsetHandlers;
+import io.sparklog.serve.coordinator.groups.Groups;
+import io.sparklog.serve.members.Address;
+import io.sparklog.serve.members.Endpoint;
+import io.sparklog.serve.members.Servers;
+import io.sparklog.serve.metrics.Metrics;
+import io.sparklog.serve.metrics.MetricsPage;
+import io.sparklog.serve.net.Server;
+import io.sparklog.serve.protocol.ApiVersionsHandler;
+import io.sparklog.serve.protocol.Handlers;
+import io.sparklog.serve.protocol.KafkaService;
+import io.sparklog.serve.protocol.Traffic;
+import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.records.FetchHandler;
+import io.sparklog.serve.records.FetchSessions;
+import io.sparklog.serve.records.InitProducerIdHandler;
+import io.sparklog.serve.records.ListOffsetsHandler;
+import io.sparklog.serve.records.OffsetForLeaderEpochHandler;
+import io.sparklog.serve.records.ProduceHandler;
+import io.sparklog.serve.records.fetch.Commits;
+import io.sparklog.serve.records.fetch.Fetches;
+import io.sparklog.serve.records.fetch.Offsets;
+import io.sparklog.serve.records.fetch.PartitionReads;
+import io.sparklog.serve.records.produce.TopicWriters;
+import io.sparklog.serve.security.Credentials;
+import io.sparklog.serve.security.Listener;
+import io.sparklog.serve.security.Rights;
+import io.sparklog.serve.topics.AclsHandler;
+import io.sparklog.serve.topics.AlterConfigsHandler;
+import io.sparklog.serve.topics.CreatePartitionsHandler;
+import io.sparklog.serve.topics.CreateTopicsHandler;
+import io.sparklog.serve.topics.DeleteRecordsHandler;
+import io.sparklog.serve.topics.DeleteTopicsHandler;
+import io.sparklog.serve.topics.DescribeClusterHandler;
+import io.sparklog.serve.topics.DescribeConfigsHandler;
+import io.sparklog.serve.topics.DescribeLogDirsHandler;
+import io.sparklog.serve.topics.DescribeTopicPartitionsHandler;
+import io.sparklog.serve.topics.FirstUse;
+import io.sparklog.serve.topics.IncrementalAlterConfigsHandler;
+import io.sparklog.serve.topics.ListConfigResourcesHandler;
+import io.sparklog.serve.topics.MetadataHandler;
+import io.sparklog.serve.topics.Operators;
+import io.sparklog.serve.topics.ServedTopics;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -66,8 +66,8 @@ import java.util.random.RandomGenerator;
 import java.util.stream.Collectors;
 import org.apache.kafka.common.protocol.ApiKeys;
 
-/** A door that is open: the parts of the packages below, and how they know each other. */
-final class Door implements AutoCloseable {
+/** A server of a root: the parts of the packages below, and how they know each other. */
+final class RootServer implements AutoCloseable {
   private static final long LOOK_MS = 1000;
   private static final long DRAIN_MS = 15_000;
 
@@ -96,7 +96,7 @@ final class Door implements AutoCloseable {
   private final CountDownLatch ended = new CountDownLatch(1);
 
   /** @throws PartlogException of a root that cannot be served; SERVE_ADDRESS */
-  Door(ServeConfig config) {
+  RootServer(ServeConfig config) {
     root = Root.of(config.root());
     if (config.readOnly()) {
       root.requireReadable();
@@ -244,7 +244,7 @@ final class Door implements AutoCloseable {
   }
 
   /**
-   * Waits until the door has had no connection for some time, or is closed. Then it accepts no connection.
+   * Waits until the server has had no connection for some time, or is closed. Then it accepts no connection.
    *
    * @param ms the time without a connection; −1: for ever
    */

@@ -1,13 +1,13 @@
-package io.sparklog.door;
+package io.sparklog.serve;
 
-import io.sparklog.door.security.Credentials;
+import io.sparklog.serve.security.Credentials;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 
-/** Serves a root to Kafka's clients: the main program of the door. */
+/** Serves a root to Kafka's clients: the main program of the server. */
 public final class Serve {
   /** Log4j's name for the place of its settings. */
   private static final String LOG_SETTINGS = "log4j2.configurationFile";
@@ -39,20 +39,20 @@ public final class Serve {
       }
       if (System.getenv("LOG4J_CONFIGURATION_FILE") == null && System.getProperty("log4j.configurationFile") == null
           && System.getProperty(LOG_SETTINGS) == null) {
-        System.setProperty(LOG_SETTINGS, "classpath:io/sparklog/door/log4j2.properties");
+        System.setProperty(LOG_SETTINGS, "classpath:io/sparklog/serve/log4j2.properties");
       }
       ServeConfig config = ServeConfig.of(arguments);
-      Door door = new Door(config);
-      Runtime.getRuntime().addShutdownHook(new Thread(door::close, "door-end"));
+      RootServer server = new RootServer(config);
+      Runtime.getRuntime().addShutdownHook(new Thread(server::close, "server-end"));
       if (config.endsWithInput()) {
         endWithInput();
       }
-      System.out.println("Serving " + door.location() + " at " + door.address());
-      System.out.println("Kafka's clients " + (config.readOnly() ? "read" : "read and write") + " its topics at " + door.listeners()
+      System.out.println("Serving " + server.location() + " at " + server.address());
+      System.out.println("Kafka's clients " + (config.readOnly() ? "read" : "read and write") + " its topics at " + server.listeners()
           + ". Ctrl+C ends it, after the requests that it has.");
-      door.metrics().ifPresent(address -> System.out.println("Metrics for Prometheus are at http://" + address + "/metrics"));
+      server.metrics().ifPresent(address -> System.out.println("Metrics for Prometheus are at http://" + address + "/metrics"));
       System.out.flush();
-      door.awaitUnused(config.number("end.when.unused.ms"));
+      server.awaitUnused(config.number("end.when.unused.ms"));
       System.exit(0);
     } catch (PartlogException e) {
       System.err.println(e.getMessage());
@@ -72,7 +72,7 @@ public final class Serve {
         // It has ended too.
       }
       System.exit(0);
-    }, "door-input");
+    }, "server-input");
     reader.setDaemon(true);
     reader.start();
   }

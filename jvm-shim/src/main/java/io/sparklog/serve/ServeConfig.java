@@ -1,15 +1,15 @@
-package io.sparklog.door;
+package io.sparklog.serve;
 
 import io.netty.handler.ssl.SslContext;
-import io.sparklog.door.cluster.Address;
-import io.sparklog.door.group.Groups;
-import io.sparklog.door.net.Limits;
-import io.sparklog.door.produce.Terms;
-import io.sparklog.door.security.Credentials;
-import io.sparklog.door.security.Listener;
-import io.sparklog.door.security.Rights;
-import io.sparklog.door.security.Sasl;
-import io.sparklog.door.security.Tls;
+import io.sparklog.serve.coordinator.groups.Groups;
+import io.sparklog.serve.members.Address;
+import io.sparklog.serve.net.Limits;
+import io.sparklog.serve.records.produce.Terms;
+import io.sparklog.serve.security.Credentials;
+import io.sparklog.serve.security.Listener;
+import io.sparklog.serve.security.Rights;
+import io.sparklog.serve.security.Sasl;
+import io.sparklog.serve.security.Tls;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;

@@ -1,4 +1,4 @@
-package io.sparklog.door;
+package io.sparklog.serve;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -33,20 +33,20 @@ final class EveryVersionTest {
   static Path folder;
 
   static WrittenTopic topic;
-  static Door door;
+  static RootServer server;
 
   @BeforeAll
   static void open() throws IOException {
     topic = new WrittenTopic(folder.resolve("root"), "t").segment(0, 3, 4).segment(2, 5).commit();
-    door = new Door(ServeConfig.of(folder.resolve("root").toString(), "--listen", "127.0.0.1:0"));
+    server = new RootServer(ServeConfig.of(folder.resolve("root").toString(), "--listen", "127.0.0.1:0"));
   }
 
   @AfterAll
   static void close() {
-    door.close();
+    server.close();
   }
 
-  /** All outcomes, by the parts of the door. */
+  /** All outcomes, by the parts of the server. */
   static List<Outcome> outcomes(Root root) {
     return Stream
         .of(ClusterOutcomes.all(root), FetchOutcomes.all(root), ProduceOutcomes.all(root), TopicOutcomes.all(), GroupOutcomes.all(root))
@@ -63,7 +63,7 @@ final class EveryVersionTest {
   @ParameterizedTest(name = "{0}, version {1}")
   @MethodSource("versions")
   void kafkasParserReadsTheAnswer(Outcome outcome, int version) throws IOException {
-    try (RawClient client = new RawClient(door.address())) {
+    try (RawClient client = new RawClient(server.address())) {
       outcome.check().accept(client.ask(outcome.api(), version, outcome.request()), version);
     }
   }
@@ -73,7 +73,7 @@ final class EveryVersionTest {
     Set<String> shown = outcomes(topic.root).stream()
         .flatMap(each -> IntStream.rangeClosed(each.first(), each.last()).mapToObj(version -> each.api() + " " + version))
         .collect(Collectors.toSet());
-    try (RawClient client = new RawClient(door.address())) {
+    try (RawClient client = new RawClient(server.address())) {
       ApiVersionsResponse served = client.ask(ApiKeys.API_VERSIONS, 4,
           new ApiVersionsRequestData().setClientSoftwareName("raw").setClientSoftwareVersion("1"));
       TreeSet<String> missing = new TreeSet<>();

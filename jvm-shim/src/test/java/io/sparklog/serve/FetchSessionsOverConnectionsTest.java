@@ -1,4 +1,4 @@
-package io.sparklog.door;
+package io.sparklog.serve;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -15,9 +15,9 @@ import java.util.stream.IntStream;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
-import org.apache.kafka.common.message.FetchRequestData;
 import org.apache.kafka.common.message.FetchRequestData.FetchPartition;
 import org.apache.kafka.common.message.FetchRequestData.FetchTopic;
+import org.apache.kafka.common.message.FetchRequestData;
 import org.apache.kafka.common.message.FetchResponseData.PartitionData;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
@@ -39,7 +39,7 @@ final class FetchSessionsOverConnectionsTest {
   Path folder;
 
   private WrittenTopic topic;
-  private Door door;
+  private RootServer server;
 
   @BeforeEach
   void open() throws IOException {
@@ -49,13 +49,13 @@ final class FetchSessionsOverConnectionsTest {
       topic.segment(partition, 1 + partition % 3);
     }
     topic.commit();
-    door = new Door(
+    server = new RootServer(
         ServeConfig.of(folder.resolve("root").toString(), "--listen", "127.0.0.1:0", "max.incremental.fetch.session.cache.slots=1"));
   }
 
   @AfterEach
   void close() {
-    door.close();
+    server.close();
   }
 
   private FetchResponse ask(RawClient client, int session, int epoch, int partitions, long offset) throws IOException {
@@ -74,7 +74,7 @@ final class FetchSessionsOverConnectionsTest {
 
   @Test
   void laterAnswersHaveThePartitionsWithSomethingNew() throws IOException {
-    try (RawClient client = new RawClient(door.address()); RawClient other = new RawClient(door.address())) {
+    try (RawClient client = new RawClient(server.address()); RawClient other = new RawClient(server.address())) {
       FetchResponse first = ask(client, 0, FetchMetadata.INITIAL_EPOCH, PARTITIONS, 1);
       int session = first.sessionId();
       assertTrue(session > 0);
@@ -95,7 +95,7 @@ final class FetchSessionsOverConnectionsTest {
   @Test
   void twoClientsReadAllPartitionsAndWhatComesLater() throws IOException {
     List<TopicPartition> partitions = IntStream.range(0, PARTITIONS).mapToObj(number -> new TopicPartition("t", number)).toList();
-    Map<String, Object> settings = Map.of("bootstrap.servers", door.address().toString(), "enable.auto.commit", false);
+    Map<String, Object> settings = Map.of("bootstrap.servers", server.address().toString(), "enable.auto.commit", false);
     try (var one = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
         var other = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
       for (KafkaConsumer<byte[], byte[]> each : List.of(one, other)) {

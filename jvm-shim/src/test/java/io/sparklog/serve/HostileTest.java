@@ -1,4 +1,4 @@
-package io.sparklog.door;
+package io.sparklog.serve;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -31,28 +31,28 @@ final class HostileTest {
   static Path folder;
 
   private static WrittenTopic topic;
-  private static Door door;
+  private static RootServer server;
 
   @BeforeAll
   static void open() throws IOException {
     topic = new WrittenTopic(folder.resolve("root"), "t").segment(0, 3, 4).commit();
-    door = new Door(ServeConfig.of(folder.resolve("root").toString(), "--listen", "127.0.0.1:0", "socket.request.max.bytes=1000000",
+    server = new RootServer(ServeConfig.of(folder.resolve("root").toString(), "--listen", "127.0.0.1:0", "socket.request.max.bytes=1000000",
         "queued.max.request.bytes=1000000"));
   }
 
   @AfterAll
   static void close() {
-    door.close();
+    server.close();
   }
 
   /** A client that behaves gets an answer, to a frame that needs the whole budget of long frames. */
   private static void assertServes() throws IOException {
-    try (RawClient client = new RawClient(door.address())) {
+    try (RawClient client = new RawClient(server.address())) {
       byte[] padded = new byte[LONGEST];
       client.send(padded); // An unknown version of Produce: it ends its connection.
       assertTrue(client.isEnded());
     }
-    try (RawClient client = new RawClient(door.address())) {
+    try (RawClient client = new RawClient(server.address())) {
       MetadataResponse answer = client.ask(ApiKeys.METADATA, 12, new MetadataRequestData().setTopics(null));
       assertEquals(List.of("t"), answer.data().topics().stream().map(each -> each.name()).filter("t"::equals).toList());
     }
@@ -62,9 +62,9 @@ final class HostileTest {
   void mutatedRequestsEndNoOtherConnection() throws IOException {
     Random random = new Random(Seed.draw());
     List<byte[]> requests = requests();
-    try (RawClient other = new RawClient(door.address())) {
+    try (RawClient other = new RawClient(server.address())) {
       for (int i = 0; i < MUTANTS; i++) {
-        try (RawClient client = new RawClient(door.address())) {
+        try (RawClient client = new RawClient(server.address())) {
           client.send(mutated(requests.get(random.nextInt(requests.size())), random));
         }
         if (i % 100 == 0) {
@@ -106,7 +106,7 @@ final class HostileTest {
     for (int i = 0; i < 500; i++) {
       byte[] bytes = new byte[random.nextInt(2000)];
       random.nextBytes(bytes);
-      try (RawClient client = new RawClient(door.address())) {
+      try (RawClient client = new RawClient(server.address())) {
         client.sendBytes(bytes);
       } catch (java.net.SocketException ended) {
         // The server was faster.
@@ -118,7 +118,7 @@ final class HostileTest {
   @Test
   void anotherProtocolIsEnded() throws IOException {
     for (String text : List.of("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "\u0016\u0003\u0001\u0002\u0000", "SSH-2.0-OpenSSH_9.6\r\n")) {
-      try (RawClient client = new RawClient(door.address())) {
+      try (RawClient client = new RawClient(server.address())) {
         client.sendBytes(text.getBytes(StandardCharsets.ISO_8859_1));
         assertTrue(client.isEnded(), text);
       }
@@ -131,7 +131,7 @@ final class HostileTest {
   void aClientThatTakesNoAnswersIsNotRead() throws IOException, InterruptedException {
     List<RawClient> slow = new ArrayList<>();
     for (int i = 0; i < 2; i++) {
-      RawClient client = new RawClient(door.address());
+      RawClient client = new RawClient(server.address());
       slow.add(client);
       client.sendUntilFull(RawClient.frame(new RequestHeader(ApiKeys.API_VERSIONS, (short) 0, "raw", 7), new ApiVersionsRequestData()));
     }
@@ -147,7 +147,7 @@ final class HostileTest {
     List<RawClient> clients = new ArrayList<>();
     try {
       for (int i = 0; i < 2000; i++) {
-        clients.add(new RawClient(door.address()));
+        clients.add(new RawClient(server.address()));
       }
       for (RawClient client : clients) {
         client.send(ApiKeys.API_VERSIONS, (short) 0, new ApiVersionsRequestData());

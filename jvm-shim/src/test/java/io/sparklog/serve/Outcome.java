@@ -1,4 +1,4 @@
-package io.sparklog.door;
+package io.sparklog.serve;
 
 import java.util.function.BiConsumer;
 import org.apache.kafka.common.protocol.ApiKeys;

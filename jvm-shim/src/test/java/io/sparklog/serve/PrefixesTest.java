@@ -1,11 +1,11 @@
-package io.sparklog.door;
+package io.sparklog.serve;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.door.cluster.Address;
 import io.sparklog.kit.WrittenTopic;
+import io.sparklog.serve.members.Address;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -20,20 +20,20 @@ import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.message.ConsumerGroupDescribeRequestData;
 import org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData;
 import org.apache.kafka.common.message.DeleteGroupsRequestData;
-import org.apache.kafka.common.message.DescribeConfigsRequestData;
 import org.apache.kafka.common.message.DescribeConfigsRequestData.DescribeConfigsResource;
+import org.apache.kafka.common.message.DescribeConfigsRequestData;
 import org.apache.kafka.common.message.DescribeConfigsResponseData.DescribeConfigsResourceResult;
 import org.apache.kafka.common.message.DescribeGroupsRequestData;
 import org.apache.kafka.common.message.DescribeGroupsResponseData.DescribedGroup;
-import org.apache.kafka.common.message.JoinGroupRequestData;
 import org.apache.kafka.common.message.JoinGroupRequestData.JoinGroupRequestProtocol;
 import org.apache.kafka.common.message.JoinGroupRequestData.JoinGroupRequestProtocolCollection;
+import org.apache.kafka.common.message.JoinGroupRequestData;
 import org.apache.kafka.common.message.JoinGroupResponseData;
-import org.apache.kafka.common.message.OffsetCommitRequestData;
 import org.apache.kafka.common.message.OffsetCommitRequestData.OffsetCommitRequestPartition;
 import org.apache.kafka.common.message.OffsetCommitRequestData.OffsetCommitRequestTopic;
-import org.apache.kafka.common.message.SyncGroupRequestData;
+import org.apache.kafka.common.message.OffsetCommitRequestData;
 import org.apache.kafka.common.message.SyncGroupRequestData.SyncGroupRequestAssignment;
+import org.apache.kafka.common.message.SyncGroupRequestData;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.ConsumerGroupDescribeResponse;
@@ -54,7 +54,7 @@ final class PrefixesTest {
   @TempDir
   static Path folder;
 
-  private static Door door;
+  private static RootServer server;
   private static Address all;
   private static Address part;
 
@@ -62,21 +62,21 @@ final class PrefixesTest {
   static void open() throws IOException {
     new WrittenTopic(folder.resolve("root"), "open").segment(0, 3, 4).commit();
     new WrittenTopic(folder.resolve("root"), "closed").segment(0, 3, 4).commit();
-    door = new Door(ServeConfig.of(folder.resolve("root").toString(), "listeners=ALL://127.0.0.1:0,PART://127.0.0.1:0",
+    server = new RootServer(ServeConfig.of(folder.resolve("root").toString(), "listeners=ALL://127.0.0.1:0,PART://127.0.0.1:0",
         "listener.security.protocol.map=ALL:PLAINTEXT,PART:PLAINTEXT", "listener.name.part.topic.prefixes=open"));
     all = address("ALL");
     part = address("PART");
   }
 
   private static Address address(String listener) {
-    Matcher found = Pattern.compile(listener + "://(127\\.0\\.0\\.1):([0-9]+)").matcher(door.listeners());
+    Matcher found = Pattern.compile(listener + "://(127\\.0\\.0\\.1):([0-9]+)").matcher(server.listeners());
     assertTrue(found.find());
     return new Address(found.group(1), Integer.parseInt(found.group(2)));
   }
 
   @AfterAll
   static void close() {
-    door.close();
+    server.close();
   }
 
   @Test

@@ -1,6 +1,6 @@
-package io.sparklog.door;
+package io.sparklog.serve;
 
-import io.sparklog.door.cluster.Address;
+import io.sparklog.serve.members.Address;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;

@@ -1,9 +1,9 @@
-package io.sparklog.door;
+package io.sparklog.serve;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.door.security.Credentials;
+import io.sparklog.serve.security.Credentials;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -30,18 +30,18 @@ final class SaslTest {
   @TempDir
   static Path folder;
 
-  private static Door door;
+  private static RootServer server;
 
   @BeforeAll
   static void open() throws IOException {
     Path users = Files.writeString(folder.resolve("users"), Credentials.lines("ann", "secret"));
-    door = new Door(
+    server = new RootServer(
         ServeConfig.of(folder.resolve("root").toString(), "listeners=SASL_PLAINTEXT://127.0.0.1:0", "sasl.credentials.file=" + users));
   }
 
   @AfterAll
   static void close() {
-    door.close();
+    server.close();
   }
 
   private static SaslHandshakeRequestData handshake(String mechanism) {
@@ -55,7 +55,7 @@ final class SaslTest {
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 2})
   void aRightPasswordOpensTheConnection(int version) throws IOException {
-    try (RawClient client = new RawClient(door.address())) {
+    try (RawClient client = new RawClient(server.address())) {
       ApiVersionsResponse versions = client.ask(ApiKeys.API_VERSIONS, 0, new ApiVersionsRequestData());
       assertEquals(1, versions.apiVersion(ApiKeys.SASL_HANDSHAKE.id).minVersion());
       SaslHandshakeResponse begun = client.ask(ApiKeys.SASL_HANDSHAKE, 1, handshake("PLAIN"));
@@ -71,7 +71,7 @@ final class SaslTest {
 
   @Test
   void aWrongPasswordIsAnsweredLateAndEndsTheConnection() throws IOException {
-    try (RawClient client = new RawClient(door.address())) {
+    try (RawClient client = new RawClient(server.address())) {
       client.ask(ApiKeys.SASL_HANDSHAKE, 1, handshake("PLAIN"));
       long begun = System.nanoTime();
       SaslAuthenticateResponse refused = client.ask(ApiKeys.SASL_AUTHENTICATE, 2, plain("secrets"));
@@ -83,7 +83,7 @@ final class SaslTest {
 
   @Test
   void anUnknownMechanismIsAnsweredWithTheKnown() throws IOException {
-    try (RawClient client = new RawClient(door.address())) {
+    try (RawClient client = new RawClient(server.address())) {
       SaslHandshakeResponse refused = client.ask(ApiKeys.SASL_HANDSHAKE, 1, handshake("GSSAPI"));
       assertEquals(Errors.UNSUPPORTED_SASL_MECHANISM, refused.error());
       assertEquals(3, refused.enabledMechanisms().size());
@@ -92,11 +92,11 @@ final class SaslTest {
 
   @Test
   void aRequestBeforeTheProofEndsTheConnection() throws IOException {
-    try (RawClient client = new RawClient(door.address())) {
+    try (RawClient client = new RawClient(server.address())) {
       client.send(ApiKeys.METADATA, (short) 12, new MetadataRequestData().setTopics(null));
       assertTrue(client.isEnded());
     }
-    try (RawClient client = new RawClient(door.address())) {
+    try (RawClient client = new RawClient(server.address())) {
       client.ask(ApiKeys.SASL_HANDSHAKE, 1, handshake("SCRAM-SHA-256"));
       client.send(ApiKeys.METADATA, (short) 12, new MetadataRequestData().setTopics(null));
       assertTrue(client.isEnded());
@@ -105,7 +105,7 @@ final class SaslTest {
 
   @Test
   void aStepWithoutAHandshakeProvesNothing() throws IOException {
-    try (RawClient client = new RawClient(door.address())) {
+    try (RawClient client = new RawClient(server.address())) {
       SaslAuthenticateResponse refused = client.ask(ApiKeys.SASL_AUTHENTICATE, 2, plain("secret"));
       assertEquals(Errors.ILLEGAL_SASL_STATE, refused.error());
       client.send(ApiKeys.METADATA, (short) 12, new MetadataRequestData().setTopics(null));
@@ -116,7 +116,7 @@ final class SaslTest {
   /** The second request comes while the first waits for the delay. */
   @Test
   void twoStepsAtOnceEndTheConnection() throws IOException {
-    try (RawClient client = new RawClient(door.address())) {
+    try (RawClient client = new RawClient(server.address())) {
       client.ask(ApiKeys.SASL_HANDSHAKE, 1, handshake("PLAIN"));
       client.send(ApiKeys.SASL_AUTHENTICATE, (short) 2, plain("wrong"));
       client.send(ApiKeys.SASL_AUTHENTICATE, (short) 2, plain("secret"));
@@ -126,7 +126,7 @@ final class SaslTest {
 
   @Test
   void aLongRequestBeforeTheProofEndsTheConnection() throws IOException {
-    try (RawClient client = new RawClient(door.address())) {
+    try (RawClient client = new RawClient(server.address())) {
       client.sendBytes(new byte[] {0, 8, 0, 1}); // 512 KiB and a byte.
       assertTrue(client.isEnded());
     }

@@ -1,10 +1,10 @@
-package io.sparklog.door;
+package io.sparklog.serve;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.door.cluster.Address;
+import io.sparklog.serve.members.Address;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -1,7 +1,7 @@
 package io.sparklog.sim;
 
-import io.sparklog.door.group.FencedWrites;
 import io.sparklog.log.State;
+import io.sparklog.serve.coordinator.groups.FencedWrites;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.upkeep.TopicWork;
 import java.nio.file.NoSuchFileException;

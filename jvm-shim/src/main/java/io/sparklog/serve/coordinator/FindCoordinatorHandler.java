@@ -1,15 +1,18 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.coordinator;
 
-import io.sparklog.door.cluster.Address;
-import io.sparklog.door.cluster.Server;
-import io.sparklog.door.cluster.Servers;
+import io.sparklog.serve.members.Address;
+import io.sparklog.serve.members.Server;
+import io.sparklog.serve.members.Servers;
+import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.Handler;
+import io.sparklog.serve.protocol.KafkaErrors;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import org.apache.kafka.common.message.FindCoordinatorResponseData;
 import org.apache.kafka.common.message.FindCoordinatorResponseData.Coordinator;
+import org.apache.kafka.common.message.FindCoordinatorResponseData;
 import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.requests.FindCoordinatorRequest;
 import org.apache.kafka.common.requests.FindCoordinatorRequest.CoordinatorType;
+import org.apache.kafka.common.requests.FindCoordinatorRequest;
 
 /**
  * Names the server that coordinates a group. By this answer, one server alone has the records of a group in memory. A transactional id

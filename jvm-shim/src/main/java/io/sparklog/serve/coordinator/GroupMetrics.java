@@ -1,9 +1,10 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.coordinator;
 
-import io.sparklog.door.metrics.Metrics;
-import io.sparklog.door.metrics.Metrics.Sample;
-import io.sparklog.door.security.Rights;
 import io.sparklog.log.State;
+import io.sparklog.serve.metrics.Metrics.Sample;
+import io.sparklog.serve.metrics.Metrics;
+import io.sparklog.serve.protocol.KafkaErrors;
+import io.sparklog.serve.security.Rights;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.util.ArrayList;
@@ -15,8 +16,8 @@ import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.common.message.ListGroupsRequestData;
-import org.apache.kafka.common.message.ListGroupsResponseData;
 import org.apache.kafka.common.message.ListGroupsResponseData.ListedGroup;
+import org.apache.kafka.common.message.ListGroupsResponseData;
 import org.apache.kafka.common.message.OffsetFetchRequestData.OffsetFetchRequestGroup;
 import org.apache.kafka.common.message.OffsetFetchResponseData.OffsetFetchResponseGroup;
 import org.apache.kafka.common.message.OffsetFetchResponseData.OffsetFetchResponsePartitions;

@@ -1,9 +1,10 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.coordinator;
 
-import io.sparklog.door.cluster.ServedTopics;
-import io.sparklog.door.group.Groups;
-import io.sparklog.door.group.KnownTopic;
 import io.sparklog.log.State;
+import io.sparklog.serve.coordinator.groups.Groups;
+import io.sparklog.serve.coordinator.groups.KnownTopic;
+import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.topics.ServedTopics;
 import io.sparklog.spec.Warnings;
 import java.util.Collection;
 import java.util.concurrent.CompletableFuture;

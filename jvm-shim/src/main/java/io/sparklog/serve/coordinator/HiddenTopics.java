@@ -1,6 +1,7 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.coordinator;
 
-import io.sparklog.door.security.Rights;
+import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.security.Rights;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;

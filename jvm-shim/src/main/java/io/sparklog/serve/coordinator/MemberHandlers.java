@@ -1,6 +1,8 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.coordinator;
 
-import io.sparklog.door.security.Rights;
+import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.Handlers;
+import io.sparklog.serve.security.Rights;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;

@@ -1,4 +1,4 @@
-package io.sparklog.door.cluster;
+package io.sparklog.serve.members;
 
 /** Where clients reach a server. */
 public record Address(String host, int port) {

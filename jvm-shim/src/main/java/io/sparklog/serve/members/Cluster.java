@@ -1,4 +1,4 @@
-package io.sparklog.door.cluster;
+package io.sparklog.serve.members;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;

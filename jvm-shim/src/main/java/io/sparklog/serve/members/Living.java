@@ -1,4 +1,4 @@
-package io.sparklog.door.cluster;
+package io.sparklog.serve.members;
 
 import io.sparklog.segment.Names.ServerSign;
 import java.util.ArrayList;

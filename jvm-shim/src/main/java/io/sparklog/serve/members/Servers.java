@@ -1,7 +1,7 @@
-package io.sparklog.door.cluster;
+package io.sparklog.serve.members;
 
-import io.sparklog.segment.Names;
 import io.sparklog.segment.Names.ServerSign;
+import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.LogStore;

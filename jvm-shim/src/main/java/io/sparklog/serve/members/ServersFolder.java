@@ -1,9 +1,9 @@
-package io.sparklog.door.cluster;
+package io.sparklog.serve.members;
 
 import io.sparklog.json.Damaged;
 import io.sparklog.json.Json;
-import io.sparklog.segment.Names;
 import io.sparklog.segment.Names.ServerSign;
+import io.sparklog.segment.Names;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;

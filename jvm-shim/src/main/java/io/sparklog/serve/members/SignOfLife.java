@@ -1,4 +1,4 @@
-package io.sparklog.door.cluster;
+package io.sparklog.serve.members;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.node.ArrayNode;

@@ -1,2 +1,2 @@
-/** The cluster as clients see it: topics with their ids, and the servers of a root. */
-package io.sparklog.door.cluster;
+/** The members of a cluster, which are the servers of a root: who lives, and who coordinates a group. */
+package io.sparklog.serve.members;

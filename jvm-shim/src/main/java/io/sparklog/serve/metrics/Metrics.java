@@ -1,4 +1,4 @@
-package io.sparklog.door.metrics;
+package io.sparklog.serve.metrics;
 
 import java.util.ArrayList;
 import java.util.List;

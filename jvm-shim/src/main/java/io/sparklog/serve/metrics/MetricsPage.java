@@ -1,4 +1,4 @@
-package io.sparklog.door.metrics;
+package io.sparklog.serve.metrics;
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
@@ -29,7 +29,7 @@ public final class MetricsPage implements AutoCloseable {
   private final String host;
   private final HttpServer server;
   private final ExecutorService threads = Executors.newFixedThreadPool(THREADS, task -> {
-    Thread thread = new Thread(task, "door-metrics");
+    Thread thread = new Thread(task, "server-metrics");
     thread.setDaemon(true);
     return thread;
   });

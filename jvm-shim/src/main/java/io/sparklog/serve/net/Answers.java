@@ -1,4 +1,4 @@
-package io.sparklog.door.net;
+package io.sparklog.serve.net;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;

@@ -1,4 +1,4 @@
-package io.sparklog.door.net;
+package io.sparklog.serve.net;
 
 /**
  * The limits of the network.

@@ -1,4 +1,4 @@
-package io.sparklog.door.net;
+package io.sparklog.serve.net;
 
 import io.netty.util.ReferenceCounted;
 import java.util.List;

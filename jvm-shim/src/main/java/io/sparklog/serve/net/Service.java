@@ -1,4 +1,4 @@
-package io.sparklog.door.net;
+package io.sparklog.serve.net;
 
 /** Serves the connections of a listener. */
 public interface Service {

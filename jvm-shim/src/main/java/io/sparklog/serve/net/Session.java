@@ -1,4 +1,4 @@
-package io.sparklog.door.net;
+package io.sparklog.serve.net;
 
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;

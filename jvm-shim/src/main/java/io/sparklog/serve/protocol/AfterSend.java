@@ -1,4 +1,4 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
 import io.netty.channel.FileRegion;
 import io.netty.util.AbstractReferenceCounted;
@@ -6,10 +6,10 @@ import java.io.IOException;
 import java.nio.channels.WritableByteChannel;
 
 /** A region without bytes at a place in an answer. Its task runs when all before it is sent, or the answer is given up. */
-class AfterSend extends AbstractReferenceCounted implements FileRegion {
+public class AfterSend extends AbstractReferenceCounted implements FileRegion {
   private final Runnable task;
 
-  AfterSend(Runnable task) {
+  public AfterSend(Runnable task) {
     this.task = task;
   }
 

@@ -1,6 +1,6 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
-import io.sparklog.door.security.Listener;
+import io.sparklog.serve.security.Listener;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.message.ApiVersionsResponseData;
 import org.apache.kafka.common.protocol.ApiKeys;

@@ -1,7 +1,7 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
-import io.sparklog.door.security.Listener;
-import io.sparklog.door.security.Rights;
+import io.sparklog.serve.security.Listener;
+import io.sparklog.serve.security.Rights;
 import org.apache.kafka.common.requests.RequestContext;
 
 /**
@@ -10,7 +10,7 @@ import org.apache.kafka.common.requests.RequestContext;
  * @param context as Kafka's own classes take it: header with the version and the client id, address, principal
  * @param listener by which the client came in
  */
-record Asked(RequestContext context, Listener listener) {
+public record Asked(RequestContext context, Listener listener) {
   /** The version of the API. */
   public short version() {
     return context.header.apiVersion();

@@ -1,4 +1,4 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;

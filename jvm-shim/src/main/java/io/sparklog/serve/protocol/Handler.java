@@ -1,11 +1,11 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.requests.AbstractRequest;
 
 /** Answers the requests of one API. */
-interface Handler<Q extends AbstractRequest> {
+public interface Handler<Q extends AbstractRequest> {
   /**
    * Must not block: it is called on a thread of the network. Work that waits or reads files runs on {@link Work}.
    *

@@ -1,4 +1,4 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
 import java.util.EnumMap;
 import java.util.Map;

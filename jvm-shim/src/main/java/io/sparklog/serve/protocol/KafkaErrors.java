@@ -1,8 +1,8 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
-import io.sparklog.door.produce.Refusal;
-import io.sparklog.door.produce.Refused;
 import io.sparklog.segment.Names;
+import io.sparklog.serve.records.produce.Refusal;
+import io.sparklog.serve.records.produce.Refused;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
@@ -16,7 +16,7 @@ import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.protocol.Errors;
 
 /** The one place where a fault of ours becomes an error of Kafka. */
-final class KafkaErrors {
+public final class KafkaErrors {
   /** Faults of the server, which an operator must hear of. */
   private static final Set<Errors> OF_SERVER = EnumSet.of(Errors.UNKNOWN_SERVER_ERROR, Errors.KAFKA_STORAGE_ERROR, Errors.CORRUPT_MESSAGE);
 
@@ -28,12 +28,12 @@ final class KafkaErrors {
   private KafkaErrors() {}
 
   /** The error that a client gets. Faults of the server are logged. */
-  static Errors of(Throwable failure) {
+  public static Errors of(Throwable failure) {
     return Errors.forException(exception(failure));
   }
 
   /** As {@link #of}, with a message for the client. */
-  static ApiException exception(Throwable failure) {
+  public static ApiException exception(Throwable failure) {
     Throwable cause = failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
     if (cause instanceof ApiException known) {
       return known;

@@ -1,11 +1,11 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
-import io.sparklog.door.net.Peer;
-import io.sparklog.door.net.Service;
-import io.sparklog.door.net.Session;
-import io.sparklog.door.security.Credentials;
-import io.sparklog.door.security.Listener;
-import io.sparklog.door.security.Sasl;
+import io.sparklog.serve.net.Peer;
+import io.sparklog.serve.net.Service;
+import io.sparklog.serve.net.Session;
+import io.sparklog.serve.security.Credentials;
+import io.sparklog.serve.security.Listener;
+import io.sparklog.serve.security.Sasl;
 
 /**
  * Kafka's protocol for the clients of one listener.

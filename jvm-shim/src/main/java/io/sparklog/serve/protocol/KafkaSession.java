@@ -1,10 +1,10 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
-import io.sparklog.door.net.Peer;
-import io.sparklog.door.net.Reply;
-import io.sparklog.door.net.Session;
-import io.sparklog.door.security.Listener;
-import io.sparklog.door.security.Sasl;
+import io.sparklog.serve.net.Peer;
+import io.sparklog.serve.net.Reply;
+import io.sparklog.serve.net.Session;
+import io.sparklog.serve.security.Listener;
+import io.sparklog.serve.security.Sasl;
 import io.sparklog.spec.Warnings;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;

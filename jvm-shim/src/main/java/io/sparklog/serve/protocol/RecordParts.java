@@ -1,4 +1,4 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
 import io.netty.util.ReferenceCounted;
 import java.util.List;
@@ -13,7 +13,7 @@ import org.apache.kafka.common.record.internal.RecordsSend;
  * @param after regions without bytes, which are put behind all bytes of the answer
  * @param sizeInBytes of all parts
  */
-record RecordParts(List<ReferenceCounted> parts, List<AfterSend> after, int sizeInBytes) implements BaseRecords {
+public record RecordParts(List<ReferenceCounted> parts, List<AfterSend> after, int sizeInBytes) implements BaseRecords {
   /** The records of a message, in the order in which it writes them. Fetch alone has such records. */
   static List<RecordParts> of(ApiMessage message) {
     if (!(message instanceof FetchResponseData data)) {

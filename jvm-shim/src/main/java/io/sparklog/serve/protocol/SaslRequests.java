@@ -1,6 +1,6 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
-import io.sparklog.door.security.Sasl;
+import io.sparklog.serve.security.Sasl;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;

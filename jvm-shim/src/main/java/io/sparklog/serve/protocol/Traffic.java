@@ -1,8 +1,8 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
-import io.sparklog.door.cluster.SignOfLife;
-import io.sparklog.door.metrics.Metrics;
-import io.sparklog.door.metrics.Metrics.Sample;
+import io.sparklog.serve.members.SignOfLife;
+import io.sparklog.serve.metrics.Metrics.Sample;
+import io.sparklog.serve.metrics.Metrics;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;

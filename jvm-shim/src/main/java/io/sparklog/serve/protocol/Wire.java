@@ -1,4 +1,4 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
@@ -17,7 +17,7 @@ import org.apache.kafka.common.requests.RequestHeader;
 import org.apache.kafka.common.utils.ByteUtils;
 
 /** An answer as Netty's buffers and regions of files: Kafka's message classes write into it, and records stay where they are. */
-final class Wire implements Writable {
+public final class Wire implements Writable {
   private final ByteBufAllocator allocator;
   private final List<ByteBuf> buffers = new ArrayList<>();
   private final List<ReferenceCounted> parts = new ArrayList<>();
@@ -40,7 +40,7 @@ final class Wire implements Writable {
    *
    * @throws RuntimeException if the message cannot be said in the version of the request. Its records are released then
    */
-  static List<ReferenceCounted> frame(ByteBufAllocator allocator, RequestHeader request, ApiMessage message) {
+  public static List<ReferenceCounted> frame(ByteBufAllocator allocator, RequestHeader request, ApiMessage message) {
     ObjectSerializationCache cache = new ObjectSerializationCache();
     MessageSizeAccumulator size = new MessageSizeAccumulator();
     ResponseHeaderData header = new ResponseHeaderData().setCorrelationId(request.correlationId());

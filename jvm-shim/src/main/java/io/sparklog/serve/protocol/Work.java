@@ -1,4 +1,4 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
@@ -15,7 +15,7 @@ public final class Work implements Executor, AutoCloseable {
 
     @Override
     public Thread newThread(Runnable task) {
-      Thread thread = new Thread(task, "door-work-" + number.incrementAndGet());
+      Thread thread = new Thread(task, "server-work-" + number.incrementAndGet());
       thread.setDaemon(true);
       return thread;
     }

@@ -1,6 +1,6 @@
 /**
- * Kafka's protocol: each API has a {@link io.sparklog.door.api.Handler}, which {@link io.sparklog.door.api.Handlers} lists. Kafka's message
- * classes read requests and write answers. They may change with a minor version of Kafka, so this package, {@code group} and {@code
- * security} alone use them.
+ * Kafka's protocol: each API has a {@link io.sparklog.serve.protocol.Handler}, which {@link io.sparklog.serve.protocol.Handlers} lists.
+ * Kafka's message classes read requests and write answers. They may change with a minor version of Kafka, so this package, {@code
+ * security} and the packages of handlers alone use them: {@code records}, {@code topics} and {@code coordinator}.
  */
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;

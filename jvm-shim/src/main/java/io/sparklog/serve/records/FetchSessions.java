@@ -1,4 +1,4 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.records;
 
 import io.sparklog.segment.Names;
 import java.time.Clock;

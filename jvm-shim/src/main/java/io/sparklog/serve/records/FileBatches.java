@@ -1,9 +1,10 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.records;
 
 import io.netty.buffer.Unpooled;
 import io.netty.util.ReferenceCounted;
-import io.sparklog.door.fetch.Part;
-import io.sparklog.door.fetch.PartitionReads;
+import io.sparklog.serve.protocol.AfterSend;
+import io.sparklog.serve.records.fetch.Part;
+import io.sparklog.serve.records.fetch.PartitionReads;
 import java.io.IOException;
 import java.nio.channels.WritableByteChannel;
 import java.util.ArrayList;

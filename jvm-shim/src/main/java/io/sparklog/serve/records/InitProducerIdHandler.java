@@ -1,5 +1,7 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.records;
 
+import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.Handler;
 import java.util.concurrent.CompletableFuture;
 import java.util.random.RandomGenerator;
 import org.apache.kafka.common.message.InitProducerIdRequestData;

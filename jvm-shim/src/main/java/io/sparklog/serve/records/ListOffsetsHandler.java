@@ -1,8 +1,12 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.records;
 
-import io.sparklog.door.cluster.ServedTopics;
-import io.sparklog.door.fetch.Offsets;
 import io.sparklog.log.State;
+import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.Handler;
+import io.sparklog.serve.protocol.KafkaErrors;
+import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.records.fetch.Offsets;
+import io.sparklog.serve.topics.ServedTopics;
 import java.io.IOException;
 import java.util.Optional;
 import java.util.Set;
@@ -10,9 +14,9 @@ import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.message.ListOffsetsRequestData.ListOffsetsPartition;
 import org.apache.kafka.common.message.ListOffsetsRequestData.ListOffsetsTopic;
-import org.apache.kafka.common.message.ListOffsetsResponseData;
 import org.apache.kafka.common.message.ListOffsetsResponseData.ListOffsetsPartitionResponse;
 import org.apache.kafka.common.message.ListOffsetsResponseData.ListOffsetsTopicResponse;
+import org.apache.kafka.common.message.ListOffsetsResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.ListOffsetsRequest;
 

@@ -1,4 +1,4 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.records;
 
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;

@@ -1,4 +1,4 @@
-package io.sparklog.door.security;
+package io.sparklog.serve.security;
 
 import io.sparklog.spec.PartlogException;
 import java.io.BufferedReader;

@@ -1,2 +1,2 @@
 /** Listeners and their rights. */
-package io.sparklog.door.security;
+package io.sparklog.serve.security;

@@ -1,5 +1,7 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.topics;
 
+import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.Handler;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.Errors;

@@ -1,11 +1,14 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.topics;
 
+import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.Handler;
+import io.sparklog.serve.protocol.Work;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.message.AlterConfigsRequestData.AlterConfigsResource;
-import org.apache.kafka.common.message.AlterConfigsResponseData;
 import org.apache.kafka.common.message.AlterConfigsResponseData.AlterConfigsResourceResponse;
+import org.apache.kafka.common.message.AlterConfigsResponseData;
 import org.apache.kafka.common.requests.AlterConfigsRequest;
 import org.apache.kafka.common.requests.ApiError;
 

@@ -1,7 +1,11 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.topics;
 
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.Handler;
+import io.sparklog.serve.protocol.KafkaErrors;
+import io.sparklog.serve.protocol.Work;
 import io.sparklog.spec.Option;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -12,9 +16,9 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.CreateTopicsRequestData.CreatableTopic;
-import org.apache.kafka.common.message.CreateTopicsResponseData;
 import org.apache.kafka.common.message.CreateTopicsResponseData.CreatableTopicConfigs;
 import org.apache.kafka.common.message.CreateTopicsResponseData.CreatableTopicResult;
+import org.apache.kafka.common.message.CreateTopicsResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.CreateTopicsRequest;
 

@@ -1,10 +1,12 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.topics;
 
-import io.sparklog.door.cluster.Address;
-import io.sparklog.door.cluster.Servers;
+import io.sparklog.serve.members.Address;
+import io.sparklog.serve.members.Servers;
+import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.Handler;
 import java.util.concurrent.CompletableFuture;
-import org.apache.kafka.common.message.DescribeClusterResponseData;
 import org.apache.kafka.common.message.DescribeClusterResponseData.DescribeClusterBroker;
+import org.apache.kafka.common.message.DescribeClusterResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.DescribeClusterRequest;
 

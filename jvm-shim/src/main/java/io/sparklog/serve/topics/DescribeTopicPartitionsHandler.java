@@ -1,9 +1,12 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.topics;
 
-import io.sparklog.door.cluster.ServedTopics;
-import io.sparklog.door.cluster.Servers;
-import io.sparklog.door.security.Rights;
 import io.sparklog.log.State;
+import io.sparklog.serve.members.Servers;
+import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.Handler;
+import io.sparklog.serve.protocol.KafkaErrors;
+import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.security.Rights;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
@@ -11,10 +14,10 @@ import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.DescribeTopicPartitionsRequestData;
-import org.apache.kafka.common.message.DescribeTopicPartitionsResponseData;
 import org.apache.kafka.common.message.DescribeTopicPartitionsResponseData.Cursor;
 import org.apache.kafka.common.message.DescribeTopicPartitionsResponseData.DescribeTopicPartitionsResponsePartition;
 import org.apache.kafka.common.message.DescribeTopicPartitionsResponseData.DescribeTopicPartitionsResponseTopic;
+import org.apache.kafka.common.message.DescribeTopicPartitionsResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.DescribeTopicPartitionsRequest;
 

@@ -1,4 +1,4 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.topics;
 
 import io.sparklog.log.State;
 import io.sparklog.spec.PartlogException;

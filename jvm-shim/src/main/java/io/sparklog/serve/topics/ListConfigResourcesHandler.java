@@ -1,7 +1,9 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.topics;
 
-import io.sparklog.door.cluster.ServedTopics;
-import io.sparklog.door.cluster.Servers;
+import io.sparklog.serve.members.Servers;
+import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.Handler;
+import io.sparklog.serve.protocol.Work;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.config.ConfigResource;

@@ -1,6 +1,6 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.topics;
 
-import io.sparklog.door.security.Rights;
+import io.sparklog.serve.security.Rights;
 import java.util.List;
 import org.apache.kafka.common.acl.AclOperation;
 

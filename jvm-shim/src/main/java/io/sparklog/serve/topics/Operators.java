@@ -1,10 +1,10 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.topics;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.door.cluster.ServedTopics;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.segment.Names;
+import io.sparklog.serve.protocol.Asked;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import io.sparklog.upkeep.TopicWork;

@@ -1,4 +1,4 @@
-package io.sparklog.door.cluster;
+package io.sparklog.serve.topics;
 
 import io.sparklog.log.Root;
 import io.sparklog.log.State;

@@ -1,6 +1,8 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.topics;
 
 import io.sparklog.log.State;
+import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.KafkaErrors;
 import java.util.Map;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.protocol.Errors;

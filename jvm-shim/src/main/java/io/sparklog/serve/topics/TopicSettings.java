@@ -1,7 +1,7 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.topics;
 
-import io.sparklog.door.group.Groups;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.serve.coordinator.groups.Groups;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import java.util.ArrayList;

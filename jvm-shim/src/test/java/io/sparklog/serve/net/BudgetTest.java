@@ -1,4 +1,4 @@
-package io.sparklog.door.net;
+package io.sparklog.serve.net;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;

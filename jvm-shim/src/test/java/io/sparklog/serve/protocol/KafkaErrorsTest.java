@@ -1,4 +1,4 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;

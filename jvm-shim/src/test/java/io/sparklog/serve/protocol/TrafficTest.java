@@ -1,10 +1,10 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.protocol;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.door.cluster.SignOfLife;
-import io.sparklog.door.metrics.Metrics;
+import io.sparklog.serve.members.SignOfLife;
+import io.sparklog.serve.metrics.Metrics;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

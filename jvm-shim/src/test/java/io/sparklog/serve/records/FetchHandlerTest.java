@@ -1,27 +1,30 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.records;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.util.ReferenceCounted;
-import io.sparklog.door.cluster.ServedTopics;
-import io.sparklog.door.fetch.Commits;
-import io.sparklog.door.fetch.Fetches;
-import io.sparklog.door.fetch.PartitionReads;
-import io.sparklog.door.security.Listener;
-import io.sparklog.door.security.Rights;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.Wire;
+import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.records.fetch.Commits;
+import io.sparklog.serve.records.fetch.Fetches;
+import io.sparklog.serve.records.fetch.PartitionReads;
+import io.sparklog.serve.security.Listener;
+import io.sparklog.serve.security.Rights;
+import io.sparklog.serve.topics.ServedTopics;
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Clock;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import org.apache.kafka.common.message.FetchRequestData;
 import org.apache.kafka.common.message.FetchRequestData.FetchPartition;
 import org.apache.kafka.common.message.FetchRequestData.FetchTopic;
+import org.apache.kafka.common.message.FetchRequestData;
 import org.apache.kafka.common.message.FetchResponseData;
 import org.apache.kafka.common.network.ClientInformation;
 import org.apache.kafka.common.network.ListenerName;

@@ -1,4 +1,4 @@
-package io.sparklog.door.api;
+package io.sparklog.serve.records;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
@@ -21,8 +21,8 @@ final class FetchHistoryTest {
   }
 
   static List<BrokenRule> rules() {
-    String one = "door/api/FetchSession.";
-    String all = "door/api/FetchSessions.";
+    String one = "serve/records/FetchSession.";
+    String all = "serve/records/FetchSessions.";
     return List.of(
         new BrokenRule(0, "a request must have the next epoch", one + "follow", "if (request.sessionEpoch() != epoch) {", "if (false) {"),
         new BrokenRule(0, "a session names topics in one way", one + "follow", "if (byId != asksById) {", "if (false) {"),

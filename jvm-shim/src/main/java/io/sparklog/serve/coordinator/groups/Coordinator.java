@@ -1,4 +1,4 @@
-package io.sparklog.door.group;
+package io.sparklog.serve.coordinator.groups;
 
 import com.yammer.metrics.core.MetricsRegistry;
 import io.sparklog.log.State;

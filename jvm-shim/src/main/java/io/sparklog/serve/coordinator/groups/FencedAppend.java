@@ -1,4 +1,4 @@
-package io.sparklog.door.group;
+package io.sparklog.serve.coordinator.groups;
 
 import io.sparklog.log.Change;
 import io.sparklog.log.NextVersion;

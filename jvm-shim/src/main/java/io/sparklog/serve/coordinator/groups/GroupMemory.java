@@ -1,4 +1,4 @@
-package io.sparklog.door.group;
+package io.sparklog.serve.coordinator.groups;
 
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.IntPredicate;

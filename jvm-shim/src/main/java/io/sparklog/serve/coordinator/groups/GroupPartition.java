@@ -1,8 +1,8 @@
-package io.sparklog.door.group;
+package io.sparklog.serve.coordinator.groups;
 
-import io.sparklog.door.group.FencedAppend.Batch;
 import io.sparklog.log.State;
 import io.sparklog.segment.SegmentGone;
+import io.sparklog.serve.coordinator.groups.FencedAppend.Batch;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -1,4 +1,4 @@
-package io.sparklog.door.group;
+package io.sparklog.serve.coordinator.groups;
 
 /**
  * A topic of the root, whose partitions members share.

@@ -1,7 +1,7 @@
-package io.sparklog.door.group;
+package io.sparklog.serve.coordinator.groups;
 
-import io.sparklog.door.group.FencedAppend.Batch;
-import io.sparklog.door.group.OffsetsTopic.Stored;
+import io.sparklog.serve.coordinator.groups.FencedAppend.Batch;
+import io.sparklog.serve.coordinator.groups.OffsetsTopic.Stored;
 import io.sparklog.spec.Warnings;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;

@@ -1,8 +1,6 @@
-package io.sparklog.door.group;
+package io.sparklog.serve.coordinator.groups;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.door.group.FencedAppend.Batch;
-import io.sparklog.door.group.FencedAppend.Part;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.Root;
@@ -16,6 +14,8 @@ import io.sparklog.segment.ReadAhead;
 import io.sparklog.segment.Segment;
 import io.sparklog.segment.SegmentFiles;
 import io.sparklog.segment.SegmentGone;
+import io.sparklog.serve.coordinator.groups.FencedAppend.Batch;
+import io.sparklog.serve.coordinator.groups.FencedAppend.Part;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import io.sparklog.upkeep.TopicWork;

@@ -12,4 +12,4 @@
  * partition ends elsewhere, nothing is committed, and the coordinator loads the partition again. So two processes may both hold
  * themselves for the coordinator of a group: the first append wins, and the other process starts over.
  */
-package io.sparklog.door.group;
+package io.sparklog.serve.coordinator.groups;

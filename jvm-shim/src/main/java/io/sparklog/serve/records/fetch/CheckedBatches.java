@@ -1,4 +1,4 @@
-package io.sparklog.door.fetch;
+package io.sparklog.serve.records.fetch;
 
 import io.sparklog.log.State;
 import io.sparklog.read.PartitionCursor.Batches;

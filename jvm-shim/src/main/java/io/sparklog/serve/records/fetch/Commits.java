@@ -1,4 +1,4 @@
-package io.sparklog.door.fetch;
+package io.sparklog.serve.records.fetch;
 
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
@@ -93,7 +93,7 @@ public final class Commits implements AutoCloseable {
     this.clock = clock;
     this.limits = topics.isRemote() ? REMOTE : LOCAL;
     this.timer = new ScheduledThreadPoolExecutor(1, task -> {
-      Thread thread = new Thread(task, "door-waits");
+      Thread thread = new Thread(task, "server-waits");
       thread.setDaemon(true);
       return thread;
     });
@@ -219,7 +219,7 @@ public final class Commits implements AutoCloseable {
         }
       });
     } catch (RejectedExecutionException closed) {
-      // The door is closed.
+      // The server is closed.
     }
   }
 

@@ -1,4 +1,4 @@
-package io.sparklog.door.fetch;
+package io.sparklog.serve.records.fetch;
 
 import io.sparklog.read.PartitionCursor;
 import io.sparklog.spec.Warnings;

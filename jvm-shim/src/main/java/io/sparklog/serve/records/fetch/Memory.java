@@ -1,4 +1,4 @@
-package io.sparklog.door.fetch;
+package io.sparklog.serve.records.fetch;
 
 /** The memory for the batches that answers hold as copies, over all connections. For several threads at once. */
 final class Memory {

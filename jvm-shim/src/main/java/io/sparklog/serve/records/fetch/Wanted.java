@@ -1,4 +1,4 @@
-package io.sparklog.door.fetch;
+package io.sparklog.serve.records.fetch;
 
 /**
  * A partition that a request wants to read.

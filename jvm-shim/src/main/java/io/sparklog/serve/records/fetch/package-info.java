@@ -1,2 +1,2 @@
 /** The bytes of a fetch, the offsets of a time, and waiting for more records. It knows no class of Kafka. */
-package io.sparklog.door.fetch;
+package io.sparklog.serve.records.fetch;

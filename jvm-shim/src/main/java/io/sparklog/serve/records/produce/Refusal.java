@@ -1,4 +1,4 @@
-package io.sparklog.door.produce;
+package io.sparklog.serve.records.produce;
 
 import java.util.EnumSet;
 import java.util.Set;

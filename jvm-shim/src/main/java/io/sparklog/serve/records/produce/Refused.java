@@ -1,4 +1,4 @@
-package io.sparklog.door.produce;
+package io.sparklog.serve.records.produce;
 
 /** Batches are not added. The message says why. */
 public final class Refused extends Exception {

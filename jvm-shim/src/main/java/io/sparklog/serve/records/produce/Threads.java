@@ -1,4 +1,4 @@
-package io.sparklog.door.produce;
+package io.sparklog.serve.records.produce;
 
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
@@ -16,9 +16,9 @@ class Threads {
   /** The pause before a task is tried again that could have no thread. */
   private static final long RETRY_MS = 1000;
 
-  private final ExecutorService commits = Executors.newCachedThreadPool(named("door-commit-"));
-  private final ExecutorService upkeeps = Executors.newCachedThreadPool(named("door-upkeep-"));
-  private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1, named("door-timer-"));
+  private final ExecutorService commits = Executors.newCachedThreadPool(named("server-commit-"));
+  private final ExecutorService upkeeps = Executors.newCachedThreadPool(named("server-upkeep-"));
+  private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1, named("server-timer-"));
 
   private static ThreadFactory named(String name) {
     AtomicInteger number = new AtomicInteger();

@@ -1,4 +1,4 @@
-package io.sparklog.door.produce;
+package io.sparklog.serve.records.produce;
 
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;

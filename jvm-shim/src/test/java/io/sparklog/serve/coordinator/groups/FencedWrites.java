@@ -1,11 +1,11 @@
-package io.sparklog.door.group;
+package io.sparklog.serve.coordinator.groups;
 
-import io.sparklog.door.group.FencedAppend.Batch;
-import io.sparklog.door.group.FencedAppend.Part;
 import io.sparklog.format.BatchEncoder;
 import io.sparklog.format.Codec;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
+import io.sparklog.serve.coordinator.groups.FencedAppend.Batch;
+import io.sparklog.serve.coordinator.groups.FencedAppend.Part;
 import io.sparklog.upkeep.TopicWork;
 import java.nio.charset.StandardCharsets;
 import java.util.List;

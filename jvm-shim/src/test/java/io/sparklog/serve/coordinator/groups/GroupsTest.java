@@ -1,4 +1,4 @@
-package io.sparklog.door.group;
+package io.sparklog.serve.coordinator.groups;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -456,12 +456,12 @@ final class GroupsTest {
    */
   @Test
   void positionsNeverGoBackWhileCoordinatorsRefuseEachOther() throws Exception {
-    List<Groups> doors = List.of(open(Groups.PARTITIONS, "1"), open(Groups.PARTITIONS, "1"));
+    List<Groups> servers = List.of(open(Groups.PARTITIONS, "1"), open(Groups.PARTITIONS, "1"));
     List<CompletableFuture<Void>> programs = new ArrayList<>();
     for (int program = 0; program < 8; program++) {
       KnownTopic topic = topics.get(program / 4);
       int partition = program % 4;
-      List<Groups> order = random.ints(Seed.either(25, 200), 0, 2).mapToObj(doors::get).toList();
+      List<Groups> order = random.ints(Seed.either(25, 200), 0, 2).mapToObj(servers::get).toList();
       programs.add(CompletableFuture.runAsync(() -> {
         for (int offset = 0; offset < order.size(); offset++) {
           assertEquals(Errors.NONE, new Member(order.get(offset), "g").commit(topic, partition, offset));
@@ -486,27 +486,27 @@ final class GroupsTest {
   /** Random commits through coordinators that come and go, some at the same time, beside a model: each answer is the newest position. */
   @Test
   void randomInterleavingsGiveTheNewestPositions() {
-    List<Groups> doors = new ArrayList<>(List.of(open(), open(), open()));
+    List<Groups> servers = new ArrayList<>(List.of(open(), open(), open()));
     Map<String, Long> model = new HashMap<>();
     int rounds = Seed.either(60, 600);
     for (int round = 0; round < rounds; round++) {
-      int door = random.nextInt(doors.size());
+      int server = random.nextInt(servers.size());
       if (random.nextInt(12) == 0) {
-        doors.set(door, open()); // The other one is left as it stands, like a process that sleeps.
+        servers.set(server, open()); // The other one is left as it stands, like a process that sleeps.
       }
       List<CompletableFuture<Void>> commits = new ArrayList<>();
       for (int partition = 0; partition < 1 + random.nextInt(3); partition++) {
         String group = "g" + random.nextInt(3);
         long offset = random.nextInt(1000);
         int of = partition;
-        Member member = new Member(doors.get(random.nextInt(doors.size())), group);
+        Member member = new Member(servers.get(random.nextInt(servers.size())), group);
         commits.add(CompletableFuture.runAsync(() -> assertEquals(Errors.NONE, member.commit(topics.get(0), of, offset))));
         model.put(group + partition, offset);
       }
       commits.forEach(Member::await);
       String group = "g" + random.nextInt(3);
       int partition = random.nextInt(3);
-      long found = new Member(doors.get(door), group).fetch(topics.get(0), partition);
+      long found = new Member(servers.get(server), group).fetch(topics.get(0), partition);
       assertEquals(model.getOrDefault(group + partition, -1L), found, "round " + round);
     }
     assertTrue(state().start(0) > 0 || state().start(1) > 0, "nothing was compacted");

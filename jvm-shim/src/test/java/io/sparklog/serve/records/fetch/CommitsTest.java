@@ -1,4 +1,4 @@
-package io.sparklog.door.fetch;
+package io.sparklog.serve.records.fetch;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -135,7 +135,7 @@ final class CommitsTest {
   }
 
   @Test
-  void aDoorThatClosesEndsAllWaits() throws Exception {
+  void aServerThatClosesEndsAllWaits() throws Exception {
     CompletableFuture<Boolean> wait = until(6, LONG_MS);
     commits.close();
     assertFalse(wait.get(WAIT_S, TimeUnit.SECONDS));

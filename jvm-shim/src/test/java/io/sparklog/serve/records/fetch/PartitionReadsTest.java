@@ -1,4 +1,4 @@
-package io.sparklog.door.fetch;
+package io.sparklog.serve.records.fetch;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;

@@ -1,4 +1,4 @@
-package io.sparklog.door.produce;
+package io.sparklog.serve.records.produce;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;

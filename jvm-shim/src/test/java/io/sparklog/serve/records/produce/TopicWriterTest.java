@@ -1,4 +1,4 @@
-package io.sparklog.door.produce;
+package io.sparklog.serve.records.produce;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -14,8 +14,8 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.segment.Names;
 import io.sparklog.segment.Segment;
-import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;
+import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
@@ -45,7 +45,7 @@ import org.junit.jupiter.api.Timeout;
 /** Batches that wait share a commit, are acknowledged when they are durable, and are added once. FORMAT.md section C.2 and annex B. */
 @Timeout(120)
 final class TopicWriterTest extends Drivers {
-  private final List<TopicWriters> doors = new ArrayList<>();
+  private final List<TopicWriters> servers = new ArrayList<>();
 
   @BeforeEach
   void create() throws IOException {
@@ -54,8 +54,8 @@ final class TopicWriterTest extends Drivers {
 
   @AfterEach
   void close() {
-    for (TopicWriters door : doors) {
-      door.close();
+    for (TopicWriters server : servers) {
+      server.close();
     }
   }
 
@@ -82,19 +82,19 @@ final class TopicWriterTest extends Drivers {
     }
   }
 
-  /** A door: a process that remembers what it has seen of the topic. */
-  private final class Door {
+  /** A server: a process that remembers what it has seen of the topic. */
+  private final class WritingServer {
     private final Driver driver;
     private final TopicWriters writers;
 
-    Door() {
+    WritingServer() {
       this(Stores.open(folder.toString()), Terms.USUAL);
     }
 
-    Door(LogStore store, Terms terms) {
+    WritingServer(LogStore store, Terms terms) {
       driver = new Driver(store);
       writers = new TopicWriters(driver.root, terms, topic -> {}, new LiveClock(), random);
-      doors.add(writers);
+      servers.add(writers);
     }
 
     CompletableFuture<Appended> send(int partition, ClientBatch batch) {
@@ -126,15 +126,15 @@ final class TopicWriterTest extends Drivers {
 
   @Test
   void batchesThatWaitTogetherShareACommit() throws Exception {
-    Door door = new Door();
+    WritingServer server = new WritingServer();
     State before = state();
     CompletableFuture<Checked> slow = new CompletableFuture<>();
     List<CompletableFuture<Appended>> sent = new ArrayList<>();
-    sent.add(door.writers.append("t", 1, ByteBuffer.allocate(100), slow));
+    sent.add(server.writers.append("t", 1, ByteBuffer.allocate(100), slow));
     for (int i = 0; i < 50; i++) {
-      sent.add(door.send(i % 4, ClientBatch.of(3, "v" + i)));
+      sent.add(server.send(i % 4, ClientBatch.of(3, "v" + i)));
     }
-    slow.complete(door.checked(1, ClientBatch.of(2, "first")));
+    slow.complete(server.checked(1, ClientBatch.of(2, "first")));
     long[] ends = before.ends();
     for (int i = 0; i < sent.size(); i++) {
       int partition = i == 0 ? 1 : (i - 1) % 4;
@@ -148,26 +148,26 @@ final class TopicWriterTest extends Drivers {
 
   @Test
   void aBatchThatIsSentAgainHasItsFirstOffset() throws Exception {
-    Door door = new Door();
-    Door other = new Door();
-    Appended first = done(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0)));
-    assertEquals(first, done(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
+    WritingServer server = new WritingServer();
+    WritingServer other = new WritingServer();
+    Appended first = done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0)));
+    assertEquals(first, done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
     assertEquals(first, done(other.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
     Appended second = done(other.send(0, ClientBatch.of(2, "b").by(7, 0, 3)));
     assertEquals(first.end(), second.base());
-    assertEquals(Refusal.OUT_OF_ORDER, refusal(door.send(0, ClientBatch.of(2, "d").by(7, 0, 7))));
-    assertEquals(second.end(), done(door.send(0, ClientBatch.of(2, "c").by(7, 1, 0))).base());
+    assertEquals(Refusal.OUT_OF_ORDER, refusal(server.send(0, ClientBatch.of(2, "d").by(7, 0, 7))));
+    assertEquals(second.end(), done(server.send(0, ClientBatch.of(2, "c").by(7, 1, 0))).base());
     assertEquals(Refusal.OLD_EPOCH, refusal(other.send(0, ClientBatch.of(2, "d").by(7, 0, 5))));
     assertEquals(second.end() + 2, state().end(0));
     assertEquals(3, files(), "a batch that is there already is not written");
   }
 
-  /** This door has made its data file, and then the other door commits the same batch, after another batch. */
+  /** This server has made its data file, and then the other server commits the same batch, after another batch. */
   @Test
   void theStateThatTheVersionExtendsDecides() throws Exception {
-    Door other = new Door();
+    WritingServer other = new WritingServer();
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    Door door = new Door(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
     ClientBatch batch = ClientBatch.of(3, "a").by(7, 0, 0);
     long end = state().end(0);
     AtomicInteger times = new AtomicInteger();
@@ -178,7 +178,7 @@ final class TopicWriterTest extends Drivers {
         others.add(done(other.send(0, batch)));
       }
     });
-    Appended own = done(door.send(0, batch));
+    Appended own = done(server.send(0, batch));
     assertEquals(others.get(0), own);
     assertEquals(end + 5, own.base());
     assertEquals(end + 8, state().end(0));
@@ -189,14 +189,14 @@ final class TopicWriterTest extends Drivers {
   @Test
   void aLostRaceWritesNothingAgain() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    Door door = new Door(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
     AtomicInteger times = new AtomicInteger();
     store.at((call, name, when) -> {
       if (call.equals("putIfAbsent") && when == When.BEFORE && times.getAndIncrement() < 3) {
         new Driver().commit();
       }
     });
-    Appended own = done(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0)));
+    Appended own = done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0)));
     assertEquals(state().end(0), own.end());
     assertEquals(1, files());
     assertEquals(4, times.get());
@@ -205,7 +205,7 @@ final class TopicWriterTest extends Drivers {
   @Test
   void anAcknowledgementComesAfterTheVersionIsDurable() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    Door door = new Door(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
     List<CompletableFuture<Appended>> sent = new ArrayList<>();
     List<Boolean> early = new ArrayList<>();
     store.at((call, name, when) -> {
@@ -214,8 +214,8 @@ final class TopicWriterTest extends Drivers {
       }
     });
     CompletableFuture<Checked> later = new CompletableFuture<>();
-    sent.add(door.writers.append("t", 0, ByteBuffer.allocate(100), later));
-    later.complete(door.checked(0, ClientBatch.of(3, "a")));
+    sent.add(server.writers.append("t", 0, ByteBuffer.allocate(100), later));
+    later.complete(server.checked(0, ClientBatch.of(3, "a")));
     done(sent.get(0));
     assertEquals(List.of(false, false), early);
   }
@@ -223,9 +223,9 @@ final class TopicWriterTest extends Drivers {
   @Test
   void aLostAnswerIsFoundOut() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString())).fail("putIfAbsent", 1, When.AFTER, new IOException("no answer"));
-    Door door = new Door(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
     long end = state().end(0);
-    assertEquals(end, done(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0))).base());
+    assertEquals(end, done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))).base());
     assertEquals(end + 3, state().end(0));
   }
 
@@ -233,21 +233,21 @@ final class TopicWriterTest extends Drivers {
   @Test
   void aPutThatComesLateAddsNothingTwice() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    Door door = new Door(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
     long end = state().end(0);
     ClientBatch batch = ClientBatch.of(3, "a").by(7, 0, 0);
     store.holdBack(5);
-    assertEquals(Refusal.UNKNOWN_OUTCOME, refusal(door.send(0, batch)));
+    assertEquals(Refusal.UNKNOWN_OUTCOME, refusal(server.send(0, batch)));
     assertTrue(files() > 0, "a version may name the file still");
     store.land();
-    assertEquals(end, done(door.send(0, batch)).base());
+    assertEquals(end, done(server.send(0, batch)).base());
     assertEquals(end + 3, state().end(0));
   }
 
   @Test
   void aFullDiskLeavesNothingAndLosesNothing() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    Door door = new Door(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
     long end = state().end(0);
     AtomicInteger full = new AtomicInteger(3);
     store.at((call, name, when) -> {
@@ -256,22 +256,22 @@ final class TopicWriterTest extends Drivers {
       }
     });
     for (int i = 0; i < 3; i++) {
-      assertEquals(Refusal.STORAGE, refusal(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
+      assertEquals(Refusal.STORAGE, refusal(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
       assertEquals(0, files());
     }
-    assertEquals(end, done(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0))).base());
+    assertEquals(end, done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))).base());
   }
 
   @Test
   void batchesForAnotherTopicOfTheNameAreRefused() throws Exception {
-    Door door = new Door();
-    CompletableFuture<Checked> old = CompletableFuture.completedFuture(door.checked(0, ClientBatch.of(3, "a")));
+    WritingServer server = new WritingServer();
+    CompletableFuture<Checked> old = CompletableFuture.completedFuture(server.checked(0, ClientBatch.of(3, "a")));
     Administration operator = new Administration(new TopicWork(new Driver().log(), clock(), random));
     operator.delete(false);
-    assertEquals(Refusal.UNKNOWN_TOPIC, refusal(door.writers.append("t", 0, ByteBuffer.allocate(100), old)));
+    assertEquals(Refusal.UNKNOWN_TOPIC, refusal(server.writers.append("t", 0, ByteBuffer.allocate(100), old)));
     new Driver().commit(Map.of(), 0);
-    assertEquals(Refusal.TOPIC_RECREATED, refusal(door.writers.append("t", 0, ByteBuffer.allocate(100), old)));
-    done(door.send(0, ClientBatch.of(3, "b")));
+    assertEquals(Refusal.TOPIC_RECREATED, refusal(server.writers.append("t", 0, ByteBuffer.allocate(100), old)));
+    done(server.send(0, ClientBatch.of(3, "b")));
   }
 
   /** @param config of the new topic, as key and value */
@@ -284,35 +284,35 @@ final class TopicWriterTest extends Drivers {
   @Test
   void noBatchGoesToATopicThatTookTheNameDuringItsCommit() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    Door door = new Door(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
     AtomicInteger times = new AtomicInteger();
     store.at((call, name, when) -> {
       if (call.equals("putIfAbsent") && when == When.BEFORE && times.getAndIncrement() == 0) {
         createAgain();
       }
     });
-    assertEquals(Refusal.TOPIC_RECREATED, refusal(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
+    assertEquals(Refusal.TOPIC_RECREATED, refusal(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
     long end = state().end(0);
     assertEquals(0, files());
-    assertEquals(end, done(door.send(0, ClientBatch.of(3, "a").by(7, 0, 0))).base());
+    assertEquals(end, done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))).base());
     assertEquals(end + 3, state().end(0));
   }
 
   /** Batches for both topics of the name wait for one commit, while the commit before it waits for the check of a batch. */
   @Test
   void aCommitAddsTheBatchesForTheNewTopicAloneAndNoneBeforeARefusedBatchOfItsProducer() throws Exception {
-    Door door = new Door();
+    WritingServer server = new WritingServer();
     CompletableFuture<Checked> slow = new CompletableFuture<>();
-    CompletableFuture<Appended> before = door.writers.append("t", 1, ByteBuffer.allocate(100), slow);
+    CompletableFuture<Appended> before = server.writers.append("t", 1, ByteBuffer.allocate(100), slow);
     ClientBatch first = ClientBatch.of(3, "first").by(7, 0, 4);
     ClientBatch second = ClientBatch.of(2, "second").by(7, 0, 7);
-    CompletableFuture<Appended> old = door.send(0, first);
+    CompletableFuture<Appended> old = server.send(0, first);
     createAgain();
     long[] ends = state().ends();
-    CompletableFuture<Appended> early = door.send(0, second);
-    CompletableFuture<Appended> alsoEarly = door.send(0, ClientBatch.of(1, "third").by(7, 0, 9));
-    CompletableFuture<Appended> elsewhere = door.send(1, second);
-    CompletableFuture<Appended> ofOther = door.send(0, ClientBatch.of(5, "other").by(8, 0, 0));
+    CompletableFuture<Appended> early = server.send(0, second);
+    CompletableFuture<Appended> alsoEarly = server.send(0, ClientBatch.of(1, "third").by(7, 0, 9));
+    CompletableFuture<Appended> elsewhere = server.send(1, second);
+    CompletableFuture<Appended> ofOther = server.send(0, ClientBatch.of(5, "other").by(8, 0, 0));
     slow.completeExceptionally(new Refused(Refusal.CORRUPT, "it is damaged"));
     assertEquals(Refusal.CORRUPT, refusal(before));
     assertEquals(Refusal.TOPIC_RECREATED, refusal(old));
@@ -320,17 +320,17 @@ final class TopicWriterTest extends Drivers {
     assertEquals(Refusal.OUT_OF_ORDER, refusal(alsoEarly));
     assertEquals(ends[1], done(elsewhere).base());
     assertEquals(ends[0], done(ofOther).base());
-    assertEquals(ends[0] + 5, done(door.send(0, first)).base());
-    assertEquals(ends[0] + 8, done(door.send(0, second)).base());
+    assertEquals(ends[0] + 5, done(server.send(0, first)).base());
+    assertEquals(ends[0] + 8, done(server.send(0, second)).base());
     assertEquals(ends[0] + 10, state().end(0));
   }
 
   @Test
   void aRefusedBatchHoldsUpNoOther() throws Exception {
-    Door door = new Door();
+    WritingServer server = new WritingServer();
     CompletableFuture<Checked> bad = new CompletableFuture<>();
-    CompletableFuture<Appended> refused = door.writers.append("t", 0, ByteBuffer.allocate(100), bad);
-    CompletableFuture<Appended> good = door.send(0, ClientBatch.of(3, "b"));
+    CompletableFuture<Appended> refused = server.writers.append("t", 0, ByteBuffer.allocate(100), bad);
+    CompletableFuture<Appended> good = server.send(0, ClientBatch.of(3, "b"));
     bad.completeExceptionally(new Refused(Refusal.CORRUPT, "it is damaged"));
     assertEquals(Refusal.CORRUPT, refusal(refused));
     done(good);
@@ -339,95 +339,95 @@ final class TopicWriterTest extends Drivers {
   /** The queue is full at the first batch of a producer, and has room for the second. */
   @Test
   void noBatchIsAddedBeforeARefusedBatchOfItsProducer() throws Exception {
-    Door door = new Door(Stores.open(folder.toString()), new Terms(0, 0, 1000, 0, false));
+    WritingServer server = new WritingServer(Stores.open(folder.toString()), new Terms(0, 0, 1000, 0, false));
     CompletableFuture<Checked> slow = new CompletableFuture<>();
-    CompletableFuture<Appended> full = door.writers.append("t", 1, ByteBuffer.allocate(800), slow);
+    CompletableFuture<Appended> full = server.writers.append("t", 1, ByteBuffer.allocate(800), slow);
     ClientBatch first = ClientBatch.of(20, "first").by(7, 0, 0);
     ClientBatch second = ClientBatch.of(1, "second").by(7, 0, 20);
-    assertEquals(Refusal.BUSY, refusal(door.send(0, first)));
-    CompletableFuture<Appended> early = door.send(0, second);
-    CompletableFuture<Appended> other = door.send(0, ClientBatch.of(1, "other").by(8, 0, 20));
-    slow.complete(door.checked(1, ClientBatch.of(1, "v")));
+    assertEquals(Refusal.BUSY, refusal(server.send(0, first)));
+    CompletableFuture<Appended> early = server.send(0, second);
+    CompletableFuture<Appended> other = server.send(0, ClientBatch.of(1, "other").by(8, 0, 20));
+    slow.complete(server.checked(1, ClientBatch.of(1, "v")));
     done(full);
     done(other);
     assertEquals(Refusal.OUT_OF_ORDER, refusal(early));
-    assertEquals(done(door.send(0, first)).end(), done(door.send(0, second)).base());
+    assertEquals(done(server.send(0, first)).end(), done(server.send(0, second)).base());
   }
 
   /** The first batch came damaged, and shares its commit with the second. */
   @Test
   void noBatchIsAddedBeforeADamagedBatchOfItsProducer() throws Exception {
-    Door door = new Door();
+    WritingServer server = new WritingServer();
     CompletableFuture<Checked> bad = new CompletableFuture<>();
     ClientBatch first = ClientBatch.of(3, "first").by(7, 0, 0);
     ClientBatch second = ClientBatch.of(1, "second").by(7, 0, 3);
-    CompletableFuture<Appended> damaged = door.writers.append("t", 0, first.bytes(), bad);
-    CompletableFuture<Appended> early = door.send(0, second);
+    CompletableFuture<Appended> damaged = server.writers.append("t", 0, first.bytes(), bad);
+    CompletableFuture<Appended> early = server.send(0, second);
     bad.completeExceptionally(new Refused(Refusal.CORRUPT, "it is damaged"));
     assertEquals(Refusal.CORRUPT, refusal(damaged));
     assertEquals(Refusal.OUT_OF_ORDER, refusal(early));
-    done(door.send(0, ClientBatch.of(1, "new").by(7, 1, 0)));
+    done(server.send(0, ClientBatch.of(1, "new").by(7, 1, 0)));
   }
 
   @Test
   void noBatchIsAddedBeforeABatchWhoseCommitFailed() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    Door door = new Door(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
     AtomicInteger full = new AtomicInteger(1);
     store.at((call, name, when) -> {
       if (call.equals("flush") && name.contains("/data/") && when == When.BEFORE && full.getAndDecrement() > 0) {
         throw new IOException("No space left on device");
       }
     });
-    assertEquals(Refusal.STORAGE, refusal(door.send(0, ClientBatch.of(3, "first").by(7, 0, 0))));
-    assertEquals(Refusal.OUT_OF_ORDER, refusal(door.send(0, ClientBatch.of(1, "second").by(7, 0, 3))));
+    assertEquals(Refusal.STORAGE, refusal(server.send(0, ClientBatch.of(3, "first").by(7, 0, 0))));
+    assertEquals(Refusal.OUT_OF_ORDER, refusal(server.send(0, ClientBatch.of(1, "second").by(7, 0, 3))));
     nowMs += 300_000; // The client gave up.
-    done(door.send(0, ClientBatch.of(1, "second").by(7, 0, 3)));
+    done(server.send(0, ClientBatch.of(1, "second").by(7, 0, 3)));
   }
 
   @Test
   void aBatchThatIsRefusedForGoodHoldsUpNoOther() throws Exception {
-    Door door = new Door();
+    WritingServer server = new WritingServer();
     CompletableFuture<Checked> bad = new CompletableFuture<>();
-    CompletableFuture<Appended> refused = door.writers.append("t", 0, ClientBatch.of(3, "first").by(7, 0, 0).bytes(), bad);
+    CompletableFuture<Appended> refused = server.writers.append("t", 0, ClientBatch.of(3, "first").by(7, 0, 0).bytes(), bad);
     bad.completeExceptionally(new Refused(Refusal.INVALID_RECORD, "it has no records"));
     assertEquals(Refusal.INVALID_RECORD, refusal(refused));
-    done(door.send(0, ClientBatch.of(1, "second").by(7, 0, 3)));
+    done(server.send(0, ClientBatch.of(1, "second").by(7, 0, 3)));
   }
 
   /** The topic has the batch with the time of its first commit, which is not known any more. */
   @Test
   void aBatchThatIsSentAgainHasNoNewLogAppendTime() throws Exception {
     createAgain("message.timestamp.type", "LogAppendTime");
-    Door door = new Door();
+    WritingServer server = new WritingServer();
     ClientBatch batch = ClientBatch.of(3, "a").by(7, 0, 0);
-    Appended first = done(door.send(0, batch));
+    Appended first = done(server.send(0, batch));
     assertEquals(nowMs, first.time());
     nowMs += 1000;
-    assertEquals(new Appended(first.base(), first.end(), 0, -1), done(door.send(0, batch)));
+    assertEquals(new Appended(first.base(), first.end(), 0, -1), done(server.send(0, batch)));
   }
 
   @Test
   void aFenceIsOfTheEndThatTheVersionExtends() throws Exception {
-    Door door = new Door();
-    Door other = new Door();
+    WritingServer server = new WritingServer();
+    WritingServer other = new WritingServer();
     long end = state().end(0);
-    Checked checked = door.checked(0, ClientBatch.of(2, "a")).at(end);
-    assertEquals(end + 2, done(door.writers.append("t", 0, ByteBuffer.allocate(100), CompletableFuture.completedFuture(checked))).end());
+    Checked checked = server.checked(0, ClientBatch.of(2, "a")).at(end);
+    assertEquals(end + 2, done(server.writers.append("t", 0, ByteBuffer.allocate(100), CompletableFuture.completedFuture(checked))).end());
     done(other.send(0, ClientBatch.of(1, "x")));
-    Checked stale = door.checked(0, ClientBatch.of(2, "b")).at(end + 2);
-    assertEquals(Refusal.FENCED, refusal(door.writers.append("t", 0, ByteBuffer.allocate(100), CompletableFuture.completedFuture(stale))));
+    Checked stale = server.checked(0, ClientBatch.of(2, "b")).at(end + 2);
+    assertEquals(Refusal.FENCED, refusal(server.writers.append("t", 0, ByteBuffer.allocate(100), CompletableFuture.completedFuture(stale))));
     assertEquals(end + 3, state().end(0));
   }
 
   @Test
   void aTopicWithSlotsTakesNoKeys() throws Exception {
     new Administration(new TopicWork(new Driver().log(), clock(), random)).addPartitions(5, RerouteTime.NEXT_WRITE, false);
-    Door door = new Door();
-    done(door.send(0, ClientBatch.of(2, "v")));
+    WritingServer server = new WritingServer();
+    done(server.send(0, ClientBatch.of(2, "v")));
     assertEquals(5, state().partitions(), "the re-route that waited is done before the write");
-    assertEquals(Refusal.POLICY, refusal(door.send(0, ClientBatch.of(2, "v").keyed("k"))));
-    Door lenient = new Door(Stores.open(folder.toString()), new Terms(0, 0, 1 << 20, 0, true));
+    assertEquals(Refusal.POLICY, refusal(server.send(0, ClientBatch.of(2, "v").keyed("k"))));
+    WritingServer lenient = new WritingServer(Stores.open(folder.toString()), new Terms(0, 0, 1 << 20, 0, true));
     done(lenient.send(0, ClientBatch.of(2, "v").keyed("k")));
     List<Segment> segments = state().segments(0);
     assertFalse(segments.get(segments.size() - 1).routed());
@@ -435,13 +435,13 @@ final class TopicWriterTest extends Drivers {
 
   @Test
   void theQueueIsBounded() throws Exception {
-    Door door = new Door(Stores.open(folder.toString()), new Terms(0, 0, 1000, 0, false));
+    WritingServer server = new WritingServer(Stores.open(folder.toString()), new Terms(0, 0, 1000, 0, false));
     CompletableFuture<Checked> slow = new CompletableFuture<>();
-    CompletableFuture<Appended> first = door.writers.append("t", 0, ByteBuffer.allocate(900), slow);
-    assertEquals(Refusal.BUSY, refusal(door.writers.append("t", 0, ByteBuffer.allocate(200), slow)));
-    slow.complete(door.checked(0, ClientBatch.of(1, "v")));
+    CompletableFuture<Appended> first = server.writers.append("t", 0, ByteBuffer.allocate(900), slow);
+    assertEquals(Refusal.BUSY, refusal(server.writers.append("t", 0, ByteBuffer.allocate(200), slow)));
+    slow.complete(server.checked(0, ClientBatch.of(1, "v")));
     done(first);
-    done(door.writers.append("t", 0, ByteBuffer.allocate(900), slow));
+    done(server.writers.append("t", 0, ByteBuffer.allocate(900), slow));
   }
 
   private Arrival arrival(CompletableFuture<Checked> checked) {
@@ -466,12 +466,12 @@ final class TopicWriterTest extends Drivers {
 
   @Test
   void anErrorBetweenTwoCommitsLeavesNoTopicWithoutAWriter() throws Exception {
-    Door door = new Door();
+    WritingServer server = new WritingServer();
     LiveClock clock = new LiveClock();
     Means means = new Means(Terms.USUAL, new Threads(), topic -> {}, clock, random, new Resends(clock));
     TopicWriter writer = new TopicWriter(means, new Driver().log(), () -> {});
     clock.failures.set(1);
-    CompletableFuture<Checked> checked = CompletableFuture.completedFuture(door.checked(0, ClientBatch.of(3, "v")));
+    CompletableFuture<Checked> checked = CompletableFuture.completedFuture(server.checked(0, ClientBatch.of(3, "v")));
     assertEquals(Refusal.STORAGE, refused(writer, arrival(checked)));
     Arrival next = arrival(checked);
     writer.queue(next);
@@ -482,26 +482,26 @@ final class TopicWriterTest extends Drivers {
 
   @Test
   void aTopicThatDoesNotExistKeepsNoWriter() throws Exception {
-    Door door = new Door();
-    done(door.send(0, ClientBatch.of(1, "v")));
-    CompletableFuture<Checked> checked = CompletableFuture.completedFuture(door.checked(0, ClientBatch.of(1, "v")));
-    assertEquals(Refusal.UNKNOWN_TOPIC, refusal(door.writers.append("absent", 0, ByteBuffer.allocate(100), checked)));
-    while (door.writers.serves("absent")) {
+    WritingServer server = new WritingServer();
+    done(server.send(0, ClientBatch.of(1, "v")));
+    CompletableFuture<Checked> checked = CompletableFuture.completedFuture(server.checked(0, ClientBatch.of(1, "v")));
+    assertEquals(Refusal.UNKNOWN_TOPIC, refusal(server.writers.append("absent", 0, ByteBuffer.allocate(100), checked)));
+    while (server.writers.serves("absent")) {
       Thread.sleep(1); // The writer ends after its answers.
     }
-    assertTrue(door.writers.serves("t"));
+    assertTrue(server.writers.serves("t"));
   }
 
   /** A small commit syncs its data file, the data folder, the version file and the topic's folder. */
   @Test
   void commitsShareADataFolder() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    Door door = new Door(store.store(), Terms.USUAL);
-    done(door.send(0, ClientBatch.of(1, "v")));
+    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
+    done(server.send(0, ClientBatch.of(1, "v")));
     List<String> opening = List.copyOf(store.calls());
     store.calls().clear();
     for (int i = 0; i < 20; i++) {
-      done(door.send(0, ClientBatch.of(1, "v")));
+      done(server.send(0, ClientBatch.of(1, "v")));
     }
     TreeSet<String> folders = new TreeSet<>();
     data().stream().filter(file -> file.contains("/t0-")).forEach(file -> folders.add(file.replaceAll("/[^/]*$", "")));
@@ -547,8 +547,8 @@ final class TopicWriterTest extends Drivers {
 
   @Test
   void aFolderThatWasDeletedIsMadeAgain() throws Exception {
-    Door door = new Door();
-    done(door.send(0, ClientBatch.of(1, "v")));
+    WritingServer server = new WritingServer();
+    done(server.send(0, ClientBatch.of(1, "v")));
     new Driver().replace();
     for (String file : data()) {
       if (file.contains("/t0-")) {
@@ -557,6 +557,6 @@ final class TopicWriterTest extends Drivers {
       }
     }
     long end = state().end(0);
-    assertEquals(end, done(door.send(0, ClientBatch.of(1, "v"))).base());
+    assertEquals(end, done(server.send(0, ClientBatch.of(1, "v"))).base());
   }
 }
