@@ -118,7 +118,6 @@ public final class KafkaErrors {
       case OLD_EPOCH -> Errors.INVALID_PRODUCER_EPOCH;
       case UNKNOWN_TOPIC, UNKNOWN_PARTITION -> Errors.UNKNOWN_TOPIC_OR_PARTITION;
       case TOPIC_RECREATED -> Errors.UNKNOWN_TOPIC_ID;
-      case FENCED -> Errors.NOT_LEADER_OR_FOLLOWER;
       case BUSY -> Errors.NOT_ENOUGH_REPLICAS; // Each client sends the batch again.
       case STORAGE -> Errors.KAFKA_STORAGE_ERROR;
       case UNKNOWN_OUTCOME -> Errors.REQUEST_TIMED_OUT;

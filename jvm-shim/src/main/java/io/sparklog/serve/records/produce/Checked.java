@@ -9,11 +9,8 @@ import java.util.List;
  *
  * @param topicId of the topic that they are for
  * @param router by which it is known where their keys go
- * @param fence the end offset that the partition must have; −1: any
  */
-public record Checked(String topicId, Router router, long fence, List<Accepted> batches) {
-  private static final long NO_FENCE = -1;
-
+public record Checked(String topicId, Router router, List<Accepted> batches) {
   /**
    * The only batch in {@code records}, which is copied.
    *
@@ -21,11 +18,6 @@ public record Checked(String topicId, Router router, long fence, List<Accepted> 
    * @throws Refused if the batch may not be added
    */
   public static Checked of(Intake intake, int partition, ByteBuffer records) throws Refused {
-    return new Checked(intake.state().topicId(), intake.state().router(), NO_FENCE, List.of(intake.accept(partition, records)));
-  }
-
-  /** The same, if the partition has the end offset {@code end}. */
-  public Checked at(long end) {
-    return new Checked(topicId, router, end, batches);
+    return new Checked(intake.state().topicId(), intake.state().router(), List.of(intake.accept(partition, records)));
   }
 }

@@ -103,7 +103,7 @@ final class GroupCommit implements Change {
       Checked checked = arrival.checked().join();
       int p = arrival.partition();
       try {
-        requireWanted(state, p, checked, ends);
+        requireWanted(state, p, checked);
         boolean routed = !state.hasSlots() && state.router().admits(checked.router());
         long base = ends[p];
         long end = ends[p];
@@ -132,13 +132,9 @@ final class GroupCommit implements Change {
     return new Plan(placed, sequences, isRepeated);
   }
 
-  private void requireWanted(State state, int partition, Checked checked, long[] ends) throws Refused {
+  private void requireWanted(State state, int partition, Checked checked) throws Refused {
     if (!state.topicId().equals(checked.topicId())) {
       throw new Refused(Refusal.TOPIC_RECREATED, "Topic " + log.topic() + " was deleted, and another has its name.");
-    }
-    if (checked.fence() >= 0 && checked.fence() != ends[partition]) {
-      throw new Refused(Refusal.FENCED, "Partition " + partition + " of topic " + log.topic() + " ends at offset " + ends[partition]
-          + ", expected " + checked.fence() + ".");
     }
     if (!state.router().isOpen(partition)) {
       throw new Refused(Refusal.POLICY, "Partition " + partition + " of topic " + log.topic() + " is closed.");

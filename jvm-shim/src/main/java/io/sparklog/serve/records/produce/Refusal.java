@@ -23,8 +23,6 @@ public enum Refusal {
   OLD_EPOCH, UNKNOWN_TOPIC,
   /** Another topic has the name now. */
   TOPIC_RECREATED, UNKNOWN_PARTITION,
-  /** The partition has another end offset than the caller expects. */
-  FENCED,
   /** Too many bytes wait for their commit. */
   BUSY,
   /** The commit failed, and no reader will see its records. */

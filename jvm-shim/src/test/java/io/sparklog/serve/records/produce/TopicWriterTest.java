@@ -408,19 +408,6 @@ final class TopicWriterTest extends Drivers {
   }
 
   @Test
-  void aFenceIsOfTheEndThatTheVersionExtends() throws Exception {
-    WritingServer server = new WritingServer();
-    WritingServer other = new WritingServer();
-    long end = state().end(0);
-    Checked checked = server.checked(0, ClientBatch.of(2, "a")).at(end);
-    assertEquals(end + 2, done(server.writers.append("t", 0, ByteBuffer.allocate(100), CompletableFuture.completedFuture(checked))).end());
-    done(other.send(0, ClientBatch.of(1, "x")));
-    Checked stale = server.checked(0, ClientBatch.of(2, "b")).at(end + 2);
-    assertEquals(Refusal.FENCED, refusal(server.writers.append("t", 0, ByteBuffer.allocate(100), CompletableFuture.completedFuture(stale))));
-    assertEquals(end + 3, state().end(0));
-  }
-
-  @Test
   void aTopicWithSlotsTakesNoKeys() throws Exception {
     new Administration(new TopicWork(new Driver().log(), clock(), random)).addPartitions(5, RerouteTime.NEXT_WRITE, false);
     WritingServer server = new WritingServer();
