@@ -13,6 +13,7 @@ import org.apache.kafka.common.message.FindCoordinatorResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.FindCoordinatorRequest.CoordinatorType;
 import org.apache.kafka.common.requests.FindCoordinatorRequest;
+import org.apache.kafka.common.requests.FindCoordinatorResponse;
 
 /**
  * Names the server that coordinates a group. By this answer, one server alone has the records of a group in memory. A transactional id
@@ -22,21 +23,21 @@ public record FindCoordinatorHandler(GroupRequests groups, Servers servers) impl
   private static final short KEYS = FindCoordinatorRequest.MIN_BATCHED_VERSION;
 
   @Override
-  public CompletableFuture<FindCoordinatorResponseData> answer(Asked asked, FindCoordinatorRequest request) {
+  public CompletableFuture<FindCoordinatorResponse> answer(Asked asked, FindCoordinatorRequest request) {
     List<String> keys = asked.version() < KEYS ? List.of(request.data().key()) : request.data().coordinatorKeys();
     List<CompletableFuture<Coordinator>> found = keys.stream().map(key -> coordinator(asked, request.data().keyType(), key)).toList();
     return CompletableFuture.allOf(found.toArray(CompletableFuture[]::new)).thenApply(done -> {
       FindCoordinatorResponseData data = new FindCoordinatorResponseData();
       List<Coordinator> all = found.stream().map(CompletableFuture::join).toList();
       if (asked.version() >= KEYS) {
-        return data.setCoordinators(all);
+        return new FindCoordinatorResponse(data.setCoordinators(all));
       }
       Coordinator one = all.get(0);
-      return data.setErrorCode(one.errorCode())
+      return new FindCoordinatorResponse(data.setErrorCode(one.errorCode())
           .setErrorMessage(one.errorMessage())
           .setNodeId(one.nodeId())
           .setHost(one.host())
-          .setPort(one.port());
+          .setPort(one.port()));
     });
   }
 

@@ -17,9 +17,13 @@ import org.apache.kafka.common.message.ListGroupsResponseData;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.ConsumerGroupDescribeRequest;
+import org.apache.kafka.common.requests.ConsumerGroupDescribeResponse;
 import org.apache.kafka.common.requests.DeleteGroupsRequest;
+import org.apache.kafka.common.requests.DeleteGroupsResponse;
 import org.apache.kafka.common.requests.DescribeGroupsRequest;
+import org.apache.kafka.common.requests.DescribeGroupsResponse;
 import org.apache.kafka.common.requests.ListGroupsRequest;
+import org.apache.kafka.common.requests.ListGroupsResponse;
 import org.apache.kafka.common.utils.BufferSupplier;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
 
@@ -35,11 +39,12 @@ public record GroupListHandlers(GroupRequests groups) {
         .add(ApiKeys.DELETE_GROUPS, this::delete);
   }
 
-  private CompletableFuture<ListGroupsResponseData> list(Asked asked, ListGroupsRequest request) {
-    return groups.askAll(coordinator -> coordinator.listGroups(asked.context(), request.data()), new ListGroupsResponseData());
+  private CompletableFuture<ListGroupsResponse> list(Asked asked, ListGroupsRequest request) {
+    return groups.askAll(coordinator -> coordinator.listGroups(asked.context(), request.data()), new ListGroupsResponseData())
+        .thenApply(ListGroupsResponse::new);
   }
 
-  private CompletableFuture<DescribeGroupsResponseData> describe(Asked asked, DescribeGroupsRequest request) {
+  private CompletableFuture<DescribeGroupsResponse> describe(Asked asked, DescribeGroupsRequest request) {
     return each(request.data().groups(), (coordinator, group) -> coordinator.describeGroups(asked.context(), List.of(group)),
         (group, failure) -> List
             .of(new DescribeGroupsResponseData.DescribedGroup().setGroupId(group).setErrorCode(KafkaErrors.of(failure).code())))
@@ -48,11 +53,11 @@ public record GroupListHandlers(GroupRequests groups) {
           all.stream()
               .filter(group -> !group.members().stream().allMatch(member -> HiddenTopics.mayKnow(asked.rights(), member)))
               .forEach(group -> group.setErrorCode(Errors.GROUP_AUTHORIZATION_FAILED.code()).setMembers(List.of()));
-          return new DescribeGroupsResponseData().setGroups(all);
+          return new DescribeGroupsResponse(new DescribeGroupsResponseData().setGroups(all));
         });
   }
 
-  private CompletableFuture<ConsumerGroupDescribeResponseData> describeConsumers(Asked asked, ConsumerGroupDescribeRequest request) {
+  private CompletableFuture<ConsumerGroupDescribeResponse> describeConsumers(Asked asked, ConsumerGroupDescribeRequest request) {
     return each(request.data().groupIds(), (coordinator, group) -> coordinator.consumerGroupDescribe(asked.context(), List.of(group)),
         (group, failure) -> List
             .of(new ConsumerGroupDescribeResponseData.DescribedGroup().setGroupId(group).setErrorCode(KafkaErrors.of(failure).code())))
@@ -61,11 +66,11 @@ public record GroupListHandlers(GroupRequests groups) {
           all.stream()
               .filter(group -> !group.members().stream().allMatch(member -> HiddenTopics.mayKnow(asked.rights(), member)))
               .forEach(group -> group.setErrorCode(Errors.TOPIC_AUTHORIZATION_FAILED.code()).setMembers(List.of()));
-          return new ConsumerGroupDescribeResponseData().setGroups(all);
+          return new ConsumerGroupDescribeResponse(new ConsumerGroupDescribeResponseData().setGroups(all));
         });
   }
 
-  private CompletableFuture<DeleteGroupsResponseData> delete(Asked asked, DeleteGroupsRequest request) {
+  private CompletableFuture<DeleteGroupsResponse> delete(Asked asked, DeleteGroupsRequest request) {
     return each(request.data().groupsNames(),
         (coordinator, group) -> HiddenTopics.requireKnown(asked, coordinator, group)
             .thenCompose(known -> coordinator.deleteGroups(asked.context(), List.of(group), BufferSupplier.NO_CACHING)),
@@ -74,7 +79,7 @@ public record GroupListHandlers(GroupRequests groups) {
         .thenApply(found -> {
           DeletableGroupResultCollection all = new DeletableGroupResultCollection();
           found.forEach(results -> results.forEach(result -> all.add(result.duplicate())));
-          return new DeleteGroupsResponseData().setResults(all);
+          return new DeleteGroupsResponse(new DeleteGroupsResponseData().setResults(all));
         });
   }
 

@@ -5,20 +5,18 @@ import io.sparklog.serve.protocol.Handlers;
 import io.sparklog.serve.security.Rights;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
-import org.apache.kafka.common.message.HeartbeatResponseData;
-import org.apache.kafka.common.message.JoinGroupResponseData;
-import org.apache.kafka.common.message.LeaveGroupResponseData;
-import org.apache.kafka.common.message.SyncGroupResponseData;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.ConsumerGroupHeartbeatRequest;
+import org.apache.kafka.common.requests.ConsumerGroupHeartbeatResponse;
 import org.apache.kafka.common.requests.HeartbeatRequest;
+import org.apache.kafka.common.requests.HeartbeatResponse;
 import org.apache.kafka.common.requests.JoinGroupRequest;
 import org.apache.kafka.common.requests.JoinGroupResponse;
 import org.apache.kafka.common.requests.LeaveGroupRequest;
 import org.apache.kafka.common.requests.LeaveGroupResponse;
 import org.apache.kafka.common.requests.SyncGroupRequest;
+import org.apache.kafka.common.requests.SyncGroupResponse;
 import org.apache.kafka.common.utils.BufferSupplier;
 
 /** The requests of the members of groups, of both protocols. */
@@ -31,30 +29,32 @@ public record MemberHandlers(GroupRequests groups) {
         .add(ApiKeys.CONSUMER_GROUP_HEARTBEAT, this::beatOfConsumer);
   }
 
-  private CompletableFuture<JoinGroupResponseData> join(Asked asked, JoinGroupRequest request) {
+  private CompletableFuture<JoinGroupResponse> join(Asked asked, JoinGroupRequest request) {
     return groups
         .ask(request.data().groupId(), coordinator -> coordinator.joinGroup(asked.context(), request.data(), BufferSupplier.NO_CACHING))
-        .thenApply(data -> new JoinGroupResponse(data, asked.version()).data());
+        .thenApply(data -> new JoinGroupResponse(data, asked.version()));
   }
 
-  private CompletableFuture<SyncGroupResponseData> sync(Asked asked, SyncGroupRequest request) {
+  private CompletableFuture<SyncGroupResponse> sync(Asked asked, SyncGroupRequest request) {
     if (!request.areMandatoryProtocolTypeAndNamePresent()) {
       throw Errors.INCONSISTENT_GROUP_PROTOCOL.exception();
     }
-    return groups.ask(request.data().groupId(),
-        coordinator -> coordinator.syncGroup(asked.context(), request.data(), BufferSupplier.NO_CACHING));
+    return groups
+        .ask(request.data().groupId(), coordinator -> coordinator.syncGroup(asked.context(), request.data(), BufferSupplier.NO_CACHING))
+        .thenApply(SyncGroupResponse::new);
   }
 
-  private CompletableFuture<HeartbeatResponseData> beat(Asked asked, HeartbeatRequest request) {
-    return groups.ask(request.data().groupId(), coordinator -> coordinator.heartbeat(asked.context(), request.data()));
+  private CompletableFuture<HeartbeatResponse> beat(Asked asked, HeartbeatRequest request) {
+    return groups.ask(request.data().groupId(), coordinator -> coordinator.heartbeat(asked.context(), request.data()))
+        .thenApply(HeartbeatResponse::new);
   }
 
-  private CompletableFuture<LeaveGroupResponseData> leave(Asked asked, LeaveGroupRequest request) {
+  private CompletableFuture<LeaveGroupResponse> leave(Asked asked, LeaveGroupRequest request) {
     return groups.ask(request.data().groupId(), coordinator -> coordinator.leaveGroup(asked.context(), request.normalizedData()))
-        .thenApply(data -> new LeaveGroupResponse(data, asked.version()).data());
+        .thenApply(data -> new LeaveGroupResponse(data, asked.version()));
   }
 
-  private CompletableFuture<ConsumerGroupHeartbeatResponseData> beatOfConsumer(Asked asked, ConsumerGroupHeartbeatRequest request) {
+  private CompletableFuture<ConsumerGroupHeartbeatResponse> beatOfConsumer(Asked asked, ConsumerGroupHeartbeatRequest request) {
     Rights rights = asked.rights();
     List<String> names = request.data().subscribedTopicNames();
     String pattern = request.data().subscribedTopicRegex();
@@ -64,6 +64,7 @@ public record MemberHandlers(GroupRequests groups) {
     if (pattern != null && !pattern.isEmpty() && !rights.prefixes().isEmpty()) { // The coordinator would match the hidden topics too.
       throw Errors.TOPIC_AUTHORIZATION_FAILED.exception("This listener shows a part of the topics: subscribe to topics by their names.");
     }
-    return groups.ask(request.data().groupId(), coordinator -> coordinator.consumerGroupHeartbeat(asked.context(), request.data()));
+    return groups.ask(request.data().groupId(), coordinator -> coordinator.consumerGroupHeartbeat(asked.context(), request.data()))
+        .thenApply(ConsumerGroupHeartbeatResponse::new);
   }
 }

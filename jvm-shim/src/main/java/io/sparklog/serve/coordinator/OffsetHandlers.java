@@ -13,17 +13,14 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.OffsetCommitRequestData.OffsetCommitRequestPartition;
 import org.apache.kafka.common.message.OffsetCommitRequestData.OffsetCommitRequestTopic;
 import org.apache.kafka.common.message.OffsetCommitRequestData;
-import org.apache.kafka.common.message.OffsetCommitResponseData;
 import org.apache.kafka.common.message.OffsetDeleteRequestData.OffsetDeleteRequestPartition;
 import org.apache.kafka.common.message.OffsetDeleteRequestData.OffsetDeleteRequestTopicCollection;
 import org.apache.kafka.common.message.OffsetDeleteRequestData;
-import org.apache.kafka.common.message.OffsetDeleteResponseData;
 import org.apache.kafka.common.message.OffsetFetchRequestData.OffsetFetchRequestGroup;
 import org.apache.kafka.common.message.OffsetFetchRequestData.OffsetFetchRequestTopics;
 import org.apache.kafka.common.message.OffsetFetchResponseData.OffsetFetchResponseGroup;
 import org.apache.kafka.common.message.OffsetFetchResponseData.OffsetFetchResponsePartitions;
 import org.apache.kafka.common.message.OffsetFetchResponseData.OffsetFetchResponseTopics;
-import org.apache.kafka.common.message.OffsetFetchResponseData;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.OffsetCommitRequest;
@@ -45,14 +42,14 @@ public record OffsetHandlers(GroupRequests groups) {
         .add(ApiKeys.OFFSET_DELETE, this::delete);
   }
 
-  private CompletableFuture<OffsetCommitResponseData> commit(Asked asked, OffsetCommitRequest request) {
+  private CompletableFuture<OffsetCommitResponse> commit(Asked asked, OffsetCommitRequest request) {
     return groups.work().run(() -> known(asked, request)).thenCompose(known -> {
       if (known.request.topics().isEmpty()) {
-        return CompletableFuture.completedFuture(known.answer.build().data());
+        return CompletableFuture.completedFuture(known.answer.build());
       }
       return groups
           .ask(known.request.groupId(), coordinator -> coordinator.commitOffsets(asked.context(), known.request, BufferSupplier.NO_CACHING))
-          .thenApply(data -> known.answer.merge(data).build().data());
+          .thenApply(data -> known.answer.merge(data).build());
     });
   }
 
@@ -96,14 +93,13 @@ public record OffsetHandlers(GroupRequests groups) {
         .filter(state -> asked.rights().mayRead(state.topic()));
   }
 
-  private CompletableFuture<OffsetFetchResponseData> fetch(Asked asked, OffsetFetchRequest request) {
+  private CompletableFuture<OffsetFetchResponse> fetch(Asked asked, OffsetFetchRequest request) {
     List<CompletableFuture<OffsetFetchResponseGroup>> answers = request.groups()
         .stream()
         .map(group -> fetchOf(group, asked, request))
         .toList();
     return CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new))
-        .thenApply(
-            done -> new OffsetFetchResponse.Builder(answers.stream().map(CompletableFuture::join).toList()).build(asked.version()).data());
+        .thenApply(done -> new OffsetFetchResponse.Builder(answers.stream().map(CompletableFuture::join).toList()).build(asked.version()));
   }
 
   private CompletableFuture<OffsetFetchResponseGroup> fetchOf(OffsetFetchRequestGroup group, Asked asked, OffsetFetchRequest request) {
@@ -168,7 +164,7 @@ public record OffsetHandlers(GroupRequests groups) {
     return true;
   }
 
-  private CompletableFuture<OffsetDeleteResponseData> delete(Asked asked, OffsetDeleteRequest request) {
+  private CompletableFuture<OffsetDeleteResponse> delete(Asked asked, OffsetDeleteRequest request) {
     OffsetDeleteRequestData data = request.data();
     OffsetDeleteResponse.Builder answer = new OffsetDeleteResponse.Builder();
     return groups.work().run(() -> {
@@ -185,6 +181,6 @@ public record OffsetHandlers(GroupRequests groups) {
     }).thenCompose(topics -> {
       OffsetDeleteRequestData known = new OffsetDeleteRequestData().setGroupId(data.groupId()).setTopics(topics);
       return groups.ask(data.groupId(), coordinator -> coordinator.deleteOffsets(asked.context(), known, BufferSupplier.NO_CACHING));
-    }).thenApply(deleted -> deleted.errorCode() == Errors.NONE.code() ? answer.merge(deleted).build().data() : deleted);
+    }).thenApply(deleted -> deleted.errorCode() == Errors.NONE.code() ? answer.merge(deleted).build() : new OffsetDeleteResponse(deleted));
   }
 }

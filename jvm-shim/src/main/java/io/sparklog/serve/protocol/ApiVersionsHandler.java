@@ -11,11 +11,11 @@ import org.apache.kafka.common.requests.ApiVersionsResponse;
 /** Tells the APIs that are served, with their versions. */
 public record ApiVersionsHandler(Handlers handlers) implements Handler<ApiVersionsRequest> {
   @Override
-  public CompletableFuture<ApiVersionsResponseData> answer(Asked asked, ApiVersionsRequest request) {
+  public CompletableFuture<ApiVersionsResponse> answer(Asked asked, ApiVersionsRequest request) {
     if (!request.isValid()) {
       throw Errors.INVALID_REQUEST.exception();
     }
-    return CompletableFuture.completedFuture(versions(handlers, asked.listener()));
+    return CompletableFuture.completedFuture(new ApiVersionsResponse(versions(handlers, asked.listener())));
   }
 
   static ApiVersionsResponseData versions(Handlers handlers, Listener listener) {

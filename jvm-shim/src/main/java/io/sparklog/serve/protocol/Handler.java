@@ -1,8 +1,8 @@
 package io.sparklog.serve.protocol;
 
 import java.util.concurrent.CompletableFuture;
-import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.requests.AbstractRequest;
+import org.apache.kafka.common.requests.AbstractResponse;
 
 /** Answers the requests of one API. */
 public interface Handler<Q extends AbstractRequest> {
@@ -13,5 +13,5 @@ public interface Handler<Q extends AbstractRequest> {
    * that has no answer: a produce request with acks=0. When the connection ends, the future is cancelled: a handler that finds its
    * future cancelled releases its {@link RecordParts}.
    */
-  CompletableFuture<? extends ApiMessage> answer(Asked asked, Q request);
+  CompletableFuture<? extends AbstractResponse> answer(Asked asked, Q request);
 }

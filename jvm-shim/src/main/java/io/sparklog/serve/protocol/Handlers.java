@@ -5,9 +5,9 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.protocol.ApiKeys;
-import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.AbstractRequest;
+import org.apache.kafka.common.requests.AbstractResponse;
 
 /** Which API has which handler. ApiVersions tells clients exactly these. */
 public final class Handlers {
@@ -30,7 +30,7 @@ public final class Handlers {
   }
 
   @SuppressWarnings("unchecked") // The handler of a key takes the class of its requests.
-  CompletableFuture<? extends ApiMessage> answer(Asked asked, AbstractRequest request) {
+  CompletableFuture<? extends AbstractResponse> answer(Asked asked, AbstractRequest request) {
     Handler<AbstractRequest> handler = (Handler<AbstractRequest>) handlers.get(request.apiKey());
     if (handler == null) {
       throw Errors.UNSUPPORTED_VERSION.exception("This server does not have the API " + request.apiKey().name + ".");

@@ -12,7 +12,6 @@ import org.apache.kafka.common.message.ApiVersionsResponseData;
 import org.apache.kafka.common.network.ClientInformation;
 import org.apache.kafka.common.network.ListenerName;
 import org.apache.kafka.common.protocol.ApiKeys;
-import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.AbstractRequest;
@@ -72,13 +71,13 @@ final class KafkaSession implements Session {
       client.software(versions.data().clientSoftwareName() + " " + versions.data().clientSoftwareVersion());
     }
     boolean isProof = proof != null && proof.takes(request);
-    CompletableFuture<? extends ApiMessage> message;
+    CompletableFuture<? extends AbstractResponse> answer;
     try {
-      message = isProof ? proof.answer(request) : handlers.answer(asked(header), request);
+      answer = isProof ? proof.answer(request) : handlers.answer(asked(header), request);
     } catch (RuntimeException e) {
-      message = CompletableFuture.failedFuture(e);
+      answer = CompletableFuture.failedFuture(e);
     }
-    CompletableFuture<Reply> reply = reply(header, request, message);
+    CompletableFuture<Reply> reply = reply(header, request, answer);
     reply.whenComplete((made, failure) -> traffic.took(header.apiKey(), System.nanoTime() - begun));
     return reply;
   }
@@ -115,14 +114,15 @@ final class KafkaSession implements Session {
     return sasl == null || !sasl.isDone() ? KafkaPrincipal.ANONYMOUS : sasl.principal();
   }
 
-  private CompletableFuture<Reply> reply(RequestHeader header, AbstractRequest request, CompletableFuture<? extends ApiMessage> message) {
+  private CompletableFuture<Reply> reply(RequestHeader header, AbstractRequest request,
+      CompletableFuture<? extends AbstractResponse> answer) {
     CompletableFuture<Reply> reply = new CompletableFuture<>();
     reply.whenComplete((done, failure) -> {
       if (reply.isCancelled()) {
-        message.cancel(false);
+        answer.cancel(false);
       }
     });
-    message.whenComplete((answered, failure) -> {
+    answer.whenComplete((answered, failure) -> {
       if (reply.isCancelled() && failure != null) {
         return; // The connection has ended, and with it the work.
       }
@@ -139,12 +139,12 @@ final class KafkaSession implements Session {
     return reply;
   }
 
-  private Reply frame(RequestHeader header, ApiMessage message) {
-    if (message == null) {
+  private Reply frame(RequestHeader header, AbstractResponse answer) {
+    if (answer == null) {
       return Reply.NONE;
     }
-    Reply reply = new Reply(Wire.frame(peer.allocator(), header, message), proof != null && proof.hasFailed());
-    traffic.wrote(header.apiKey(), Wire.length(reply.parts()), message);
+    Reply reply = new Reply(Wire.frame(peer.allocator(), header, answer.data()), proof != null && proof.hasFailed());
+    traffic.wrote(header.apiKey(), Wire.length(reply.parts()), answer);
     return reply;
   }
 
@@ -160,6 +160,6 @@ final class KafkaSession implements Session {
 
   private Reply failed(RequestHeader header, AbstractRequest request, Throwable failure) {
     AbstractResponse response = request.getErrorResponse(0, KafkaErrors.exception(failure));
-    return response == null ? Reply.CLOSE : frame(header, response.data());
+    return response == null ? Reply.CLOSE : frame(header, response);
   }
 }

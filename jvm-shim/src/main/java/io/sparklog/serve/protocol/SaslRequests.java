@@ -9,12 +9,14 @@ import org.apache.kafka.common.errors.SaslAuthenticationException;
 import org.apache.kafka.common.errors.UnsupportedSaslMechanismException;
 import org.apache.kafka.common.message.SaslAuthenticateResponseData;
 import org.apache.kafka.common.message.SaslHandshakeResponseData;
-import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.AbstractRequest;
+import org.apache.kafka.common.requests.AbstractResponse;
 import org.apache.kafka.common.requests.ApiVersionsRequest;
 import org.apache.kafka.common.requests.SaslAuthenticateRequest;
+import org.apache.kafka.common.requests.SaslAuthenticateResponse;
 import org.apache.kafka.common.requests.SaslHandshakeRequest;
+import org.apache.kafka.common.requests.SaslHandshakeResponse;
 
 /** The requests of one connection before its client has proved its name: versions, a handshake, then steps, and no other. */
 final class SaslRequests {
@@ -42,9 +44,9 @@ final class SaslRequests {
     return isSasl;
   }
 
-  synchronized CompletableFuture<? extends ApiMessage> answer(AbstractRequest request) {
+  synchronized CompletableFuture<? extends AbstractResponse> answer(AbstractRequest request) {
     if (request instanceof SaslHandshakeRequest handshake) {
-      return CompletableFuture.completedFuture(begin(handshake));
+      return CompletableFuture.completedFuture(new SaslHandshakeResponse(begin(handshake)));
     }
     if (!sasl.hasBegun()) {
       throw Errors.ILLEGAL_SASL_STATE.exception();
@@ -53,8 +55,8 @@ final class SaslRequests {
     byte[] bytes = ((SaslAuthenticateRequest) request).data().authBytes();
     return work.run(() -> step(bytes))
         .thenCompose(data -> data.errorCode() == Errors.NONE.code()
-            ? CompletableFuture.completedFuture(data)
-            : CompletableFuture.supplyAsync(() -> data, LATER));
+            ? CompletableFuture.completedFuture(new SaslAuthenticateResponse(data))
+            : CompletableFuture.supplyAsync(() -> new SaslAuthenticateResponse(data), LATER));
   }
 
   /** Whether the client has given a wrong name or password: the connection ends with the answer. */

@@ -12,7 +12,8 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.common.protocol.ApiKeys;
-import org.apache.kafka.common.protocol.ApiMessage;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.AbstractResponse;
 
 /** The clients of a server that are connected, and their requests with times, bytes and errors. */
 public final class Traffic {
@@ -89,9 +90,13 @@ public final class Traffic {
     seconds.add(api.name, nanos);
   }
 
-  void wrote(ApiKeys api, long bytes, ApiMessage message) {
+  void wrote(ApiKeys api, long bytes, AbstractResponse answer) {
     written.add(bytes, api.name);
-    ErrorCodes.each(message, error -> errors.add(1, api.name, error.name()));
+    answer.errorCounts().forEach((error, count) -> {
+      if (error != Errors.NONE) {
+        errors.add(count, api.name, error.name());
+      }
+    });
   }
 
   /** The clients that are connected, in the order of their texts. */

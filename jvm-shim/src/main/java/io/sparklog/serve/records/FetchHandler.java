@@ -63,8 +63,8 @@ public final class FetchHandler implements Handler<FetchRequest> {
   private record Line(FetchTopic topic, int partition, Errors error, Wanted wanted) {}
 
   @Override
-  public CompletableFuture<FetchResponseData> answer(Asked asked, FetchRequest request) {
-    CompletableFuture<FetchResponseData> answer = new CompletableFuture<>();
+  public CompletableFuture<FetchResponse> answer(Asked asked, FetchRequest request) {
+    CompletableFuture<FetchResponse> answer = new CompletableFuture<>();
     turns.take(asked.context().connectionId, turn -> {
       answer.whenComplete((data, failure) -> {
         if (failure != null) {
@@ -111,7 +111,7 @@ public final class FetchHandler implements Handler<FetchRequest> {
     return lines;
   }
 
-  private void fetch(FetchRequest request, Asks asks, CompletableFuture<FetchResponseData> answer, CompletableFuture<Void> turn) {
+  private void fetch(FetchRequest request, Asks asks, CompletableFuture<FetchResponse> answer, CompletableFuture<Void> turn) {
     List<Line> lines = asks.lines;
     List<Wanted> wanted = lines.stream().filter(line -> line.error == null).map(Line::wanted).toList();
     long waitMs = wanted.size() < lines.size() ? 0 : Math.max(0, request.maxWait());
@@ -125,7 +125,7 @@ public final class FetchHandler implements Handler<FetchRequest> {
       });
       boolean isAnswered = false;
       try {
-        isAnswered = answer.complete(message(asks, found, sent));
+        isAnswered = answer.complete(FetchResponse.of(message(asks, found, sent)));
       } finally {
         if (!isAnswered) {
           Fetches.close(found);

@@ -8,6 +8,7 @@ import org.apache.kafka.common.message.InitProducerIdRequestData;
 import org.apache.kafka.common.message.InitProducerIdResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.InitProducerIdRequest;
+import org.apache.kafka.common.requests.InitProducerIdResponse;
 
 /**
  * Gives producers their ids. An id is a random number of 63 bits, so that no server must ask another.
@@ -16,7 +17,7 @@ import org.apache.kafka.common.requests.InitProducerIdRequest;
  */
 public record InitProducerIdHandler(RandomGenerator random) implements Handler<InitProducerIdRequest> {
   @Override
-  public CompletableFuture<InitProducerIdResponseData> answer(Asked asked, InitProducerIdRequest request) {
+  public CompletableFuture<InitProducerIdResponse> answer(Asked asked, InitProducerIdRequest request) {
     InitProducerIdRequestData data = request.data();
     if (data.transactionalId() != null) {
       throw Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.exception("Transactions are not supported.");
@@ -25,8 +26,9 @@ public record InitProducerIdHandler(RandomGenerator random) implements Handler<I
       throw Errors.CLUSTER_AUTHORIZATION_FAILED.exception("Clients of this listener write no records.");
     }
     boolean isKnown = data.producerId() >= 0 && data.producerEpoch() >= 0 && data.producerEpoch() < Short.MAX_VALUE;
-    return CompletableFuture
-        .completedFuture(new InitProducerIdResponseData().setProducerId(isKnown ? data.producerId() : random.nextLong(Long.MAX_VALUE))
-            .setProducerEpoch(isKnown ? (short) (data.producerEpoch() + 1) : 0));
+    InitProducerIdResponseData given = new InitProducerIdResponseData()
+        .setProducerId(isKnown ? data.producerId() : random.nextLong(Long.MAX_VALUE))
+        .setProducerEpoch(isKnown ? (short) (data.producerEpoch() + 1) : 0);
+    return CompletableFuture.completedFuture(new InitProducerIdResponse(given));
   }
 }

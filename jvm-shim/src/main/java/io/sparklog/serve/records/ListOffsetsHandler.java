@@ -19,6 +19,7 @@ import org.apache.kafka.common.message.ListOffsetsResponseData.ListOffsetsTopicR
 import org.apache.kafka.common.message.ListOffsetsResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.ListOffsetsRequest;
+import org.apache.kafka.common.requests.ListOffsetsResponse;
 
 /** Tells the first, the next, and by time any offset of partitions. */
 public record ListOffsetsHandler(ServedTopics topics, Offsets offsets, Work work) implements Handler<ListOffsetsRequest> {
@@ -26,7 +27,7 @@ public record ListOffsetsHandler(ServedTopics topics, Offsets offsets, Work work
   private static final short WITH_EPOCHS = 4;
 
   @Override
-  public CompletableFuture<ListOffsetsResponseData> answer(Asked asked, ListOffsetsRequest request) {
+  public CompletableFuture<ListOffsetsResponse> answer(Asked asked, ListOffsetsRequest request) {
     return work.run(() -> {
       ListOffsetsResponseData data = new ListOffsetsResponseData();
       Set<TopicPartition> twice = request.duplicatePartitions();
@@ -38,7 +39,7 @@ public record ListOffsetsHandler(ServedTopics topics, Offsets offsets, Work work
         }
         data.topics().add(told);
       }
-      return data;
+      return new ListOffsetsResponse(data);
     });
   }
 

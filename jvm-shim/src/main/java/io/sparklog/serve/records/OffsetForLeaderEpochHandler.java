@@ -15,11 +15,12 @@ import org.apache.kafka.common.message.OffsetForLeaderEpochResponseData.OffsetFo
 import org.apache.kafka.common.message.OffsetForLeaderEpochResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.OffsetsForLeaderEpochRequest;
+import org.apache.kafka.common.requests.OffsetsForLeaderEpochResponse;
 
 /** Tells that no record was truncated: the only leader epoch is 0, and it ends at the end offset. */
 public record OffsetForLeaderEpochHandler(ServedTopics topics, Work work) implements Handler<OffsetsForLeaderEpochRequest> {
   @Override
-  public CompletableFuture<OffsetForLeaderEpochResponseData> answer(Asked asked, OffsetsForLeaderEpochRequest request) {
+  public CompletableFuture<OffsetsForLeaderEpochResponse> answer(Asked asked, OffsetsForLeaderEpochRequest request) {
     return work.run(() -> {
       OffsetForLeaderEpochResponseData data = new OffsetForLeaderEpochResponseData();
       for (OffsetForLeaderTopic topic : request.data().topics()) {
@@ -27,7 +28,7 @@ public record OffsetForLeaderEpochHandler(ServedTopics topics, Work work) implem
         topic.partitions().forEach(partition -> told.partitions().add(partition(asked, topic.topic(), partition)));
         data.topics().add(told);
       }
-      return data;
+      return new OffsetsForLeaderEpochResponse(data);
     });
   }
 

@@ -32,6 +32,7 @@ import org.apache.kafka.common.message.ProduceResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.requests.ProduceRequest;
+import org.apache.kafka.common.requests.ProduceResponse;
 
 /**
  * Adds batches. The batches of a connection wait for their commits in the order of its requests, and are checked at the same time: so all
@@ -65,14 +66,14 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
   private record TopicParts(String name, Uuid id, Errors error, List<Part> parts) {}
 
   @Override
-  public CompletableFuture<ProduceResponseData> answer(Asked asked, ProduceRequest request) {
+  public CompletableFuture<ProduceResponse> answer(Asked asked, ProduceRequest request) {
     if (request.transactionalId() != null) {
       throw Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.exception("Transactions are not supported.");
     }
     if (!ACKS.contains(request.acks())) {
       throw Errors.INVALID_REQUIRED_ACKS.exception();
     }
-    CompletableFuture<ProduceResponseData> answer = named(asked, request).thenCompose(parts -> answered(parts));
+    CompletableFuture<ProduceResponse> answer = named(asked, request).thenCompose(parts -> answered(parts));
     return request.acks() == 0 ? answer.thenApply(ProduceHandler::silent) : answer;
   }
 
@@ -200,7 +201,7 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
     return null;
   }
 
-  private static CompletableFuture<ProduceResponseData> answered(List<TopicParts> queued) {
+  private static CompletableFuture<ProduceResponse> answered(List<TopicParts> queued) {
     ProduceResponseData data = new ProduceResponseData();
     List<CompletableFuture<?>> all = new ArrayList<>();
     for (TopicParts topic : queued) {
@@ -212,7 +213,7 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
         all.add(part.done().handle((appended, failure) -> failure == null ? told(answer, appended) : told(answer, failure)));
       }
     }
-    return CompletableFuture.allOf(all.toArray(CompletableFuture[]::new)).thenApply(done -> data);
+    return CompletableFuture.allOf(all.toArray(CompletableFuture[]::new)).thenApply(done -> new ProduceResponse(data));
   }
 
   private static PartitionProduceResponse told(PartitionProduceResponse answer, Appended appended) {
@@ -226,8 +227,8 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
   }
 
   /** The client wants no answer. If a batch is refused, its connection ends, which is all that it can learn. */
-  private static ProduceResponseData silent(ProduceResponseData data) {
-    data.responses().forEach(topic -> topic.partitionResponses().forEach(partition -> {
+  private static ProduceResponse silent(ProduceResponse response) {
+    response.data().responses().forEach(topic -> topic.partitionResponses().forEach(partition -> {
       if (partition.errorCode() != 0) {
         throw Errors.forCode(partition.errorCode()).exception(partition.errorMessage());
       }

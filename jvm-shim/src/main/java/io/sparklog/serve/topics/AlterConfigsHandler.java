@@ -10,6 +10,7 @@ import org.apache.kafka.common.message.AlterConfigsRequestData.AlterConfigsResou
 import org.apache.kafka.common.message.AlterConfigsResponseData.AlterConfigsResourceResponse;
 import org.apache.kafka.common.message.AlterConfigsResponseData;
 import org.apache.kafka.common.requests.AlterConfigsRequest;
+import org.apache.kafka.common.requests.AlterConfigsResponse;
 import org.apache.kafka.common.requests.ApiError;
 
 /**
@@ -18,11 +19,11 @@ import org.apache.kafka.common.requests.ApiError;
  */
 public record AlterConfigsHandler(Operators operators, Work work) implements Handler<AlterConfigsRequest> {
   @Override
-  public CompletableFuture<AlterConfigsResponseData> answer(Asked asked, AlterConfigsRequest request) {
+  public CompletableFuture<AlterConfigsResponse> answer(Asked asked, AlterConfigsRequest request) {
     return work.run(() -> {
       AlterConfigsResponseData data = new AlterConfigsResponseData();
       request.data().resources().forEach(resource -> data.responses().add(changed(asked, resource, request.data().validateOnly())));
-      return data;
+      return new AlterConfigsResponse(data);
     });
   }
 

@@ -12,6 +12,7 @@ import org.apache.kafka.common.message.CreatePartitionsResponseData.CreatePartit
 import org.apache.kafka.common.message.CreatePartitionsResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.CreatePartitionsRequest;
+import org.apache.kafka.common.requests.CreatePartitionsResponse;
 
 /**
  * Adds partitions. The topic has slots afterwards, by which readers keep the order of keys, and takes no keyed records of clients:
@@ -21,11 +22,11 @@ import org.apache.kafka.common.requests.CreatePartitionsRequest;
  */
 public record CreatePartitionsHandler(Operators operators, boolean keysAnywhere, Work work) implements Handler<CreatePartitionsRequest> {
   @Override
-  public CompletableFuture<CreatePartitionsResponseData> answer(Asked asked, CreatePartitionsRequest request) {
+  public CompletableFuture<CreatePartitionsResponse> answer(Asked asked, CreatePartitionsRequest request) {
     return work.run(() -> {
       CreatePartitionsResponseData data = new CreatePartitionsResponseData();
       request.data().topics().forEach(topic -> data.results().add(grown(asked, topic, request.data().validateOnly())));
-      return data;
+      return new CreatePartitionsResponse(data);
     });
   }
 

@@ -21,6 +21,7 @@ import org.apache.kafka.common.message.CreateTopicsResponseData.CreatableTopicRe
 import org.apache.kafka.common.message.CreateTopicsResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.CreateTopicsRequest;
+import org.apache.kafka.common.requests.CreateTopicsResponse;
 
 /**
  * Creates topics. A number of replicas is taken, and has no effect.
@@ -29,7 +30,7 @@ import org.apache.kafka.common.requests.CreateTopicsRequest;
  */
 public record CreateTopicsHandler(Operators operators, int partitions, Work work) implements Handler<CreateTopicsRequest> {
   @Override
-  public CompletableFuture<CreateTopicsResponseData> answer(Asked asked, CreateTopicsRequest request) {
+  public CompletableFuture<CreateTopicsResponse> answer(Asked asked, CreateTopicsRequest request) {
     return work.run(() -> {
       CreateTopicsResponseData data = new CreateTopicsResponseData();
       Set<String> seen = new HashSet<>();
@@ -44,7 +45,7 @@ public record CreateTopicsHandler(Operators operators, int partitions, Work work
           data.topics().add(created(asked, topic, twice.contains(topic.name()), request.data().validateOnly()));
         }
       }
-      return data;
+      return new CreateTopicsResponse(data);
     });
   }
 

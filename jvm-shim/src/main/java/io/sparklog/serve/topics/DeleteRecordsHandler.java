@@ -20,11 +20,11 @@ import org.apache.kafka.common.requests.DeleteRecordsResponse;
 /** Raises log start offsets, of all partitions of a topic in one commit. */
 public record DeleteRecordsHandler(Operators operators, Work work) implements Handler<DeleteRecordsRequest> {
   @Override
-  public CompletableFuture<DeleteRecordsResponseData> answer(Asked asked, DeleteRecordsRequest request) {
+  public CompletableFuture<DeleteRecordsResponse> answer(Asked asked, DeleteRecordsRequest request) {
     return work.run(() -> {
       DeleteRecordsResponseData data = new DeleteRecordsResponseData();
       request.data().topics().forEach(topic -> data.topics().add(deleted(asked, topic)));
-      return data;
+      return new DeleteRecordsResponse(data);
     });
   }
 

@@ -11,15 +11,16 @@ import org.apache.kafka.common.message.DeleteTopicsResponseData.DeletableTopicRe
 import org.apache.kafka.common.message.DeleteTopicsResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.DeleteTopicsRequest;
+import org.apache.kafka.common.requests.DeleteTopicsResponse;
 
 /** Deletes topics, by name or by id. */
 public record DeleteTopicsHandler(Operators operators, Work work) implements Handler<DeleteTopicsRequest> {
   @Override
-  public CompletableFuture<DeleteTopicsResponseData> answer(Asked asked, DeleteTopicsRequest request) {
+  public CompletableFuture<DeleteTopicsResponse> answer(Asked asked, DeleteTopicsRequest request) {
     return work.run(() -> {
       DeleteTopicsResponseData data = new DeleteTopicsResponseData();
       request.topics().forEach(topic -> data.responses().add(deleted(asked, topic)));
-      return data;
+      return new DeleteTopicsResponse(data);
     });
   }
 

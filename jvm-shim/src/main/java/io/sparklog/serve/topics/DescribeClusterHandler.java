@@ -9,13 +9,14 @@ import org.apache.kafka.common.message.DescribeClusterResponseData.DescribeClust
 import org.apache.kafka.common.message.DescribeClusterResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.DescribeClusterRequest;
+import org.apache.kafka.common.requests.DescribeClusterResponse;
 
 /** Tells the servers of the root. There are no controllers. */
 public record DescribeClusterHandler(Servers servers) implements Handler<DescribeClusterRequest> {
   private static final byte BROKERS = 1;
 
   @Override
-  public CompletableFuture<DescribeClusterResponseData> answer(Asked asked, DescribeClusterRequest request) {
+  public CompletableFuture<DescribeClusterResponse> answer(Asked asked, DescribeClusterRequest request) {
     if (request.data().endpointType() != BROKERS) {
       throw Errors.MISMATCHED_ENDPOINT_TYPE.exception();
     }
@@ -26,7 +27,7 @@ public record DescribeClusterHandler(Servers servers) implements Handler<Describ
     if (request.data().includeClusterAuthorizedOperations()) {
       data.setClusterAuthorizedOperations(Operations.ofCluster(asked.rights()));
     }
-    return CompletableFuture.completedFuture(data);
+    return CompletableFuture.completedFuture(new DescribeClusterResponse(data));
   }
 
   private static DescribeClusterBroker broker(int node, Address address) {

@@ -20,6 +20,7 @@ import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.DescribeConfigsRequest;
 import org.apache.kafka.common.requests.DescribeConfigsResponse.ConfigSource;
 import org.apache.kafka.common.requests.DescribeConfigsResponse.ConfigType;
+import org.apache.kafka.common.requests.DescribeConfigsResponse;
 
 /**
  * Tells the settings of topics and of this server.
@@ -29,13 +30,13 @@ import org.apache.kafka.common.requests.DescribeConfigsResponse.ConfigType;
 public record DescribeConfigsHandler(ServedTopics topics, Servers servers, SortedMap<String, String> settings,
     Work work) implements Handler<DescribeConfigsRequest> {
   @Override
-  public CompletableFuture<DescribeConfigsResponseData> answer(Asked asked, DescribeConfigsRequest request) {
+  public CompletableFuture<DescribeConfigsResponse> answer(Asked asked, DescribeConfigsRequest request) {
     return work.run(() -> {
       List<DescribeConfigsResult> results = request.data().resources().stream().map(resource -> result(asked.rights(), resource)).toList();
       if (!request.data().includeSynonyms()) {
         results.forEach(result -> result.configs().forEach(config -> config.setSynonyms(List.of())));
       }
-      return new DescribeConfigsResponseData().setResults(results);
+      return new DescribeConfigsResponse(new DescribeConfigsResponseData().setResults(results));
     });
   }
 

@@ -17,11 +17,12 @@ import org.apache.kafka.common.message.DescribeLogDirsResponseData.DescribeLogDi
 import org.apache.kafka.common.message.DescribeLogDirsResponseData.DescribeLogDirsTopic;
 import org.apache.kafka.common.message.DescribeLogDirsResponseData;
 import org.apache.kafka.common.requests.DescribeLogDirsRequest;
+import org.apache.kafka.common.requests.DescribeLogDirsResponse;
 
 /** Tells the bytes of partitions. The root is the one directory. */
 public record DescribeLogDirsHandler(ServedTopics topics, Work work) implements Handler<DescribeLogDirsRequest> {
   @Override
-  public CompletableFuture<DescribeLogDirsResponseData> answer(Asked asked, DescribeLogDirsRequest request) {
+  public CompletableFuture<DescribeLogDirsResponse> answer(Asked asked, DescribeLogDirsRequest request) {
     return work.run(() -> {
       List<DescribeLogDirsTopic> told = new ArrayList<>();
       if (request.isAllTopicPartitions()) {
@@ -30,7 +31,7 @@ public record DescribeLogDirsHandler(ServedTopics topics, Work work) implements 
         request.data().topics().forEach(topic -> told.addAll(some(asked.rights(), topic)));
       }
       DescribeLogDirsResult root = new DescribeLogDirsResult().setLogDir(topics.root().location()).setTopics(told);
-      return new DescribeLogDirsResponseData().setResults(List.of(root));
+      return new DescribeLogDirsResponse(new DescribeLogDirsResponseData().setResults(List.of(root)));
     });
   }
 

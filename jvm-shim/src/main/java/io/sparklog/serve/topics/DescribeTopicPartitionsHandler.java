@@ -20,6 +20,7 @@ import org.apache.kafka.common.message.DescribeTopicPartitionsResponseData.Descr
 import org.apache.kafka.common.message.DescribeTopicPartitionsResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.DescribeTopicPartitionsRequest;
+import org.apache.kafka.common.requests.DescribeTopicPartitionsResponse;
 
 /** Tells the partitions of topics, in pages: topics by name, and a cursor where the next page begins. */
 public record DescribeTopicPartitionsHandler(ServedTopics topics, Servers servers,
@@ -27,8 +28,8 @@ public record DescribeTopicPartitionsHandler(ServedTopics topics, Servers server
   private static final int PAGE_MAX = 2000;
 
   @Override
-  public CompletableFuture<DescribeTopicPartitionsResponseData> answer(Asked asked, DescribeTopicPartitionsRequest request) {
-    return work.run(() -> page(asked, request.data()));
+  public CompletableFuture<DescribeTopicPartitionsResponse> answer(Asked asked, DescribeTopicPartitionsRequest request) {
+    return work.run(() -> new DescribeTopicPartitionsResponse(page(asked, request.data())));
   }
 
   private DescribeTopicPartitionsResponseData page(Asked asked, DescribeTopicPartitionsRequestData request) {

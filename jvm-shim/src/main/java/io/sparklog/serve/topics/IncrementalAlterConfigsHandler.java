@@ -14,15 +14,16 @@ import org.apache.kafka.common.message.IncrementalAlterConfigsResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.ApiError;
 import org.apache.kafka.common.requests.IncrementalAlterConfigsRequest;
+import org.apache.kafka.common.requests.IncrementalAlterConfigsResponse;
 
 /** Changes the settings of topics that a client names. */
 public record IncrementalAlterConfigsHandler(Operators operators, Work work) implements Handler<IncrementalAlterConfigsRequest> {
   @Override
-  public CompletableFuture<IncrementalAlterConfigsResponseData> answer(Asked asked, IncrementalAlterConfigsRequest request) {
+  public CompletableFuture<IncrementalAlterConfigsResponse> answer(Asked asked, IncrementalAlterConfigsRequest request) {
     return work.run(() -> {
       IncrementalAlterConfigsResponseData data = new IncrementalAlterConfigsResponseData();
       request.data().resources().forEach(resource -> data.responses().add(changed(asked, resource, request.data().validateOnly())));
-      return data;
+      return new IncrementalAlterConfigsResponse(data);
     });
   }
 

@@ -10,11 +10,12 @@ import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.message.ListConfigResourcesResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.ListConfigResourcesRequest;
+import org.apache.kafka.common.requests.ListConfigResourcesResponse;
 
 /** Tells the names of topics and servers, whose settings DescribeConfigs tells. */
 public record ListConfigResourcesHandler(ServedTopics topics, Servers servers, Work work) implements Handler<ListConfigResourcesRequest> {
   @Override
-  public CompletableFuture<ListConfigResourcesResponseData> answer(Asked asked, ListConfigResourcesRequest request) {
+  public CompletableFuture<ListConfigResourcesResponse> answer(Asked asked, ListConfigResourcesRequest request) {
     return work.run(() -> {
       Set<Byte> types = Set.copyOf(request.data().resourceTypes());
       if (!request.supportedResourceTypes().containsAll(types)) {
@@ -27,7 +28,7 @@ public record ListConfigResourcesHandler(ServedTopics topics, Servers servers, W
       if (isAsked(request, types, ConfigResource.Type.BROKER)) {
         servers.at(asked.listener().name()).keySet().forEach(node -> add(data, Integer.toString(node), ConfigResource.Type.BROKER));
       }
-      return data;
+      return new ListConfigResourcesResponse(data);
     });
   }
 

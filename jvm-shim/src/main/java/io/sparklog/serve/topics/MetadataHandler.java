@@ -19,6 +19,7 @@ import org.apache.kafka.common.message.MetadataResponseData.MetadataResponseTopi
 import org.apache.kafka.common.message.MetadataResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.MetadataRequest;
+import org.apache.kafka.common.requests.MetadataResponse;
 
 /**
  * Tells servers, topics and their partitions. All partitions of a topic have one leader, as a commit is of a topic.
@@ -28,7 +29,7 @@ import org.apache.kafka.common.requests.MetadataRequest;
 public record MetadataHandler(ServedTopics topics, Servers servers, Optional<FirstUse> firstUse,
     Work work) implements Handler<MetadataRequest> {
   @Override
-  public CompletableFuture<MetadataResponseData> answer(Asked asked, MetadataRequest request) {
+  public CompletableFuture<MetadataResponse> answer(Asked asked, MetadataRequest request) {
     return work.run(() -> {
       MetadataResponseData data = new MetadataResponseData().setClusterId(servers.clusterId()).setControllerId(servers.self().node());
       servers.at(asked.listener().name())
@@ -55,7 +56,7 @@ public record MetadataHandler(ServedTopics topics, Servers servers, Optional<Fir
             .forEach(
                 topic -> topic.setTopicAuthorizedOperations(topic.name() == null ? 0 : Operations.ofTopic(asked.rights(), topic.name())));
       }
-      return data;
+      return new MetadataResponse(data, asked.version());
     });
   }
 

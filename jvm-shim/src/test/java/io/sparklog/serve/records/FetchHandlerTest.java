@@ -25,11 +25,11 @@ import java.util.concurrent.TimeUnit;
 import org.apache.kafka.common.message.FetchRequestData.FetchPartition;
 import org.apache.kafka.common.message.FetchRequestData.FetchTopic;
 import org.apache.kafka.common.message.FetchRequestData;
-import org.apache.kafka.common.message.FetchResponseData;
 import org.apache.kafka.common.network.ClientInformation;
 import org.apache.kafka.common.network.ListenerName;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.requests.FetchRequest;
+import org.apache.kafka.common.requests.FetchResponse;
 import org.apache.kafka.common.requests.RequestContext;
 import org.apache.kafka.common.requests.RequestHeader;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
@@ -72,7 +72,7 @@ final class FetchHandlerTest {
     return new RequestHeader(ApiKeys.FETCH, VERSION, "client", 0);
   }
 
-  private CompletableFuture<FetchResponseData> ask(String connection, int maxWaitMs, long offset) {
+  private CompletableFuture<FetchResponse> ask(String connection, int maxWaitMs, long offset) {
     RequestContext context = new RequestContext(header(), connection, InetAddress.getLoopbackAddress(), KafkaPrincipal.ANONYMOUS,
         new ListenerName("PLAINTEXT"), SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
     FetchTopic wanted = new FetchTopic().setTopic("t");
@@ -83,8 +83,8 @@ final class FetchHandlerTest {
     return handler.answer(new Asked(context, new Listener("PLAINTEXT", Rights.ALL, false, List.of())), new FetchRequest(data, VERSION));
   }
 
-  private static List<ReferenceCounted> sent(CompletableFuture<FetchResponseData> answer) throws Exception {
-    return Wire.frame(UnpooledByteBufAllocator.DEFAULT, header(), answer.get(WAIT_S, TimeUnit.SECONDS));
+  private static List<ReferenceCounted> sent(CompletableFuture<FetchResponse> answer) throws Exception {
+    return Wire.frame(UnpooledByteBufAllocator.DEFAULT, header(), answer.get(WAIT_S, TimeUnit.SECONDS).data());
   }
 
   private static void release(List<ReferenceCounted> parts) {
@@ -94,8 +94,8 @@ final class FetchHandlerTest {
   @Test
   void aRequestIsReadWhenTheAnswerBeforeItIsSent() throws Exception {
     List<ReferenceCounted> first = sent(ask("1", 0, 0));
-    CompletableFuture<FetchResponseData> second = ask("1", 0, 0);
-    CompletableFuture<FetchResponseData> third = ask("1", 0, 0);
+    CompletableFuture<FetchResponse> second = ask("1", 0, 0);
+    CompletableFuture<FetchResponse> third = ask("1", 0, 0);
     release(sent(ask("2", 0, 0)));
     assertFalse(second.isDone(), "a connection waits for itself, and no other connection does");
     first.subList(0, first.size() - 1).forEach(ReferenceCounted::release);
@@ -110,14 +110,14 @@ final class FetchHandlerTest {
 
   @Test
   void anAnswerWithoutRecordsEndsItsTurnAtOnce() throws Exception {
-    assertEquals(2, ask("1", 0, 5).get(WAIT_S, TimeUnit.SECONDS).responses().get(0).partitions().size());
+    assertEquals(2, ask("1", 0, 5).get(WAIT_S, TimeUnit.SECONDS).data().responses().get(0).partitions().size());
     release(sent(ask("1", 0, 0)));
   }
 
   @Test
   void aRequestThatIsGivenUpEndsItsTurn() throws Exception {
-    CompletableFuture<FetchResponseData> waiting = ask("1", 600_000, 5);
-    CompletableFuture<FetchResponseData> next = ask("1", 0, 0);
+    CompletableFuture<FetchResponse> waiting = ask("1", 600_000, 5);
+    CompletableFuture<FetchResponse> next = ask("1", 0, 0);
     waiting.cancel(false);
     next.get(WAIT_S, TimeUnit.SECONDS);
   }

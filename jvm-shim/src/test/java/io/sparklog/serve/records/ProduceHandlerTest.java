@@ -69,7 +69,7 @@ final class ProduceHandlerTest extends Drivers {
     RequestContext context = new RequestContext(header, "1", InetAddress.getLoopbackAddress(), KafkaPrincipal.ANONYMOUS,
         new ListenerName("PLAINTEXT"), SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
     Asked asked = new Asked(context, new Listener("PLAINTEXT", Rights.ALL, false, List.of()));
-    ProduceResponseData told = handler.answer(asked, new ProduceRequest(data, version)).get(60, TimeUnit.SECONDS);
+    ProduceResponseData told = handler.answer(asked, new ProduceRequest(data, version)).get(60, TimeUnit.SECONDS).data();
     List<PartitionProduceResponse> answers = told.responses().iterator().next().partitionResponses();
     assertEquals(batches.size(), answers.size());
     assertEquals(1, answers.stream().map(PartitionProduceResponse::errorCode).distinct().count());
