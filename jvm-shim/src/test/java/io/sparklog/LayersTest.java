@@ -29,8 +29,8 @@ import java.util.stream.Stream;
 final class LayersTest {
   /** The packages that each package may use. */
   private static final Map<String, List<String>> MAY_USE = Map.ofEntries(
-      entry("serve.records", "serve.protocol", "serve.topics", "serve.security", "serve.records.fetch", "serve.records.produce", "log", "segment",
-          "spec"),
+      entry("serve.records", "serve.protocol", "serve.topics", "serve.security", "serve.records.fetch", "serve.records.produce", "log",
+          "segment", "spec"),
       entry("serve.coordinator", "serve.protocol", "serve.topics", "serve.coordinator.groups", "serve.members", "serve.security",
           "serve.metrics", "log", "spec"),
       entry("serve.topics", "serve.protocol", "serve.coordinator.groups", "serve.members", "serve.security", "admin", "upkeep", "log",
