@@ -199,7 +199,8 @@ class Topic(Displayed):
             The partition by slot. `loads` has the load of each partition before and after. `sql` is the argument for `move_slots`.
 
         Raises:
-            CallError: OPTION_VALUE if `max_moves` is not in that range. FORMAT_TOO_NEW or REROUTE_PENDING if `move_slots` is refused now.
+            CallError: OPTION_VALUE if `max_moves` is not in that range. REROUTE_PENDING if `move_slots` is refused now.
+            UpgradeError: FORMAT_TOO_NEW if `move_slots` is refused, as this release does not know the topic's placement.
             DataError: SEGMENT_CORRUPT or BATCH_CORRUPT if a record of the sample cannot be read.
 
         Example:
