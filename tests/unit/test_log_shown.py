@@ -139,7 +139,7 @@ def test_records_are_shown_as_text(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[-1].split()[4:] == ["…", "…", "…"]
     topic.append([Record(b"v", b"k", 2**62)])
     log.show(1, last=True)
-    assert capsys.readouterr().out.splitlines()[-1].split()[2:] == ["9999-12-31", "23:59:59.999", "k", "v"]
+    assert capsys.readouterr().out.splitlines()[-1].split()[2:] == ["9999-12-31", "09:59:59.999", "k", "v"]
 
 
 def test_a_notebook_shows_records_as_a_table(log, monkeypatch):
