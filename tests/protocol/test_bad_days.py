@@ -109,7 +109,8 @@ def test_room_can_be_made_on_a_disk_that_is_full_to_the_last_byte(tool: LogTool,
         shutil.rmtree(folder)
     here.run(*way)
     here.run("vacuum", clock=1, topic="t" if "what=records" in way else "other")
-    free = shutil.disk_usage(disk).free
+    blocks = os.statvfs(disk)  # with those that are reserved for root, as the filler took them too
+    free = blocks.f_bfree * blocks.f_frsize
     assert free > 4_000_000, free
     here.run("append", tag="C", partitions=2, records=40, big=20_000)
     here.run("publish")
@@ -185,9 +186,7 @@ def test_who_may_not_read_a_file_is_told_which(tool: LogTool, file: str) -> None
         assert str(denied) in err and ("AccessDenied" in err or "access is denied" in err), err
         count = f"import sparklog; sparklog.Log({str(tool.root)!r}).topic('t').read()"
         done = subprocess.run([*POWERLESS, sys.executable, "-c", count], capture_output=True, text=True, timeout=TIMEOUT_S)
-        assert "PARTLOG_IO" in done.stderr and str(denied) in done.stderr and "readable and writable for this user" in done.stderr, (
-            done.stderr
-        )
+        assert "PARTLOG_IO" in done.stderr and str(denied) in done.stderr and "the rights of this user" in done.stderr, done.stderr
     finally:
         denied.chmod(0o644)
 
