@@ -133,6 +133,7 @@ def test_beside_the_product(java_classpath: str, tmp_path: Path) -> None:
     tool.run("append", tag="J", partitions=3, placement="on_first_write")
     failed: list[BaseException] = []
     versions: list[int] = []
+    unknown: list[Refused] = []
 
     def write(name: int) -> None:
         try:
@@ -144,8 +145,14 @@ def test_beside_the_product(java_classpath: str, tmp_path: Path) -> None:
                         break
                     except Refused as refused:
                         # Another writer has bound a slot. The commit is not done: it is planned again.
-                        if refused.id != "ROUTING_CHANGED":
+                        if refused.id == "ROUTING_CHANGED":
+                            continue
+                        # Between the put and the look, sparklog has deleted the version before it (7.3). The records tell what happened.
+                        if refused.id != "COMMIT_UNKNOWN":
                             raise
+                        unknown.append(refused)
+                        if values[0].value in [row.value for row in RecordReader(tool.root).read("t")]:
+                            break
         except BaseException as error:
             failed.append(error)
 
@@ -182,7 +189,7 @@ def test_beside_the_product(java_classpath: str, tmp_path: Path) -> None:
     assert as_java(here) == java(tool)
     mine = [row.value for row in here if (row.key or b"").startswith(b"m")]
     assert len(mine) == len(set(mine)) == 2 * commits * 5
-    assert len(set(versions)) == 2 * commits
+    assert 2 * commits - len(unknown) <= len(set(versions)) == len(versions) <= 2 * commits
     assert len(here) == 10 * commits + 20 + 2 * commits * 10
     publish(tool)
     report = Log(tool.root).verify()
