@@ -162,6 +162,8 @@ class SegmentReader:
         block_bytes = _BLOCK_BYTES_MIN
         again: int | None = None
         while position < self.end:
+            if offset == segment.end:
+                raise self.corrupt(f"it has {self.end - position} bytes after the batch with its last offset")
             if bytes_max is not None and bytes_max <= 0 and not one:
                 return
             at = position - block_at

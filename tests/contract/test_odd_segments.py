@@ -107,6 +107,20 @@ def one_batch_more_than_committed(root: Path) -> None:
     topic.commit(topic.data(batch(records(3)) + batch(records(2), 3), batches=1))
 
 
+def a_batch_after_the_last_offset(root: Path) -> None:
+    topic = Topic(root)
+    topic.commit(topic.data(batch(records(3)) + batch(records(2), 3), end=3, records=3))
+
+
+def bytes_after_the_last_offset(root: Path) -> None:
+    """Fewer than a header has."""
+    topic = Topic(root)
+    segment = topic.data(batch(records(3)))
+    with (topic.folder / segment["file"]).open("ab") as file:
+        file.write(bytes(10))
+    topic.commit(segment | {"bytes": segment["bytes"] + 10})
+
+
 def read_by_java(tool: LogTool) -> list[int] | str:
     status, out, err = tool.ended("read")
     if status:
@@ -137,6 +151,8 @@ def read_by_python(root: Path) -> list[int] | str:
         (offsets_beyond_the_range_of_numbers, "BATCH_CORRUPT"),
         (one_batch_fewer_than_committed, "SEGMENT_CORRUPT"),
         (one_batch_more_than_committed, "SEGMENT_CORRUPT"),
+        (a_batch_after_the_last_offset, "SEGMENT_CORRUPT"),
+        (bytes_after_the_last_offset, "SEGMENT_CORRUPT"),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
 )

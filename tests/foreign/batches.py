@@ -41,7 +41,7 @@ def rows(octets: bytes, segment: dict[str, Any], limit: int) -> list[Row]:
     """9.2: all records of a segment, whose bytes are given."""
     found: list[Row] = []
     at, offset, crc, count = 0, segment["base"], 0, 0
-    while at < len(octets):
+    while at < len(octets) and offset != segment["end"]:
         header = octets[at : at + 61]
         _need(len(header) == 61, "3.3, 1: fewer than 61 bytes")
         length, magic, sum, attributes, last, first_time, max_time, *_, records = struct.unpack(">8xi4xbIhiqqqhii", header)
@@ -62,7 +62,7 @@ def rows(octets: bytes, segment: dict[str, Any], limit: int) -> list[Row]:
             found.append(Row(segment["partition"], offset + delta, time, append, *fields))
         crc = google_crc32c.extend(crc, header[8:])
         at, offset, count = at + whole, offset + last + 1, count + 1
-    if (offset, crc, count) != (segment["end"], segment["headerCrc"], segment["batches"]):
+    if at < len(octets) or (offset, crc, count) != (segment["end"], segment["headerCrc"], segment["batches"]):
         raise Refused("SEGMENT_CORRUPT", f"{segment['file']}: its end, its headers or its number of batches differ")
     return found
 

@@ -96,6 +96,9 @@ public final class BatchWalk {
       }
       return false;
     }
+    if (nextOffset == segment.end()) {
+      throw file.corrupt("it has " + (segment.endPosition() - next) + " bytes after the batch with its last offset");
+    }
     step = next > position ? next - position : step;
     position = next;
     fill();
