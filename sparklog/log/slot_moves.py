@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparklog.batches.faults import TooNew
 from sparklog.errors import SparklogError
 from sparklog.log.keys import routing_of
 from sparklog.log.newest_keys import newest_keys
@@ -101,10 +100,7 @@ class SlotMoves(Displayed, dict[int, int]):
 
 def _require_movable(log: TopicLog, state: State) -> None:
     """Refuses what `CALL partlog.move_slots` refuses: FORMAT_TOO_NEW, REROUTE_PENDING."""
-    try:
-        state.require_known_to(Binds.WRITERS)
-    except TooNew as reason:
-        raise SparklogError("FORMAT_TOO_NEW", file=f"Version {state.version} of topic {state.topic}", reason=reason) from None
+    state.require_known_to(Binds.WRITERS)
     if weights := state.pending_weights:
         raise SparklogError("REROUTE_PENDING", topic=state.topic, root=log.root, weights=weights)
 

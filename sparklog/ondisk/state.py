@@ -151,16 +151,16 @@ class State:
     @property
     def routing(self) -> Routing | None:
         """None while the topic has no slots. FORMAT_TOO_NEW if a feature or a setting that decides where keys go is unknown."""
-        try:
-            self.require_known_to(Binds.KEY_READERS)
-        except TooNew as reason:
-            file = f"Version {self.version} of topic {self.topic}"
-            raise SparklogError("FORMAT_TOO_NEW", file=file, reason=reason) from None
+        self.require_known_to(Binds.KEY_READERS)
         return self.routing_if_known
 
     def require_known_to(self, programs: Binds) -> None:
-        """Refuses the topic to programs that an unknown feature or an unknown value of a setting binds: TooNew."""
-        require_known_to(programs, self.features, None if self.deleted else self.config)
+        """Refuses the topic to programs that an unknown feature or an unknown value of a setting binds: FORMAT_TOO_NEW."""
+        try:
+            require_known_to(programs, self.features, None if self.deleted else self.config)
+        except TooNew as reason:
+            file = f"Version {self.version} of topic {self.topic}"
+            raise SparklogError("FORMAT_TOO_NEW", file=file, reason=reason) from None
 
     def is_known_to(self, programs: Binds) -> bool:
         """Whether this version of sparklog knows all features and settings that bind these programs."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sparklog.batches.faults import TooNew
-from sparklog.ondisk.config import usable
+from sparklog.ondisk.config import require_known_to, usable
 from sparklog.ondisk.features import Binds, Feature
 from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_file, version_of
 from sparklog.ondisk.producers import Producers, Sent
@@ -282,7 +282,7 @@ class Chain:
     def _now(self, state: State) -> None:
         self.state = state
         try:
-            state.require_known_to(Binds.WRITERS)
+            require_known_to(Binds.WRITERS, state.features, None if state.deleted else state.config)
         except TooNew as reason:
             keys = "" if state.is_known_to(Binds.KEY_READERS) else "the places of keys, "
             part = f"{keys}the Kafka view and the rules of writers are not checked from this version on"
