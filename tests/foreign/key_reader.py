@@ -140,7 +140,7 @@ class KeyReader(RecordReader):
         return int(routing.home(hash % len(routing.table), routing.epoch_of(segment["partition"], segment["base"])))
 
     def _routes(self, state: State) -> bool:
-        """5.1, 5.2: whether a record reader that knows annex A looks at the routing of a state."""
+        """5.1, 5.2: whether a reader that keeps annex A uses the routing of a state."""
         known = not unknown_of(state.features, KeyReader.FREE)
         return known and all(right(state.config.get(key)) for key, right in KeyReader.WORDS.items())
 

@@ -1,4 +1,4 @@
-"""The partition of a slot that has none yet, and what shares it. FORMAT.md annex A."""
+"""The partition that an unbound slot gets, and the shares of partitions in such slots. FORMAT.md annex A."""
 
 import json
 import math

@@ -20,7 +20,7 @@ import java.util.stream.IntStream;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.Test;
 
-/** The partition of a slot that has none yet. FORMAT.md annex A. */
+/** The partition that an unbound slot gets. FORMAT.md annex A. */
 final class PlacementTest {
   private static int[] numbers(JsonNode array) {
     return StreamSupport.stream(array.spliterator(), false).mapToInt(JsonNode::intValue).toArray();
