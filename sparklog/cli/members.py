@@ -138,9 +138,9 @@ def doctor(
 ) -> int:
     """Find out why a group is stuck or slow.
 
-    Each reason has its place and its remedy. Nothing is changed. The command ends when each member gave a sign of life, no partition is on
-    its way to another member, and a commit came for each partition that others wait for at a re-route. The exit status is 1 if the
-    group, or a part of it, stands still.
+    Each reason has its place and its remedy. Nothing is changed. The command ends when each member has shown that it is alive, no
+    partition is on its way to another member, and a commit came for each partition that others wait for at a re-route. The exit status
+    is 1 if the group, or a part of it, stands still.
 
     Examples:
       sparklog groups doctor my-log billing -t my-offsets

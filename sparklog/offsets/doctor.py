@@ -88,7 +88,7 @@ class _Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class _GroupLook:
-    """A group at one moment, with the signs of life of its members. The topics are read when they are first asked for, and once."""
+    """A group at one moment, and how its members showed that they are alive. Topics are read when they are first asked for, and once."""
 
     group: Group
     beats: dict[str, tuple[Mark, int]] | None
@@ -219,7 +219,7 @@ class _Case:
         return _Case(self.of, self.first, look, signs, watched_s)
 
     def is_clear(self) -> bool:
-        """Whether all members gave a sign of life, nothing is on its way, and commits came where others wait for them at a re-route."""
+        """Whether all members are known to be alive, nothing is on its way, and commits came where others wait for them at a re-route."""
         state = self.last.state
         moves = any(share.owner != share.wanted_by for share in state.shares.values())
         if state.members.keys() - self.signs.keys() or moves or state.announced or self._behind():

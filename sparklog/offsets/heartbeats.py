@@ -13,7 +13,7 @@ from pathlib import Path
 from sparklog.errors import SparklogError
 
 Mark = tuple[int, int]
-"""The sign of life of a member, which changes with each heartbeat, or with each commit if its heartbeats are not in the folder.
+"""A mark of a member that is alive. It changes with each heartbeat, or with each commit if its heartbeats are not in the folder.
 
 It is compared, and never read as a time.
 """

@@ -283,7 +283,7 @@ class OffsetTable:
 
         The call ends when:
 
-        * each member gave a sign of life,
+        * each member has shown that it is alive,
         * no partition is on its way to another member, and
         * a commit came for each partition that others wait for at a re-route.
 

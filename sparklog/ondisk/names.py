@@ -20,7 +20,7 @@ _SHARED_FILE = re.compile(f"{_SHARED}{_SHARED_NAME}/{_SHARED_NAME}")
 _VERSION = re.compile(f"({_DIGITS})\\.json")
 _DELETION = re.compile(f"({_DIGITS})\\.deleted")
 _VIEW_FILE = re.compile(f"({_DIGITS})\\.(log|index|timeindex)")
-_SERVER_SIGN = re.compile(f"({_IDENTITY})-({_DIGITS})\\.json")
+_SERVER_HEARTBEAT = re.compile(f"({_IDENTITY})-({_DIGITS})\\.json")
 _CHECKPOINT = re.compile(f"({_DIGITS})\\.checkpoint-([0-9a-f]{{16}})\\.jsonl")
 
 COMMITS = "_partlog"
@@ -101,9 +101,9 @@ def deleted_version_of(name: str) -> int | None:
     return int(match[1]) if match and int(match[1]) <= INT64_MAX else None
 
 
-def server_sign_of(name: str) -> tuple[str, int] | None:
-    """The identity of a server, and the number of its sign of life; None if this is not the name of one (FORMAT.md annex G)."""
-    match = _SERVER_SIGN.fullmatch(name)
+def server_heartbeat_of(name: str) -> tuple[str, int] | None:
+    """The identity of a server, and the number of its heartbeat; None if this is not the name of one (FORMAT.md annex G)."""
+    match = _SERVER_HEARTBEAT.fullmatch(name)
     return (match[1], int(match[2])) if match and match[1] not in _RESERVED and int(match[2]) <= INT64_MAX else None
 
 

@@ -1,4 +1,4 @@
-"""The servers of a root, which answer Kafka's clients, by their signs of life. FORMAT.md annex G."""
+"""The servers of a root, which answer Kafka's clients, by their heartbeats. FORMAT.md annex G."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk.fields import Fields, parse
-from sparklog.ondisk.names import SERVERS, server_sign_of
+from sparklog.ondisk.names import SERVERS, server_heartbeat_of
 from sparklog.ondisk.root import Root
 from sparklog.store.store import Absent, Damaged, Entry
 
@@ -43,8 +43,8 @@ class ConnectedClient(NamedTuple):
     connections: int
 
 
-class Sign(NamedTuple):
-    """The content of a sign of life. A field that the server left out is None, empty or 0."""
+class Heartbeat(NamedTuple):
+    """The content of a heartbeat. A field that the server left out is None, empty or 0."""
 
     node: int
     session_ms: int
@@ -57,8 +57,8 @@ class Sign(NamedTuple):
     """The number of connections of other clients."""
 
     @classmethod
-    def of(cls, content: bytes) -> Sign:
-        """The sign of a file. Damaged if the content breaks a rule of the format."""
+    def of(cls, content: bytes) -> Heartbeat:
+        """The heartbeat of a file. Damaged if the content breaks a rule of the format."""
         fields = Fields(parse(content))
         listeners = fields.value("listeners")
         if type(listeners) is not dict or not 1 <= len(listeners) <= _LISTENERS_MAX:
@@ -76,16 +76,16 @@ class Sign(NamedTuple):
 
 
 class SeenServer(NamedTuple):
-    """A server with its newest sign, and the time of this sign in ms since 1970, by the clock of the place."""
+    """A server with its newest heartbeat, and the time of this heartbeat in ms since 1970, by the clock of the place."""
 
-    sign: Sign
+    heartbeat: Heartbeat
     signed: int
     is_alive: bool
 
 
 class Servers(NamedTuple):
-    """The servers of a root at a moment, the living first. `more` servers have older signs. The signs of `unreadable` servers are damaged,
-    or the store refuses to read them.
+    """The servers of a root at a moment, the living first. `more` servers have older heartbeats. The heartbeats of
+    `unreadable` servers are damaged, or the store refuses to read them.
     """
 
     shown: list[SeenServer]
@@ -96,7 +96,7 @@ class Servers(NamedTuple):
 class _Sight(NamedTuple):
     number: int
     since: float
-    """When a look first found this sign, by a clock that only rises."""
+    """When a look first found this heartbeat, by a clock that only rises."""
     may_live: bool
 
 
@@ -106,7 +106,7 @@ class _Unread(Enum):
 
 
 class _File(NamedTuple):
-    """A sign of life that a listing has."""
+    """A heartbeat that a listing has."""
 
     number: int
     entry: Entry
@@ -129,43 +129,43 @@ class ServerLooks:
         """The servers of now. RetryError IO if their folder cannot be listed."""
         with self._lock:
             asked = self._clock()
-            signs: dict[str, tuple[_File, Sign | _Unread]] = {}
-            for _ in range(_LOOKS):  # A server that has made its next sign deletes the earlier one, maybe before it is read.
+            heartbeats: dict[str, tuple[_File, Heartbeat | _Unread]] = {}
+            for _ in range(_LOOKS):  # A server that has made its next heartbeat deletes the earlier one, maybe before it is read.
                 files = self._files()
                 chosen = sorted(files, key=lambda each: files[each][0].entry.modified, reverse=True)[:_SERVERS_MAX]
-                signs |= self._signs({each: files[each] for each in chosen if each not in signs})
-                if signs.keys() >= set(chosen):
+                heartbeats |= self._heartbeats({each: files[each] for each in chosen if each not in heartbeats})
+                if heartbeats.keys() >= set(chosen):
                     break
             servers = []
             sights = {}
             unreadable = 0
-            for identity in (each for each in chosen if each in signs):
-                file, sign = signs[identity]
-                if isinstance(sign, Sign):
-                    sights[identity] = sight = self._sight(identity, file, sign.session_ms / 1_000, asked)
-                    is_alive = sight.may_live and asked - sight.since < sign.session_ms / 1_000
-                    servers.append(SeenServer(sign, round(file.entry.modified * 1_000), is_alive))
+            for identity in (each for each in chosen if each in heartbeats):
+                file, heartbeat = heartbeats[identity]
+                if isinstance(heartbeat, Heartbeat):
+                    sights[identity] = sight = self._sight(identity, file, heartbeat.session_ms / 1_000, asked)
+                    is_alive = sight.may_live and asked - sight.since < heartbeat.session_ms / 1_000
+                    servers.append(SeenServer(heartbeat, round(file.entry.modified * 1_000), is_alive))
                 else:
                     unreadable += 1
-                    if identity in self._sights:  # so that the next sign is a change
+                    if identity in self._sights:  # so that the next heartbeat is a change
                         sights[identity] = self._sights[identity]
             self._sights, self._looked = sights, asked
-        servers.sort(key=lambda each: (not each.is_alive, each.sign.listeners, -each.signed))
+        servers.sort(key=lambda each: (not each.is_alive, each.heartbeat.listeners, -each.signed))
         return Servers(servers, len(files) - len(chosen), unreadable)
 
     def _files(self) -> dict[str, list[_File]]:
-        """The two newest signs of each server by its identity, the newest first. A server that lives has one or two."""
+        """The two newest heartbeats of each server by its identity, the newest first. A server that lives has one or two."""
         try:
             entries = self._root.store.entries(SERVERS)
         except (OSError, Damaged) as error:
             raise SparklogError("IO", file=self._root.store.location(SERVERS), cause=error) from None
         files: dict[str, list[_File]] = {}
-        for identity, number, entry in sorted((*sign, entry) for entry in entries if (sign := server_sign_of(entry.name))):
+        for identity, number, entry in sorted((*heartbeat, entry) for entry in entries if (heartbeat := server_heartbeat_of(entry.name))):
             files[identity] = [_File(number, entry), *files.get(identity, [])[:1]]
         return files
 
-    def _signs(self, files: dict[str, list[_File]]) -> dict[str, tuple[_File, Sign | _Unread]]:
-        """The newest sign of each server that can be read. A server creates its next sign, writes it, and then deletes the earlier one.
+    def _heartbeats(self, files: dict[str, list[_File]]) -> dict[str, tuple[_File, Heartbeat | _Unread]]:
+        """The newest heartbeat of each server that can be read. A server creates and writes its next heartbeat, and then deletes the last.
 
         A server is left out if a file that is needed is gone.
         """
@@ -174,13 +174,13 @@ class ServerLooks:
         found |= self._read(earlier)
         return {identity: each for identity, each in found.items() if each[1] is not _Unread.GONE}
 
-    def _read(self, files: dict[str, _File]) -> dict[str, tuple[_File, Sign | _Unread]]:
+    def _read(self, files: dict[str, _File]) -> dict[str, tuple[_File, Heartbeat | _Unread]]:
         read = self._root.store.at_once(self._read_one, [file.entry.name for file in files.values()])
-        return {identity: (file, sign) for (identity, file), sign in zip(files.items(), read, strict=True)}
+        return {identity: (file, heartbeat) for (identity, file), heartbeat in zip(files.items(), read, strict=True)}
 
-    def _read_one(self, name: str) -> Sign | _Unread:
+    def _read_one(self, name: str) -> Heartbeat | _Unread:
         try:
-            return Sign.of(self._root.store.read(f"{SERVERS}/{name}", _BYTES_MAX))
+            return Heartbeat.of(self._root.store.read(f"{SERVERS}/{name}", _BYTES_MAX))
         except Absent:
             return _Unread.GONE
         except (OSError, Damaged):

@@ -23,16 +23,16 @@ class ServerPages:
 
 
 def _server(server: SeenServer) -> dict[str, Any]:
-    sign = server.sign
-    connected = sign.others + sum(each.connections for each in sign.clients)
+    heartbeat = server.heartbeat
+    connected = heartbeat.others + sum(each.connections for each in heartbeat.clients)
     return {
-        "node": sign.node,
+        "node": heartbeat.node,
         "alive": server.is_alive,
         "signed": server.signed,
-        "since": sign.since,
-        "program": sign.program,
-        "listeners": [each._asdict() for each in sign.listeners],
+        "since": heartbeat.since,
+        "program": heartbeat.program,
+        "listeners": [each._asdict() for each in heartbeat.listeners],
         "connections": connected if server.is_alive else None,
-        "others": sign.others if server.is_alive else 0,
-        "clients": [each._asdict() for each in sign.clients] if server.is_alive else [],
+        "others": heartbeat.others if server.is_alive else 0,
+        "clients": [each._asdict() for each in heartbeat.clients] if server.is_alive else [],
     }

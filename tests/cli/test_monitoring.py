@@ -63,7 +63,7 @@ def test_a_group_is_behind_and_stands_still(folder):
     assert "No program runs the group" in mailed(folder, STANDS_STILL)
 
 
-def test_a_sign_of_life_does_not_hide_that_a_group_stands_still(folder, monkeypatch):
+def test_a_heartbeat_does_not_hide_that_a_group_stands_still(folder, monkeypatch):
     """The rule asks for changes of one metric: a heartbeat leaves each of its lines, and a commit changes one."""
     [metric] = re.findall(r"alert: GroupStandsStill\n +expr: .*changes\((\w+)\[", PAGE)
     root = folder / "my-log"

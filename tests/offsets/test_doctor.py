@@ -102,7 +102,7 @@ def test_a_member_that_left_while_the_group_was_watched_expires_no_other(process
 
 @pytest.mark.parametrize("watch_s", [0, 0.3])
 def test_a_group_in_mid_move_is_not_stuck(world: World, watch_s: float) -> None:
-    """Two members live, and one asks for a partition of the other. No sign of life can be seen in so short a time."""
+    """Two members live, and one asks for a partition of the other. No heartbeat can be seen in so short a time."""
     one = world.consumer("t", heartbeat_interval_ms=30_000)
     one.poll(0)
     two = world.consumer("t", heartbeat_interval_ms=30_000)

@@ -1,4 +1,4 @@
-"""Signs of life: heartbeats that others do not see, and members that die while others work."""
+"""Heartbeats that others do not see, and members that die while others work."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def test_the_web_page_shows_servers_and_their_clients(servers: tuple[RunningServ
     till = clients["till"]
     assert (till["listener"], till["host"]) == ("PLAINTEXT", "127.0.0.1") and till["connections"] >= 1
     assert re.fullmatch(r"kafka-python 3\.[0-9.]+", till["software"])
-    until(lambda: told(other.address) == {one.address, other.address})  # They can read each other's signs.
+    until(lambda: told(other.address) == {one.address, other.address})  # They can read each other's heartbeats.
     for consumer in consumers:
         consumer.close()
     until(lambda: shown() == both and not clients)

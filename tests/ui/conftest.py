@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import heartbeats
 import machine
 import pytest
-import signs
 from starlette.testclient import TestClient
 from ui.browser import Browser
 from ui.hostile_root import HOSTILE, hostile_root
@@ -33,12 +33,12 @@ def root(made_root: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server_signs(root: Path) -> None:
-    """Signs of a server with hostile clients, which is alive, and of a server that is silent."""
-    client = signs.content()["clients"][0]
+def server_heartbeats(root: Path) -> None:
+    """Heartbeats of a server with hostile clients, which is alive, and of a server that is silent."""
+    client = heartbeats.content()["clients"][0]
     names = [client | {"name": name, "software": name, "connections": 1 + number} for number, name in enumerate(reversed(HOSTILE))]
-    signs.put(root, "a", 9, signs.content(session=600_000, clients=names[::-1], others=3))
-    signs.put(root, "b", 4, signs.content(node=8, program=HOSTILE[0]), age_s=100)
+    heartbeats.put(root, "a", 9, heartbeats.content(session=600_000, clients=names[::-1], others=3))
+    heartbeats.put(root, "b", 4, heartbeats.content(node=8, program=HOSTILE[0]), age_s=100)
 
 
 @pytest.fixture

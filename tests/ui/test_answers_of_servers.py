@@ -2,12 +2,12 @@
 
 import shutil
 
-import signs
+import heartbeats
 from ui.asking import got
 from ui.hostile_root import HOSTILE
 
 
-def test_servers_and_their_clients(client, root, server_signs):
+def test_servers_and_their_clients(client, root, server_heartbeats):
     found = got(client, "servers")
     alive, silent = found["servers"]
     assert (found["more"], found["unreadable"]) == (0, 0)
@@ -16,7 +16,7 @@ def test_servers_and_their_clients(client, root, server_signs):
     assert [each["name"] for each in alive["clients"]] == list(HOSTILE)
     assert (alive["connections"], alive["others"]) == (sum(range(1, 9)) + 3, 3)
     assert (silent["node"], silent["alive"], silent["clients"], silent["others"], silent["connections"]) == (8, False, [], 0, None)
-    signs.put(root, "a", 10, b"{}")
+    heartbeats.put(root, "a", 10, b"{}")
     found = got(client, "servers")
     assert ([each["node"] for each in found["servers"]], found["unreadable"]) == ([8], 1)
 
@@ -24,7 +24,7 @@ def test_servers_and_their_clients(client, root, server_signs):
 def test_answers_remember_what_changed(client, root):
     """The clock of the server is wrong."""
     for number, expected in ((1, False), (2, True)):
-        signs.put(root, "a", number, signs.content(session=600_000), age_s=100_000)
+        heartbeats.put(root, "a", number, heartbeats.content(session=600_000), age_s=100_000)
         [server] = got(client, "servers")["servers"]
         assert server["alive"] == expected
 
@@ -39,14 +39,14 @@ def test_the_view_shows_who_is_alive_and_who_is_connected(browser, serve, root):
     url = serve(root)
     browser.open(f"{url}/servers", ".notice")
     assert browser.texts(".notice code") == ["sparklog serve ROOT"]
-    client = signs.content()["clients"][0]
+    client = heartbeats.content()["clients"][0]
     listeners = {
         "A": {"host": "::1", "port": 9092, "kind": "PLAINTEXT"},
         "B": {"host": "log.example.com", "port": 9093, "kind": "SASL_SSL"},
     }
     clients = [client | {"listener": "B"}, client | {"listener": "A", "name": "", "software": " "}, client | {"listener": "C"}]
-    signs.put(root, "a", 1, signs.content(session=600_000, listeners=listeners, clients=clients, others=1_000))
-    signs.put(root, "b", 1, signs.content(), age_s=100)
+    heartbeats.put(root, "a", 1, heartbeats.content(session=600_000, listeners=listeners, clients=clients, others=1_000))
+    heartbeats.put(root, "b", 1, heartbeats.content(), age_s=100)
     browser.press("header nav a", "Topics")
     browser.press("header nav a", "Servers")
     browser.find("tbody .state")
@@ -62,6 +62,6 @@ def test_the_view_shows_who_is_alive_and_who_is_connected(browser, serve, root):
 
 
 def test_the_view_does_not_say_that_no_server_serves_if_a_sign_cannot_be_read(browser, serve, root):
-    signs.put(root, "a", 1, b"")
+    heartbeats.put(root, "a", 1, b"")
     browser.open(f"{serve(root)}/servers", ".notice")
-    assert browser.texts(".notice") == ["1 file in _servers/ cannot be read as a sign of a server."]
+    assert browser.texts(".notice") == ["1 file in _servers/ cannot be read as a heartbeat of a server."]

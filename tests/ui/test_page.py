@@ -54,7 +54,7 @@ def visible_bad(browser):
         pytest.param({"phone": True}, id="phone", marks=pytest.mark.slow),
     ],
 )
-def test_each_view(browser, serve, root, table, server_signs, look):
+def test_each_view(browser, serve, root, table, server_heartbeats, look):
     browser.look(**look)
     grown(Topic(root, "routed", partitions=2))
     url = serve(root, table.path)
@@ -80,7 +80,7 @@ def test_each_view(browser, serve, root, table, server_signs, look):
     browser.look()
 
 
-def test_hostile_texts_are_texts(browser, serve, root, table, server_signs):
+def test_hostile_texts_are_texts(browser, serve, root, table, server_heartbeats):
     browser.look()
     url = serve(root, table.path)
     browser.open(f"{url}/topics/hostile/records?order=oldest", ".records tbody tr")

@@ -1,10 +1,10 @@
-"""Servers of a root by their signs of life, which are made by hand."""
+"""Servers of a root by their heartbeats, which are made by hand."""
 
 import json
 from pathlib import Path
 
+import heartbeats
 import pytest
-import signs
 from handmade import sample
 
 from sparklog import SparklogError
@@ -28,63 +28,69 @@ def look(root: Path) -> Servers:
 
 def alive(looks: ServerLooks) -> list[int]:
     """The numbers of the servers that are alive."""
-    return [each.sign.node for each in looks.look().shown if each.is_alive]
+    return [each.heartbeat.node for each in looks.look().shown if each.is_alive]
 
 
 def test_a_server_tells_its_listeners_and_its_clients(root):
     assert look(root) == Servers([], 0, 0)
-    file = signs.put(root, "a", 3, signs.content(others=4))
+    file = heartbeats.put(root, "a", 3, heartbeats.content(others=4))
     found = look(root)
     [server] = found.shown
     assert (found.more, found.unreadable, server.is_alive) == (0, 0, True)
     assert server.signed == round(file.stat().st_mtime * 1_000)
-    sign = server.sign
-    assert (sign.node, sign.session_ms, sign.since, sign.program, sign.others) == (7, 9_000, 1_700_000_000_000, "sparklog 0.1.0", 4)
-    assert sign.listeners == (Listener("PLAINTEXT", "127.0.0.1", 9092, "PLAINTEXT on box"),)
-    assert sign.clients == (ConnectedClient("PLAINTEXT", "till", "librdkafka 2.16", "10.0.0.7", 2),)
+    heartbeat = server.heartbeat
+    assert (heartbeat.node, heartbeat.session_ms, heartbeat.since, heartbeat.program, heartbeat.others) == (
+        7,
+        9_000,
+        1_700_000_000_000,
+        "sparklog 0.1.0",
+        4,
+    )
+    assert heartbeat.listeners == (Listener("PLAINTEXT", "127.0.0.1", 9092, "PLAINTEXT on box"),)
+    assert heartbeat.clients == (ConnectedClient("PLAINTEXT", "till", "librdkafka 2.16", "10.0.0.7", 2),)
 
 
 def test_a_sign_may_lack_what_is_for_people(root):
-    said = {name: value for name, value in signs.content().items() if name in ("node", "session", "listeners")}
-    signs.put(root, "a", 0, said | {"later": [{}]})
+    said = {name: value for name, value in heartbeats.content().items() if name in ("node", "session", "listeners")}
+    heartbeats.put(root, "a", 0, said | {"later": [{}]})
     [server] = look(root).shown
     assert server.is_alive
-    assert server.sign[3:] == (None, "", (), 0)
+    assert server.heartbeat[3:] == (None, "", (), 0)
 
 
 def test_files_of_other_names_are_not_looked_at(root):
-    sign = signs.put(root, "a", 2, signs.content())
+    heartbeat = heartbeats.put(root, "a", 2, heartbeats.content())
     for name in (
         "cluster.json",
         "x.json",
-        sign.name.replace("-0", "-"),
-        sign.name + ".tmp",
+        heartbeat.name.replace("-0", "-"),
+        heartbeat.name + ".tmp",
         f"{'A' * 22}-{1:020d}.json",
-        sign.name.upper(),
+        heartbeat.name.upper(),
     ):
-        (sign.parent / name).write_text("{}")
+        (heartbeat.parent / name).write_text("{}")
     found = look(root)
     assert (len(found.shown), found.more, found.unreadable) == (1, 0, 0)
 
 
 def test_a_server_is_alive_for_a_session_after_its_sign(root):
     looks = ServerLooks(Root.at(str(root)), iter((0, 8.9, 9.1, 17, 25.9, 26.1)).__next__)
-    signs.put(root, "a", 1, signs.content(), age_s=-5)  # the clock of the place is ahead, so the age alone would not do
+    heartbeats.put(root, "a", 1, heartbeats.content(), age_s=-5)  # the clock of the place is ahead, so the age alone would not do
     assert [alive(looks) for _ in range(3)] == [[7], [7], []]
-    signs.put(root, "a", 2, signs.content(), age_s=-5)
+    heartbeats.put(root, "a", 2, heartbeats.content(), age_s=-5)
     assert [alive(looks) for _ in range(3)] == [[7], [7], []]
 
 
 def test_a_look_that_is_the_first_compares_clocks(root):
     for node, age_s in enumerate((500, 700, -700, -500)):
-        signs.put(root, f"s{node}", 1, signs.content(node=node, session=LONG_MS), age_s)
+        heartbeats.put(root, f"s{node}", 1, heartbeats.content(node=node, session=LONG_MS), age_s)
     assert sorted(alive(ServerLooks(Root.at(str(root))))) == [0, 3]
 
 
 def test_a_server_with_a_wrong_clock_is_alive_after_its_next_sign(root):
     looks = ServerLooks(Root.at(str(root)), iter((0, 5, 10, 15)).__next__)
     for number, expected in ((1, []), (2, [7]), (3, [7])):
-        signs.put(root, "a", number, signs.content(), age_s=100_000)
+        heartbeats.put(root, "a", number, heartbeats.content(), age_s=100_000)
         assert alive(looks) == expected
     assert alive(looks) == [7]
 
@@ -92,19 +98,19 @@ def test_a_server_with_a_wrong_clock_is_alive_after_its_next_sign(root):
 def test_a_change_since_a_look_that_is_long_ago_proves_nothing(root):
     looks = ServerLooks(Root.at(str(root)), iter((0, 100, 105)).__next__)
     for number, expected in ((1, []), (5, []), (6, [7])):
-        signs.put(root, "a", number, signs.content(), age_s=100_000)
+        heartbeats.put(root, "a", number, heartbeats.content(), age_s=100_000)
         assert alive(looks) == expected
 
 
 def test_a_sign_that_is_replaced_before_it_is_read_is_looked_for_again(root, monkeypatch):
-    signs.put(root, "a", 1, signs.content())
+    heartbeats.put(root, "a", 1, heartbeats.content())
     listed = LocalStore.entries
     numbers = iter((2, 3))
 
     def entries(store: LocalStore, folder: str) -> list[Entry]:
         found = listed(store, folder)
         if folder == "_servers" and (number := next(numbers, None)):
-            signs.put(root, "a", number, signs.content())
+            heartbeats.put(root, "a", number, heartbeats.content())
         return found
 
     monkeypatch.setattr(LocalStore, "entries", entries)
@@ -114,25 +120,25 @@ def test_a_sign_that_is_replaced_before_it_is_read_is_looked_for_again(root, mon
 
 def test_a_server_that_writes_its_next_sign_is_shown_by_the_one_before(root):
     looks = ServerLooks(Root.at(str(root)), iter((0, 5, 8, 10, 15)).__next__)
-    signs.put(root, "a", 1, signs.content())
+    heartbeats.put(root, "a", 1, heartbeats.content())
     assert alive(looks) == [7]
-    file = signs.put(root, "a", 2, b"", keep=True)
+    file = heartbeats.put(root, "a", 2, b"", keep=True)
     assert (alive(looks), looks.look().unreadable) == ([7], 0)
     assert alive(looks) == []  # A server that stops in the middle of a write is silent after its session.
-    file.write_text(json.dumps(signs.content()))
+    file.write_text(json.dumps(heartbeats.content()))
     assert alive(looks) == [7]
 
 
 def test_a_server_that_makes_its_next_sign_while_the_one_before_is_read_is_looked_for_again(root, monkeypatch):
-    earlier = signs.put(root, "a", 1, signs.content())
-    newest = signs.put(root, "a", 2, b"", keep=True)
+    earlier = heartbeats.put(root, "a", 1, heartbeats.content())
+    newest = heartbeats.put(root, "a", 2, b"", keep=True)
     read = LocalStore.read
 
     def reads(store: LocalStore, name: str, *most: int) -> bytes:
         content = read(store, name, *most)
         if name.endswith(newest.name):
             earlier.unlink(missing_ok=True)
-            newest.write_text(json.dumps(signs.content()))
+            newest.write_text(json.dumps(heartbeats.content()))
         return content
 
     monkeypatch.setattr(LocalStore, "read", reads)
@@ -142,13 +148,13 @@ def test_a_server_that_makes_its_next_sign_while_the_one_before_is_read_is_looke
 
 def test_a_sign_after_one_that_cannot_be_read_is_a_change(root):
     looks = ServerLooks(Root.at(str(root)), iter((0, 3, 6)).__next__)
-    for number, said, expected in ((1, signs.content(), []), (2, b"", []), (3, signs.content(), [7])):
-        signs.put(root, "a", number, said, age_s=100_000)
+    for number, said, expected in ((1, heartbeats.content(), []), (2, b"", []), (3, heartbeats.content(), [7])):
+        heartbeats.put(root, "a", number, said, age_s=100_000)
         assert alive(looks) == expected
 
 
 def test_a_server_that_ends_meanwhile_is_not_shown(root, monkeypatch):
-    file = signs.put(root, "a", 1, signs.content())
+    file = heartbeats.put(root, "a", 1, heartbeats.content())
     found = LocalStore(str(root)).entries("_servers")
     file.unlink()
     monkeypatch.setattr(LocalStore, "entries", lambda *_: found)
@@ -157,9 +163,11 @@ def test_a_server_that_ends_meanwhile_is_not_shown(root, monkeypatch):
 
 def test_fifty_servers_are_shown_and_others_counted(root):
     for number in range(60):
-        signs.put(root, f"s{number}", 1, signs.content(node=number, session=LONG_MS), age_s=number + (0 if number < 9 else 10_000))
+        heartbeats.put(
+            root, f"s{number}", 1, heartbeats.content(node=number, session=LONG_MS), age_s=number + (0 if number < 9 else 10_000)
+        )
     found = look(root)
-    assert sorted(each.sign.node for each in found.shown) == list(range(50))
+    assert sorted(each.heartbeat.node for each in found.shown) == list(range(50))
     assert (found.more, found.unreadable) == (10, 0)
     assert [each.is_alive for each in found.shown] == [True] * 9 + [False] * 41
 
@@ -170,48 +178,48 @@ WRONG = {
     "another encoding": '{"node": "é"}'.encode("latin-1"),
     "a list": b"[]",
     "deep": b"[" * 100_000,
-    "too large": json.dumps(signs.content(later="x" * 70_000)).encode(),
-    "a long text": signs.content(program="x" * 1_025),
-    "half a pair": json.dumps(signs.content()).encode().replace(b"till", b"\\ud83d"),
-    "a node below 0": signs.content(node=-1),
-    "a node that is a text": signs.content(node="7"),
-    "a node that is a mark": signs.content(node=True),
-    "a node beyond int32": signs.content(node=2**31),
-    "a short session": signs.content(session=99),
-    "a long session": signs.content(session=600_001),
-    "no listener": signs.content(listeners={}),
-    "listeners in a list": signs.content(listeners=[]),
-    "many listeners": signs.content(listeners={str(number): {"host": "h", "port": 1, "kind": "k"} for number in range(65)}),
-    "a listener without a host": signs.content(listeners={"P": {"host": " ", "port": 1, "kind": "k"}}),
-    "a listener at port 0": signs.content(listeners={"P": {"host": "h", "port": 0, "kind": "k"}}),
-    "a listener with a long name": signs.content(listeners={"P" * 1_025: {"host": "h", "port": 1, "kind": "k"}}),
-    "a time before 1970": signs.content(since=-1),
-    "a time that is no integer": signs.content(since=1.5),
-    "clients in an object": signs.content(clients={}),
-    "many clients": signs.content(clients=[signs.content()["clients"][0]] * 51),
-    "a client that is a text": signs.content(clients=["till"]),
-    "a client without a host": signs.content(clients=[{"listener": "P", "name": "n", "software": "s", "connections": 1}]),
-    "a client without a connection": signs.content(clients=[signs.content()["clients"][0] | {"connections": 0}]),
-    "a client with a long name": signs.content(clients=[signs.content()["clients"][0] | {"name": "n" * 1_025}]),
-    "fewer than no others": signs.content(others=-1),
+    "too large": json.dumps(heartbeats.content(later="x" * 70_000)).encode(),
+    "a long text": heartbeats.content(program="x" * 1_025),
+    "half a pair": json.dumps(heartbeats.content()).encode().replace(b"till", b"\\ud83d"),
+    "a node below 0": heartbeats.content(node=-1),
+    "a node that is a text": heartbeats.content(node="7"),
+    "a node that is a mark": heartbeats.content(node=True),
+    "a node beyond int32": heartbeats.content(node=2**31),
+    "a short session": heartbeats.content(session=99),
+    "a long session": heartbeats.content(session=600_001),
+    "no listener": heartbeats.content(listeners={}),
+    "listeners in a list": heartbeats.content(listeners=[]),
+    "many listeners": heartbeats.content(listeners={str(number): {"host": "h", "port": 1, "kind": "k"} for number in range(65)}),
+    "a listener without a host": heartbeats.content(listeners={"P": {"host": " ", "port": 1, "kind": "k"}}),
+    "a listener at port 0": heartbeats.content(listeners={"P": {"host": "h", "port": 0, "kind": "k"}}),
+    "a listener with a long name": heartbeats.content(listeners={"P" * 1_025: {"host": "h", "port": 1, "kind": "k"}}),
+    "a time before 1970": heartbeats.content(since=-1),
+    "a time that is no integer": heartbeats.content(since=1.5),
+    "clients in an object": heartbeats.content(clients={}),
+    "many clients": heartbeats.content(clients=[heartbeats.content()["clients"][0]] * 51),
+    "a client that is a text": heartbeats.content(clients=["till"]),
+    "a client without a host": heartbeats.content(clients=[{"listener": "P", "name": "n", "software": "s", "connections": 1}]),
+    "a client without a connection": heartbeats.content(clients=[heartbeats.content()["clients"][0] | {"connections": 0}]),
+    "a client with a long name": heartbeats.content(clients=[heartbeats.content()["clients"][0] | {"name": "n" * 1_025}]),
+    "fewer than no others": heartbeats.content(others=-1),
 }
 
 
 @pytest.mark.parametrize("said", WRONG.values(), ids=WRONG)
 def test_a_file_that_is_no_sign_is_counted_and_hides_no_other(root, said):
-    signs.put(root, "a", 1, said)
-    signs.put(root, "b", 1, signs.content(node=5))
+    heartbeats.put(root, "a", 1, said)
+    heartbeats.put(root, "b", 1, heartbeats.content(node=5))
     found = look(root)
-    assert [each.sign.node for each in found.shown] == [5]
+    assert [each.heartbeat.node for each in found.shown] == [5]
     assert (found.more, found.unreadable) == (0, 1)
 
 
 def test_links_are_not_followed(root, tmp_path):
-    sign = signs.put(root, "a", 1, signs.content())
-    sign.rename(tmp_path / "elsewhere")
-    sign.symlink_to(tmp_path / "elsewhere")
+    heartbeat = heartbeats.put(root, "a", 1, heartbeats.content())
+    heartbeat.rename(tmp_path / "elsewhere")
+    heartbeat.symlink_to(tmp_path / "elsewhere")
     assert look(root).unreadable == 1
-    sign.unlink()
+    heartbeat.unlink()
     (root / "_servers").rmdir()
     (tmp_path / "folder").mkdir()
     (root / "_servers").symlink_to(tmp_path / "folder")

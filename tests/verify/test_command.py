@@ -75,7 +75,7 @@ def test_what_cannot_be_read(run: Callable[..., tuple[int, str]], root: Path, mo
 
 
 def test_folders_of_the_format_belong_to_nobody_else(run: Callable[..., tuple[int, str]], root: Path) -> None:
-    """The signs of servers, and the trials of a store. That a topic has no Kafka view is right, and needs no word."""
+    """The heartbeats of servers, and the trials of a store. That a topic has no Kafka view is right, and needs no word."""
     for name in ("_servers", "_probe"):
         (root / name).mkdir()
         (root / name / "file.json").touch()

@@ -11,7 +11,7 @@ function at({ host, port }) {
 
 function state(each) {
   const [light, text] = STATES[each.alive];
-  return h("span", { class: "state", title: "alive: the server has renewed its sign in time; silent: it has ended without a word, or sleeps" }, h("span", { class: "light", "data-state": light, "aria-hidden": "true" }), text);
+  return h("span", { class: "state", title: "alive: the server has renewed its heartbeat in time; silent: it has ended without a word, or sleeps" }, h("span", { class: "light", "data-state": light, "aria-hidden": "true" }), text);
 }
 
 function server(listeners, name) {
@@ -27,7 +27,7 @@ export async function servers({ signal }) {
   const head = h("div", { class: "title" }, h("h1", { tabindex: -1 }, "Servers"));
   const found = await ask("/api/servers", {}, signal);
   const alive = found.servers.filter((each) => each.alive);
-  const unread = found.unreadable ? notice(`${plural(found.unreadable, "file")} in _servers/ cannot be read as a sign of a server.`) : null;
+  const unread = found.unreadable ? notice(`${plural(found.unreadable, "file")} in _servers/ cannot be read as a heartbeat of a server.`) : null;
   if (!found.servers.length) {
     return h("div", null, head, unread || notice("No server serves this root to Kafka's clients. Start one: ", h("code", null, "sparklog serve ROOT")));
   }
@@ -56,15 +56,15 @@ export async function servers({ signal }) {
     "div",
     null,
     head,
-    table("Servers", [["Listeners", ""], ["State", ""], ["Began", "t", "by the clock of the server"], ["Newest sign", "t"], ["Connections", "n"], ["Program", "wide"], ["Node", "n wide", "the number by which clients know the server"]], rows),
-    found.more ? notice(`${plural(found.more, "server")} more, whose signs are older`) : null,
+    table("Servers", [["Listeners", ""], ["State", ""], ["Began", "t", "by the clock of the server"], ["Newest heartbeat", "t"], ["Connections", "n"], ["Program", "wide"], ["Node", "n wide", "the number by which clients know the server"]], rows),
+    found.more ? notice(`${plural(found.more, "server")} more, whose heartbeats are older`) : null,
     unread,
     h(
       "section",
       null,
       h("h2", null, "Clients"),
-      clients.length ? table("Clients", [["Client", ""], ["Software", "wide"], ["Host", ""], ["Server", "wide"], ["Connections", "n"]], clients) : notice("No client was connected when the servers made their newest signs."),
-      others ? notice(`${plural(others, "connection")} more, of clients that the signs have no room for`) : null,
+      clients.length ? table("Clients", [["Client", ""], ["Software", "wide"], ["Host", ""], ["Server", "wide"], ["Connections", "n"]], clients) : notice("No client was connected when the servers made their newest heartbeats."),
+      others ? notice(`${plural(others, "connection")} more, of clients that the heartbeats have no room for`) : null,
     ),
   );
 }

@@ -153,26 +153,26 @@ public final class Names {
   }
 
   /**
-   * A sign of life of a server.
+   * A heartbeat of a server.
    *
    * @param identity of the server, new with each start
-   * @param number the sign after this one has the next number
+   * @param number the heartbeat after this one has the next number
    */
-  public record ServerSign(String identity, long number) {
+  public record ServerHeartbeat(String identity, long number) {
     /** {@code _servers/<identity>-00000000000000000042.json} */
     public String file() {
       return SERVERS + "/" + identity + "-" + digits(number) + ".json";
     }
   }
 
-  /** The inverse of {@link ServerSign#file}, for the part after the folder; empty for any other name. */
-  public static Optional<ServerSign> serverSign(String name) {
+  /** The inverse of {@link ServerHeartbeat#file}, for the part after the folder; empty for any other name. */
+  public static Optional<ServerHeartbeat> serverHeartbeat(String name) {
     Matcher matcher = SERVER_FILE.matcher(name);
     if (!matcher.matches() || RESERVED.contains(matcher.group(1))) {
       return Optional.empty();
     }
     try {
-      return Optional.of(new ServerSign(matcher.group(1), Long.parseLong(matcher.group(2))));
+      return Optional.of(new ServerHeartbeat(matcher.group(1), Long.parseLong(matcher.group(2))));
     } catch (NumberFormatException beyondLong) {
       return Optional.empty();
     }

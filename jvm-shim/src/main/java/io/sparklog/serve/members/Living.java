@@ -1,6 +1,6 @@
 package io.sparklog.serve.members;
 
-import io.sparklog.segment.Names.ServerSign;
+import io.sparklog.segment.Names.ServerHeartbeat;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 
 /**
- * Which servers are alive, by their signs of life. A server is alive as long as its signs change, by the clock of the process that looks:
+ * Which servers are alive, by their heartbeats. A server is alive as long as its heartbeats change, by the clock of the process that looks:
  * no time that another process wrote is compared with it.
  *
  * <p>It has no I/O and no clock. Times are in ns of a clock that only rises.
@@ -28,13 +28,13 @@ final class Living {
   private static final class Sight {
     private long number;
 
-    /** Since when its sign is as it is. */
+    /** Since when its heartbeat is as it is. */
     private long since;
 
-    /** Whether it may be alive: its first sign was young, or another sign followed. */
+    /** Whether it may be alive: its first heartbeat was young, or another heartbeat followed. */
     private boolean isYoung;
 
-    /** Whether another sign followed the first that was seen. */
+    /** Whether another heartbeat followed the first that was seen. */
     private boolean hasMoved;
 
     private int reads;
@@ -50,38 +50,38 @@ final class Living {
   /**
    * Takes the result of a look.
    *
-   * @param signs the newest of each server, without this one
-   * @param isYoung whether a sign of a server that was not seen before is younger than a session, by the clock of the place that keeps it
-   * @param asked when the look began, and {@code now} when it ended: the signs are of some moment between
-   * @return the signs whose files should be read, for {@link #read}
+   * @param heartbeats the newest of each server, without this one
+   * @param isYoung whether the heartbeat of a new server is younger than a session, by the clock of the place that keeps it
+   * @param asked when the look began, and {@code now} when it ended: the heartbeats are of some moment between
+   * @return the heartbeats whose files should be read, for {@link #read}
    */
-  List<ServerSign> seen(Collection<ServerSign> signs, Predicate<ServerSign> isYoung, long asked, long now) {
+  List<ServerHeartbeat> seen(Collection<ServerHeartbeat> heartbeats, Predicate<ServerHeartbeat> isYoung, long asked, long now) {
     if (hasLooked && asked - lookedAt > ownSessionNanos / 2) {
-      // This process slept. Others may have sent signs meanwhile that it did not see.
+      // This process slept. Others may have sent heartbeats meanwhile that it did not see.
       sights.values().forEach(sight -> sight.since = now);
     }
     hasLooked = true;
     lookedAt = asked;
     Map<String, Sight> before = new HashMap<>(sights);
     sights.clear();
-    List<ServerSign> unread = new ArrayList<>();
-    for (ServerSign sign : signs) {
-      Sight sight = before.get(sign.identity());
+    List<ServerHeartbeat> unread = new ArrayList<>();
+    for (ServerHeartbeat heartbeat : heartbeats) {
+      Sight sight = before.get(heartbeat.identity());
       if (sight == null) {
         sight = new Sight();
-        sight.number = sign.number();
+        sight.number = heartbeat.number();
         sight.since = now;
-        sight.isYoung = isYoung.test(sign);
-      } else if (sight.number != sign.number()) {
-        sight.number = sign.number();
+        sight.isYoung = isYoung.test(heartbeat);
+      } else if (sight.number != heartbeat.number()) {
+        sight.number = heartbeat.number();
         sight.since = now;
         sight.isYoung = true;
         sight.hasMoved = true;
       }
-      sights.put(sign.identity(), sight);
+      sights.put(heartbeat.identity(), sight);
       if (sight.server == null && sight.isYoung && sight.reads < READS_MAX) {
         sight.reads++;
-        unread.add(sign);
+        unread.add(heartbeat);
       }
     }
     return unread;
@@ -102,7 +102,7 @@ final class Living {
     return sights.values().stream().anyMatch(sight -> isAlive(sight) && sight.hasMoved && sight.server.node() == node);
   }
 
-  /** The identities whose sign has not changed for so long. */
+  /** The identities whose heartbeat has not changed for so long. */
   List<String> silentFor(long ms) {
     long nanos = TimeUnit.MILLISECONDS.toNanos(ms);
     return sights.entrySet().stream().filter(each -> lookedAt - each.getValue().since > nanos).map(Map.Entry::getKey).toList();

@@ -13,11 +13,11 @@ import java.util.UUID;
  * A server of a root. FORMAT.md annex G.
  *
  * @param node its number
- * @param sessionMs it is alive for so long after a sign of life
+ * @param sessionMs it is alive for so long after a heartbeat
  * @param endpoints by the names of listeners
  */
 public record Server(int node, long sessionMs, Map<String, Endpoint> endpoints) {
-  /** The largest sign of life. */
+  /** The largest heartbeat. */
   static final int BYTES_MAX = 64 << 10;
 
   private static final int LISTENERS_MAX = 64;
@@ -37,7 +37,7 @@ public record Server(int node, long sessionMs, Map<String, Endpoint> endpoints) 
     return new Server((int) (bits >>> 33), sessionMs, endpoints);
   }
 
-  /** The fields of its sign of life that other servers read. */
+  /** The fields of its heartbeat that other servers read. */
   ObjectNode json() {
     ObjectNode json = Json.MAPPER.createObjectNode().put("node", node).put("session", sessionMs);
     ObjectNode listeners = json.putObject("listeners");
@@ -48,7 +48,7 @@ public record Server(int node, long sessionMs, Map<String, Endpoint> endpoints) 
     return json;
   }
 
-  /** The server of a sign of life, whose bytes may be hostile. */
+  /** The server of a heartbeat, whose bytes may be hostile. */
   static Server parse(byte[] bytes) throws Damaged {
     JsonNode json = Json.parse(bytes, 0, bytes.length);
     int node = (int) Json.number(Json.field(json, "node"), "node", 0, Integer.MAX_VALUE);

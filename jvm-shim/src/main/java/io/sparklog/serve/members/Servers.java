@@ -1,6 +1,6 @@
 package io.sparklog.serve.members;
 
-import io.sparklog.segment.Names.ServerSign;
+import io.sparklog.segment.Names.ServerHeartbeat;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
@@ -23,13 +23,13 @@ import java.util.random.RandomGenerator;
 public final class Servers implements AutoCloseable {
   private static final long INTERVAL_MS = 2000;
 
-  /** In a store, each sign takes three requests: a put, a listing, and the deletion of the last sign. */
+  /** In a store, each heartbeat takes three requests: a put, a listing, and the deletion of the last heartbeat. */
   private static final long REMOTE_INTERVAL_MS = 10_000;
 
   /** A server that is silent for so long is not expected back. */
   private static final long SWEPT_MS = 600_000;
 
-  /** A server that starts deletes older files. If a clock is wrong, the other server puts its next sign all the same. */
+  /** A server that starts deletes older files. If a clock is wrong, the other server puts its next heartbeat all the same. */
   private static final long OLD_MS = TimeUnit.DAYS.toMillis(1);
 
   private static final long LEAVE_MS = 2000;
@@ -42,7 +42,7 @@ public final class Servers implements AutoCloseable {
   private final Server self;
   private final String identity;
   private final long since = System.currentTimeMillis();
-  private final Supplier<List<SignOfLife.Client>> clients;
+  private final Supplier<List<Heartbeat.Client>> clients;
   private final String clusterId;
   private final Living living;
   private final ScheduledExecutorService thread = Executors.newSingleThreadScheduledExecutor(task -> {
@@ -68,13 +68,13 @@ public final class Servers implements AutoCloseable {
    * Says that this server is alive, and looks for others, before it returns.
    *
    * @param endpoints of this server, by the names of listeners
-   * @param clients gives the connected clients, for each sign of life
-   * @param intervalMs between two signs of life; −1 for the default of the place
-   * @param sessionMs others take this server for dead so long after a sign; −1 for 4.5 intervals
+   * @param clients gives the connected clients, for each heartbeat
+   * @param intervalMs between two heartbeats; −1 for the default of the place
+   * @param sessionMs others take this server for dead so long after a heartbeat; −1 for 4.5 intervals
    * @throws PartlogException OPTION_VALUE if a session has no time for three intervals, or is too long
    */
-  public Servers(LogStore store, Map<String, Endpoint> endpoints, Supplier<List<SignOfLife.Client>> clients, long intervalMs,
-      long sessionMs, RandomGenerator random) {
+  public Servers(LogStore store, Map<String, Endpoint> endpoints, Supplier<List<Heartbeat.Client>> clients, long intervalMs, long sessionMs,
+      RandomGenerator random) {
     this.clients = clients;
     long usual = store.isRemote() ? REMOTE_INTERVAL_MS : INTERVAL_MS;
     long interval = intervalMs > 0 ? intervalMs : sessionMs > 0 ? Math.min(usual, sessionMs / LOOKS_MIN) : usual;
@@ -143,13 +143,13 @@ public final class Servers implements AutoCloseable {
     try {
       announce();
       long asked = System.nanoTime();
-      Map<String, ServerSign> signs = folder.signs();
-      signs.remove(identity);
-      living.seen(signs.values(), this::isYoung, asked, System.nanoTime()).forEach(this::read);
+      Map<String, ServerHeartbeat> heartbeats = folder.heartbeats();
+      heartbeats.remove(identity);
+      living.seen(heartbeats.values(), this::isYoung, asked, System.nanoTime()).forEach(this::read);
       cluster = Cluster.of(self, isAnnounced, living.alive());
       lookedAt = asked;
       warnOfTwin();
-      living.silentFor(SWEPT_MS).forEach(each -> folder.drop(signs.get(each).file()));
+      living.silentFor(SWEPT_MS).forEach(each -> folder.drop(heartbeats.get(each).file()));
       looked.run();
     } catch (Throwable e) { // The looks must go on: without them this server coordinates no group.
       Warnings.warn(Servers.class, "the servers in {} are not known: {}", location, e.toString());
@@ -159,7 +159,7 @@ public final class Servers implements AutoCloseable {
   private void announce() {
     long now = System.nanoTime();
     try {
-      if (folder.announce(++number, sign())) {
+      if (folder.announce(++number, heartbeat())) {
         isAnnounced = true;
         announcedAt = now;
         isUnwritable = false;
@@ -173,32 +173,32 @@ public final class Servers implements AutoCloseable {
     isAnnounced &= now - announcedAt < TimeUnit.MILLISECONDS.toNanos(self.sessionMs());
   }
 
-  /** Clients are for people alone, so a fault in telling them costs no sign of life. */
-  private byte[] sign() {
+  /** Clients are for people alone, so a fault in telling them costs no heartbeat. */
+  private byte[] heartbeat() {
     try {
-      return new SignOfLife(self, since, clients.get()).bytes();
+      return new Heartbeat(self, since, clients.get()).bytes();
     } catch (RuntimeException e) {
       if (!isSilentOfClients) {
         isSilentOfClients = true;
-        Warnings.warn(Servers.class, "the signs of life in {} name no client, as the server cannot list its clients: {}", location,
+        Warnings.warn(Servers.class, "the heartbeats in {} name no client, as the server cannot list its clients: {}", location,
             e.toString());
       }
-      return new SignOfLife(self, since, List.of()).bytes();
+      return new Heartbeat(self, since, List.of()).bytes();
     }
   }
 
   /** Both times are of the clock of the place, if this server can write to it. */
-  private boolean isYoung(ServerSign sign) {
-    long own = isAnnounced ? folder.writtenMs(new ServerSign(identity, number)) : System.currentTimeMillis();
-    long age = own - folder.writtenMs(sign);
+  private boolean isYoung(ServerHeartbeat heartbeat) {
+    long own = isAnnounced ? folder.writtenMs(new ServerHeartbeat(identity, number)) : System.currentTimeMillis();
+    long age = own - folder.writtenMs(heartbeat);
     if (age > OLD_MS) {
-      folder.drop(sign.file());
+      folder.drop(heartbeat.file());
     }
     return Math.abs(age) < self.sessionMs();
   }
 
-  private void read(ServerSign sign) {
-    folder.read(sign).ifPresent(server -> living.read(sign.identity(), server));
+  private void read(ServerHeartbeat heartbeat) {
+    folder.read(heartbeat).ifPresent(server -> living.read(heartbeat.identity(), server));
   }
 
   /** Two servers on different machines may have been given one address. Clients reach one server alone. */
@@ -222,7 +222,7 @@ public final class Servers implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    folder.drop(new ServerSign(identity, number).file());
-    folder.drop(new ServerSign(identity, number - 1).file());
+    folder.drop(new ServerHeartbeat(identity, number).file());
+    folder.drop(new ServerHeartbeat(identity, number - 1).file());
   }
 }

@@ -2,7 +2,7 @@ package io.sparklog.serve.members;
 
 import io.sparklog.json.Damaged;
 import io.sparklog.json.Json;
-import io.sparklog.segment.Names.ServerSign;
+import io.sparklog.segment.Names.ServerHeartbeat;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.FileAppender;
@@ -20,8 +20,8 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * The folder in which the servers of a root say that they are alive. FORMAT.md annex G. A sign of life is a file with a new name, so one
- * listing shows all signs, in each kind of store.
+ * The folder in which the servers of a root say that they are alive. FORMAT.md annex G. A heartbeat is a file with a new name, so one
+ * listing shows all heartbeats, in each kind of store.
  */
 final class ServersFolder {
   /** More files are not of servers. */
@@ -79,13 +79,13 @@ final class ServersFolder {
   }
 
   /** Says that a server is alive. In a folder whose root was deleted it says nothing. @return whether it is said */
-  boolean announce(long number, byte[] sign) throws IOException {
+  boolean announce(long number, byte[] heartbeat) throws IOException {
     if (store.hasFolders() && !store.exists(Names.FOLDER)) {
       return false;
     }
-    String name = new ServerSign(identity, number).file();
+    String name = new ServerHeartbeat(identity, number).file();
     try (FileAppender file = store.create(name)) {
-      file.write(sign, 0, sign.length);
+      file.write(heartbeat, 0, heartbeat.length);
       file.sync();
       return true;
     } catch (IOException e) {
@@ -94,16 +94,16 @@ final class ServersFolder {
     }
   }
 
-  /** The newest sign of each server, by identity. Deletes older signs of this server. */
-  Map<String, ServerSign> signs() throws IOException {
-    Map<String, ServerSign> newest = new HashMap<>();
+  /** The newest heartbeat of each server, by identity. Deletes older heartbeats of this server. */
+  Map<String, ServerHeartbeat> heartbeats() throws IOException {
+    Map<String, ServerHeartbeat> newest = new HashMap<>();
     listed = store.sparesLooks() ? store.listed(Names.SERVERS) : Map.of();
-    List<ServerSign> all = (store.sparesLooks() ? listed.keySet() : store.list(Names.SERVERS)).stream()
-        .flatMap(name -> Names.serverSign(name).stream())
-        .sorted(Comparator.comparing(ServerSign::file))
+    List<ServerHeartbeat> all = (store.sparesLooks() ? listed.keySet() : store.list(Names.SERVERS)).stream()
+        .flatMap(name -> Names.serverHeartbeat(name).stream())
+        .sorted(Comparator.comparing(ServerHeartbeat::file))
         .toList();
-    for (ServerSign sign : all.size() > FILES_MAX ? withoutExcess(all) : all) {
-      ServerSign before = newest.put(sign.identity(), sign); // In their order, so this one is newer.
+    for (ServerHeartbeat heartbeat : all.size() > FILES_MAX ? withoutExcess(all) : all) {
+      ServerHeartbeat before = newest.put(heartbeat.identity(), heartbeat); // In their order, so this one is newer.
       if (before != null && before.identity().equals(identity)) {
         drop(before.file());
       }
@@ -111,32 +111,32 @@ final class ServersFolder {
     return newest;
   }
 
-  private List<ServerSign> withoutExcess(List<ServerSign> all) {
+  private List<ServerHeartbeat> withoutExcess(List<ServerHeartbeat> all) {
     Warnings.warn(ServersFolder.class, "{} has {} files. Only {} are looked at: delete old files", store.location(Names.SERVERS),
         all.size(), FILES_MAX);
     return Stream
-        .concat(all.stream().limit(FILES_MAX).filter(sign -> !sign.identity().equals(identity)),
-            all.stream().filter(sign -> sign.identity().equals(identity)))
+        .concat(all.stream().limit(FILES_MAX).filter(heartbeat -> !heartbeat.identity().equals(identity)),
+            all.stream().filter(heartbeat -> heartbeat.identity().equals(identity)))
         .toList();
   }
 
-  /** The server of a sign; empty if the file is gone, or has another content. */
-  Optional<Server> read(ServerSign sign) {
+  /** The server of a heartbeat; empty if the file is gone, or has another content. */
+  Optional<Server> read(ServerHeartbeat heartbeat) {
     try {
-      return Optional.of(Server.parse(store.read(sign.file(), Server.BYTES_MAX)));
+      return Optional.of(Server.parse(store.read(heartbeat.file(), Server.BYTES_MAX)));
     } catch (NoSuchFileException gone) {
       return Optional.empty();
     } catch (IOException | Damaged e) {
-      Warnings.inform(ServersFolder.class, "{} is of no server: {}", store.location(sign.file()), e.getMessage());
+      Warnings.inform(ServersFolder.class, "{} is of no server: {}", store.location(heartbeat.file()), e.getMessage());
       return Optional.empty();
     }
   }
 
-  /** When a sign was written, by the clock of the place, in ms since 1970; −1 if that cannot be told. */
-  long writtenMs(ServerSign sign) {
-    ReadStore.Listed told = listed.get(Names.last(sign.file()));
+  /** When a heartbeat was written, by the clock of the place, in ms since 1970; −1 if that cannot be told. */
+  long writtenMs(ServerHeartbeat heartbeat) {
+    ReadStore.Listed told = listed.get(Names.last(heartbeat.file()));
     try {
-      return told == null ? store.modifiedMs(sign.file()) : told.modifiedMs();
+      return told == null ? store.modifiedMs(heartbeat.file()) : told.modifiedMs();
     } catch (IOException gone) {
       return -1;
     }

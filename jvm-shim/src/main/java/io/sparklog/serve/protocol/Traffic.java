@@ -1,6 +1,6 @@
 package io.sparklog.serve.protocol;
 
-import io.sparklog.serve.members.SignOfLife;
+import io.sparklog.serve.members.Heartbeat;
 import io.sparklog.serve.metrics.Metrics.Sample;
 import io.sparklog.serve.metrics.Metrics;
 import java.util.ArrayList;
@@ -100,27 +100,27 @@ public final class Traffic {
   }
 
   /** The clients that are connected, in the order of their texts. */
-  public List<SignOfLife.Client> clients() {
+  public List<Heartbeat.Client> clients() {
     Map<List<String>, Integer> counts = new HashMap<>();
     connected.forEach(each -> counts.merge(List.of(each.listener, each.name, each.software, each.host), 1, Integer::sum));
     return counts.entrySet()
         .stream()
         .map(each -> client(each.getKey(), each.getValue()))
-        .sorted(Comparator.comparing(SignOfLife.Client::listener)
-            .thenComparing(SignOfLife.Client::name)
-            .thenComparing(SignOfLife.Client::software)
-            .thenComparing(SignOfLife.Client::host))
+        .sorted(Comparator.comparing(Heartbeat.Client::listener)
+            .thenComparing(Heartbeat.Client::name)
+            .thenComparing(Heartbeat.Client::software)
+            .thenComparing(Heartbeat.Client::host))
         .toList();
   }
 
-  private static SignOfLife.Client client(List<String> texts, int connections) {
-    return new SignOfLife.Client(texts.get(0), texts.get(1), texts.get(2), texts.get(3), connections);
+  private static Heartbeat.Client client(List<String> texts, int connections) {
+    return new Heartbeat.Client(texts.get(0), texts.get(1), texts.get(2), texts.get(3), connections);
   }
 
   private List<Sample> samples() {
     Map<List<String>, Integer> others = new TreeMap<>(Comparator.comparing(labels -> labels.get(0)));
     List<Sample> samples = new ArrayList<>();
-    for (SignOfLife.Client client : clients()) {
+    for (Heartbeat.Client client : clients()) {
       if (samples.size() < CLIENTS_MAX) {
         samples.add(Sample.of(client.connections(), client.listener(), client.name(), client.software(), client.host()));
       } else {

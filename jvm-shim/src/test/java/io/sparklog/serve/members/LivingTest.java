@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.Seed;
-import io.sparklog.segment.Names.ServerSign;
+import io.sparklog.segment.Names.ServerHeartbeat;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -31,14 +31,17 @@ final class LivingTest {
     return TimeUnit.MILLISECONDS.toNanos(ms);
   }
 
-  private static int node(ServerSign sign) {
-    return Integer.parseInt(sign.identity().substring(1));
+  private static int node(ServerHeartbeat heartbeat) {
+    return Integer.parseInt(heartbeat.identity().substring(1));
   }
 
-  /** A look at a moment, which shows the number of the sign of each server by its node. */
+  /** A look at a moment, which shows the number of the heartbeat of each server by its node. */
   private void look(long ms, boolean isYoung, Map<Integer, Long> numbers) {
-    List<ServerSign> signs = numbers.entrySet().stream().map(each -> new ServerSign("s" + each.getKey(), each.getValue())).toList();
-    for (ServerSign unread : living.seen(signs, sign -> isYoung, ns(ms), ns(ms))) {
+    List<ServerHeartbeat> heartbeats = numbers.entrySet()
+        .stream()
+        .map(each -> new ServerHeartbeat("s" + each.getKey(), each.getValue()))
+        .toList();
+    for (ServerHeartbeat unread : living.seen(heartbeats, heartbeat -> isYoung, ns(ms), ns(ms))) {
       living.read(unread.identity(), server(node(unread)));
     }
   }
@@ -100,11 +103,11 @@ final class LivingTest {
 
   @Test
   void aFileOfNoServerIsReadThreeTimes() {
-    List<ServerSign> sign = List.of(new ServerSign("s1", 1));
+    List<ServerHeartbeat> heartbeat = List.of(new ServerHeartbeat("s1", 1));
     for (int ms = 0; ms < 3; ms++) {
-      assertEquals(sign, living.seen(sign, each -> true, ns(ms), ns(ms)));
+      assertEquals(heartbeat, living.seen(heartbeat, each -> true, ns(ms), ns(ms)));
     }
-    assertEquals(List.of(), living.seen(sign, each -> true, ns(4000), ns(4000)));
+    assertEquals(List.of(), living.seen(heartbeat, each -> true, ns(4000), ns(4000)));
     assertEquals(List.of(), living.alive());
     assertEquals(List.of("s1"), living.silentFor(3000));
     assertEquals(List.of(), living.silentFor(4000));
@@ -112,8 +115,8 @@ final class LivingTest {
 
   @Test
   void anOldFileIsNotRead() {
-    List<ServerSign> sign = List.of(new ServerSign("s1", 1));
-    assertEquals(List.of(), living.seen(sign, each -> false, 0, 0));
+    List<ServerHeartbeat> heartbeat = List.of(new ServerHeartbeat("s1", 1));
+    assertEquals(List.of(), living.seen(heartbeat, each -> false, 0, 0));
   }
 
   /** Servers that come, die, sleep and leave at random, and looks that come at random or not at all. */
@@ -180,20 +183,20 @@ final class LivingTest {
     }
 
     private int look(long ms) {
-      List<ServerSign> signs = new ArrayList<>();
+      List<ServerHeartbeat> heartbeats = new ArrayList<>();
       for (int i = 0; i < SERVERS; i++) {
         if (isThere[i]) {
-          signs.add(new ServerSign("s" + i, numbers[i]));
+          heartbeats.add(new ServerHeartbeat("s" + i, numbers[i]));
         }
       }
-      for (ServerSign sign : living.seen(signs, added -> ms - signedAt[node(added)] < SESSION_MS, ns(ms), ns(ms))) {
-        living.read(sign.identity(), server(node(sign)));
+      for (ServerHeartbeat heartbeat : living.seen(heartbeats, added -> ms - signedAt[node(added)] < SESSION_MS, ns(ms), ns(ms))) {
+        living.read(heartbeat.identity(), server(node(heartbeat)));
       }
       Set<Integer> alive = new HashSet<>(living.alive().stream().map(Server::node).toList());
       int dead = 0;
       for (int i = 0; i < SERVERS; i++) {
         if (beats[i]) {
-          assertTrue(alive.contains(i), "server " + i + " sent a sign " + (ms - signedAt[i]) + " ms ago");
+          assertTrue(alive.contains(i), "server " + i + " sent a heartbeat " + (ms - signedAt[i]) + " ms ago");
         } else if (!isThere[i] || ms - Math.max(signedAt[i], wokeAt) >= SESSION_MS + INTERVAL_MS + 500) {
           assertFalse(alive.contains(i), "server " + i + " has been silent for " + (ms - signedAt[i]) + " ms");
           dead++;

@@ -42,7 +42,7 @@ final class ServersTest {
   private static final String LISTENER = "PLAINTEXT";
   private static final long INTERVAL_MS = 50;
 
-  /** Only tests that wait for its end have it: on a busy machine a server may make no sign for a second. */
+  /** Only tests that wait for its end have it: on a busy machine a server may make no heartbeat for a second. */
   private static final long BRIEF_MS = 1000;
 
   private static final long SESSION_MS = 60_000;
@@ -69,7 +69,7 @@ final class ServersTest {
     return open(host, List::of, SESSION_MS);
   }
 
-  private Servers open(String host, Supplier<List<SignOfLife.Client>> clients, long sessionMs) {
+  private Servers open(String host, Supplier<List<Heartbeat.Client>> clients, long sessionMs) {
     Servers servers = new Servers(store, Map.of(LISTENER, new Endpoint(new Address(host, 9092), "PLAINTEXT")), clients, INTERVAL_MS,
         sessionMs, random);
     opened.add(servers);
@@ -84,7 +84,7 @@ final class ServersTest {
 
   private List<Path> files() throws IOException {
     try (var files = Files.list(root.resolve(Names.SERVERS))) {
-      return files.filter(file -> Names.serverSign(file.getFileName().toString()).isPresent()).toList();
+      return files.filter(file -> Names.serverHeartbeat(file.getFileName().toString()).isPresent()).toList();
     }
   }
 
@@ -92,7 +92,7 @@ final class ServersTest {
   void serversOfARootFindEachOtherAndAgree() throws Exception {
     Servers a = open("a");
     Servers b = open("b");
-    assertEquals(2, b.at(LISTENER).size()); // At once: the sign of the other is young.
+    assertEquals(2, b.at(LISTENER).size()); // At once: the heartbeat of the other is young.
     until(() -> a.at(LISTENER).size() == 2);
     assertEquals(a.clusterId(), b.clusterId());
     assertTrue(Names.isIdentity(a.clusterId()));
@@ -113,7 +113,7 @@ final class ServersTest {
     assertEquals(a.clusterId(), open("c").clusterId());
   }
 
-  /** The last sign of a server that was killed stays. */
+  /** The last heartbeat of a server that was killed stays. */
   @Test
   void aServerThatIsSilentIsNotNamedAfterItsSession() throws Exception {
     store.createFolder(Names.SERVERS);
@@ -124,13 +124,13 @@ final class ServersTest {
     until(() -> !a.at(LISTENER).containsKey(8));
     assertEquals(Set.of(7, a.self().node()), a.at(LISTENER).keySet());
     Servers b = open("b", List::of, BRIEF_MS);
-    assertFalse(b.at(LISTENER).containsKey(8), "its sign was old before the first look");
+    assertFalse(b.at(LISTENER).containsKey(8), "its heartbeat was old before the first look");
   }
 
   private void dead(int node, long sessionMs) throws IOException {
-    Names.ServerSign sign = new Names.ServerSign(Names.identity(random), 5);
+    Names.ServerHeartbeat heartbeat = new Names.ServerHeartbeat(Names.identity(random), 5);
     Server server = new Server(node, sessionMs, Map.of(LISTENER, new Endpoint(new Address("dead" + node, 9092), "PLAINTEXT")));
-    Files.write(root.resolve(sign.file()), new SignOfLife(server, 0, List.of()).bytes());
+    Files.write(root.resolve(heartbeat.file()), new Heartbeat(server, 0, List.of()).bytes());
   }
 
   @Test
@@ -187,7 +187,7 @@ final class ServersTest {
   @Test
   void filesOfAnEarlierDayAreDeleted() throws Exception {
     store.createFolder(Names.SERVERS);
-    Path old = root.resolve(new Names.ServerSign(Names.identity(random), 5).file());
+    Path old = root.resolve(new Names.ServerHeartbeat(Names.identity(random), 5).file());
     Files.createFile(old).toFile().setLastModified(System.currentTimeMillis() - 25 * 3_600_000L);
     open("a");
     assertFalse(Files.exists(old));
@@ -207,10 +207,10 @@ final class ServersTest {
   @Test
   void filesOfOthersAreIgnored() throws Exception {
     store.createFolder(Names.SERVERS);
-    String name = new Names.ServerSign(Names.identity(random), 1).file();
+    String name = new Names.ServerHeartbeat(Names.identity(random), 1).file();
     Files.write(root.resolve(name), new byte[Server.BYTES_MAX + 1]);
-    Files.createSymbolicLink(root.resolve(new Names.ServerSign(Names.identity(random), 1).file()), Path.of("/dev/zero"));
-    Files.createDirectory(root.resolve(new Names.ServerSign(Names.identity(random), 1).file()));
+    Files.createSymbolicLink(root.resolve(new Names.ServerHeartbeat(Names.identity(random), 1).file()), Path.of("/dev/zero"));
+    Files.createDirectory(root.resolve(new Names.ServerHeartbeat(Names.identity(random), 1).file()));
     Files.writeString(root.resolve(Names.SERVERS).resolve("notes.txt"), "x");
     Files.writeString(root.resolve(Names.CLUSTER), "{\"cluster\":\"..\"}");
     Servers a = open("a");
@@ -222,7 +222,7 @@ final class ServersTest {
   void manyFilesDoNotStopAServer() throws Exception {
     store.createFolder(Names.SERVERS);
     for (int i = 0; i < 2100; i++) {
-      Files.createFile(root.resolve(new Names.ServerSign(Names.identity(random), 1).file()));
+      Files.createFile(root.resolve(new Names.ServerHeartbeat(Names.identity(random), 1).file()));
     }
     Servers a = open("a");
     assertEquals(1, a.at(LISTENER).size());
@@ -235,7 +235,7 @@ final class ServersTest {
     open("a").afterEachLook(looks::incrementAndGet);
     Files.delete(root.resolve(Names.FOLDER));
     int before = looks.get();
-    until(() -> looks.get() >= before + 2); // A sign that had begun is over.
+    until(() -> looks.get() >= before + 2); // A heartbeat that had begun is over.
     try (var files = Files.walk(root.resolve(Names.SERVERS))) {
       files.sorted(Comparator.reverseOrder()).forEach(file -> file.toFile().delete());
     }
@@ -245,35 +245,35 @@ final class ServersTest {
 
   /** Names of control characters take six bytes for a character. */
   @Test
-  void aSignOfLifeIsReadWhateverNamesClientsChoose() throws Exception {
+  void aHeartbeatIsReadWhateverNamesClientsChoose() throws Exception {
     List<String> names = List.of("till", "\u0001".repeat(100), "\uD83D\uDE00".repeat(50), "half \uD83D", "\uFFFF\"\\".repeat(33), "");
-    List<SignOfLife.Client> clients = new ArrayList<>();
+    List<Heartbeat.Client> clients = new ArrayList<>();
     for (int i = 0; i < 300; i++) {
       String name = names.get(i % names.size());
-      clients.add(new SignOfLife.Client(LISTENER, name, name, "10.0.0." + i, 1 + i));
+      clients.add(new Heartbeat.Client(LISTENER, name, name, "10.0.0." + i, 1 + i));
     }
     Server server = new Server(7, BRIEF_MS, Map.of(LISTENER, new Endpoint(new Address("h", 1), "k")));
     for (int count : new int[] {0, 1, 20, 300}) {
-      byte[] bytes = new SignOfLife(server, 5, clients.subList(0, count)).bytes();
+      byte[] bytes = new Heartbeat(server, 5, clients.subList(0, count)).bytes();
       assertTrue(bytes.length <= Server.BYTES_MAX);
       assertEquals(server, Server.parse(bytes));
-      JsonNode sign = Json.parse(bytes, 0, bytes.length);
+      JsonNode heartbeat = Json.parse(bytes, 0, bytes.length);
       List<Integer> connections = new ArrayList<>();
-      sign.get("clients").forEach(each -> connections.add(each.get("connections").intValue()));
-      assertEquals(count * (count + 1) / 2, connections.stream().mapToInt(each -> each).sum() + sign.get("others").intValue());
+      heartbeat.get("clients").forEach(each -> connections.add(each.get("connections").intValue()));
+      assertEquals(count * (count + 1) / 2, connections.stream().mapToInt(each -> each).sum() + heartbeat.get("others").intValue());
       assertEquals(connections.stream().sorted(Comparator.reverseOrder()).toList(), connections);
       assertTrue(connections.size() == count || connections.size() == 50, connections::toString);
     }
-    List<SignOfLife.Client> longNames = clients.stream().map(each -> client("\u0001".repeat(100))).toList();
-    byte[] full = new SignOfLife(server, 5, longNames).bytes();
-    JsonNode sign = Json.parse(full, 0, full.length);
-    int told = sign.get("clients").size();
+    List<Heartbeat.Client> longNames = clients.stream().map(each -> client("\u0001".repeat(100))).toList();
+    byte[] full = new Heartbeat(server, 5, longNames).bytes();
+    JsonNode heartbeat = Json.parse(full, 0, full.length);
+    int told = heartbeat.get("clients").size();
     assertTrue(full.length <= Server.BYTES_MAX && full.length > Server.BYTES_MAX - 2000 && told < 50, () -> full.length + " " + told);
-    assertEquals(300, told + sign.get("others").intValue());
+    assertEquals(300, told + heartbeat.get("others").intValue());
   }
 
-  private static SignOfLife.Client client(String name) {
-    return new SignOfLife.Client(LISTENER, name, name, name, 1);
+  private static Heartbeat.Client client(String name) {
+    return new Heartbeat.Client(LISTENER, name, name, name, 1);
   }
 
   @Test

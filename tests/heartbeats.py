@@ -1,4 +1,4 @@
-"""Signs of life of servers, made by hand. FORMAT.md annex G."""
+"""Heartbeats of servers, made by hand. FORMAT.md annex G."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from handmade import identity
 
 
 def content(**fields: Any) -> dict[str, Any]:
-    """The fields of a right sign, as changed."""
+    """The fields of a right heartbeat, as changed."""
     listeners = {"PLAINTEXT": {"host": "127.0.0.1", "port": 9092, "kind": "PLAINTEXT on box"}}
     client = {"listener": "PLAINTEXT", "name": "till", "software": "librdkafka 2.16", "host": "10.0.0.7", "connections": 2}
     said = {"node": 7, "session": 9_000, "listeners": listeners, "since": 1_700_000_000_000, "program": "sparklog 0.1.0"}
@@ -18,7 +18,7 @@ def content(**fields: Any) -> dict[str, Any]:
 
 
 def put(root: Path, server: str, number: int, said: object, age_s: float = 0, *, keep: bool = False) -> Path:
-    """The sign of a server, in place of its earlier signs, unless it keeps them."""
+    """The heartbeat of a server, in place of its earlier heartbeats, unless it keeps them."""
     folder = root / "_servers"
     folder.mkdir(exist_ok=True)
     own = identity(server)

@@ -10,12 +10,12 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * A sign of life of this server: FORMAT.md annex G. Other servers read the server alone. The rest is for people who look at the root.
+ * A heartbeat of this server: FORMAT.md annex G. Other servers read the server alone. The rest is for people who look at the root.
  *
  * @param since when the server began, in ms since 1970
  * @param clients all that are connected; the file has room for some
  */
-public record SignOfLife(Server server, long since, List<Client> clients) {
+public record Heartbeat(Server server, long since, List<Client> clients) {
   private static final int CLIENTS_MAX = 50;
 
   /**
