@@ -199,30 +199,30 @@ def _look(of: _Group, generations: Generations, topics: Topics) -> _GroupLook:
 class _Case:
     """A group that was watched, and the findings about it.
 
-    signs: by member, how it showed that it is alive: `heartbeat` or `commit`. watched_s: the seconds from the first look to the last.
+    marks: by member, how it showed that it is alive: `heartbeat` or `commit`. watched_s: the seconds from the first look to the last.
     """
 
     of: _Group
     first: _GroupLook
     last: _GroupLook
-    signs: Mapping[str, str]
+    marks: Mapping[str, str]
     watched_s: float
 
     def after(self, look: _GroupLook, watched_s: float) -> _Case:
         """The case after one look more."""
-        signs = dict(self.signs)
+        marks = dict(self.marks)
         for id in look.state.members:
             if look.beat(id) not in (None, self.first.beat(id)):
-                signs[id] = "heartbeat"
+                marks[id] = "heartbeat"
             elif look.commits[id] != self.first.commits.get(id, 0):
-                signs.setdefault(id, "commit")
-        return _Case(self.of, self.first, look, signs, watched_s)
+                marks.setdefault(id, "commit")
+        return _Case(self.of, self.first, look, marks, watched_s)
 
     def is_clear(self) -> bool:
         """Whether all members are known to be alive, nothing is on its way, and commits came where others wait for them at a re-route."""
         state = self.last.state
         moves = any(share.owner != share.wanted_by for share in state.shares.values())
-        if state.members.keys() - self.signs.keys() or moves or state.announced or self._behind():
+        if state.members.keys() - self.marks.keys() or moves or state.announced or self._behind():
             return False
         return not self.last.is_running or all(map(self._commits, self.first.cuts))
 
@@ -234,12 +234,12 @@ class _Case:
     def _behind(self) -> list[str]:
         """The members that live and know a state from before the first look, so they did not poll since, and for which partitions wait."""
         state, beats, changed = self.last.state, self.last.beats or {}, self.first.group.note_seq
-        late = [each for each in state.members if each in self.signs and each in beats and 0 < beats[each][1] < changed]
+        late = [each for each in state.members if each in self.marks and each in beats and 0 < beats[each][1] < changed]
         return [each for each in late if state.to_release(each) or state.to_take(each) or self.last.given.get(each)]
 
     def _severity(self, member: str) -> Severity:
         """The severity of a group that waits for a member: an error if the member is silent for a third of its session or more."""
-        silent = member not in self.signs and self.watched_s >= self.last.state.members[member].session_ms / 3000
+        silent = member not in self.marks and self.watched_s >= self.last.state.members[member].session_ms / 3000
         return "error" if silent else "warning"
 
     # ---- findings
@@ -276,16 +276,16 @@ class _Case:
 
     def _of_member(self, id: str, member: Registered) -> Iterator[GroupFinding]:
         state, where, session = self.last.state, f"member {id}", member.session_ms / 1000
-        live = [each for each in state.members if each != id and self.signs.get(each) == "heartbeat"]
+        live = [each for each in state.members if each != id and self.marks.get(each) == "heartbeat"]
         ends = f"{counted(len(live), 'live member')} will expire it" if live else "The next consumer that joins will expire it"
         if self.last.beat(id) is None:
-            folder, commits = self.of.heartbeats.folder, self.signs.get(id) == "commit"
+            folder, commits = self.of.heartbeats.folder, self.marks.get(id) == "commit"
             text = f"Its heartbeats are not in {folder}. " + ("It commits, so it lives." if commits else "It did not commit either.")
             fix = f"Let all members, and this command, see one folder {folder.parent}: mount the folder that has it and the table."
             if not commits:
                 fix += f" If it is dead: {ends}, after its session of {session:g} s."
             yield GroupFinding(self._severity(id), "heartbeats-not-seen", where, text, fix)
-        elif id not in self.signs and self.watched_s > 0:
+        elif id not in self.marks and self.watched_s > 0:
             text = f"It wrote no heartbeat in {self.watched_s:.1f} s. It was killed or stopped, or did not poll for max_poll_interval_ms."
             text += f" It has {counted(len(state.owned(id)), 'partition')}."
             fix = f"{ends}, after its session of {session:g} s without a heartbeat. If its program hangs, end and restart it."

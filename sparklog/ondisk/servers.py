@@ -12,6 +12,7 @@ from sparklog.errors import SparklogError
 from sparklog.ondisk.fields import Fields, parse
 from sparklog.ondisk.names import SERVERS, server_heartbeat_of
 from sparklog.ondisk.root import Root
+from sparklog.ondisk.version import summed_line
 from sparklog.store.store import Absent, Damaged, Entry
 
 _BYTES_MAX = 64 << 10
@@ -59,7 +60,8 @@ class Heartbeat(NamedTuple):
     @classmethod
     def of(cls, content: bytes) -> Heartbeat:
         """The heartbeat of a file. Damaged if the content breaks a rule of the format."""
-        fields = Fields(parse(content))
+        fields = Fields(parse(summed_line(content)[0]))
+        fields.integer("format", 1, _INT32_MAX)  # each format has the fields below
         listeners = fields.value("listeners")
         if type(listeners) is not dict or not 1 <= len(listeners) <= _LISTENERS_MAX:
             raise Damaged(f"`listeners` is not an object of 1 to {_LISTENERS_MAX} listeners")
@@ -79,7 +81,7 @@ class SeenServer(NamedTuple):
     """A server with its newest heartbeat, and the time of this heartbeat in ms since 1970, by the clock of the place."""
 
     heartbeat: Heartbeat
-    signed: int
+    written: int
     is_alive: bool
 
 
@@ -150,7 +152,7 @@ class ServerLooks:
                     if identity in self._sights:  # so that the next heartbeat is a change
                         sights[identity] = self._sights[identity]
             self._sights, self._looked = sights, asked
-        servers.sort(key=lambda each: (not each.is_alive, each.heartbeat.listeners, -each.signed))
+        servers.sort(key=lambda each: (not each.is_alive, each.heartbeat.listeners, -each.written))
         return Servers(servers, len(files) - len(chosen), unreadable)
 
     def _files(self) -> dict[str, list[_File]]:

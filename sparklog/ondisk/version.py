@@ -195,7 +195,7 @@ class Version(NamedTuple):
     @classmethod
     def read(cls, data: bytes, topic: str, version: int) -> Version:
         """The version file with these bytes. Damaged if it breaks a rule; TooNew if a later version of the format wrote it."""
-        line, more = _summed_line(data)
+        line, more = summed_line(data)
         fields = Fields(parse(line))
         features = Features.read(fields)
         if more:
@@ -271,7 +271,7 @@ def _offsets(fields: Fields, name: str) -> dict[int, int]:
     return {int(partition): integer(offset, name, 0, INT64_MAX) for partition, offset in offsets.items()}
 
 
-def _summed_line(data: bytes) -> tuple[bytes, bytes]:
+def summed_line(data: bytes) -> tuple[bytes, bytes]:
     """The first line, whose checksum is right, and the bytes behind the second line."""
     line, _, rest = data.partition(b"\n")
     match = _TRAILER.match(rest)

@@ -28,7 +28,7 @@ def _server(server: SeenServer) -> dict[str, Any]:
     return {
         "node": heartbeat.node,
         "alive": server.is_alive,
-        "signed": server.signed,
+        "written": server.written,
         "since": heartbeat.since,
         "program": heartbeat.program,
         "listeners": [each._asdict() for each in heartbeat.listeners],

@@ -61,7 +61,7 @@ def test_the_view_shows_who_is_alive_and_who_is_connected(browser, serve, root):
     assert browser.complaints() == []
 
 
-def test_the_view_does_not_say_that_no_server_serves_if_a_sign_cannot_be_read(browser, serve, root):
+def test_the_view_does_not_say_that_no_server_serves_if_a_heartbeat_cannot_be_read(browser, serve, root):
     heartbeats.put(root, "a", 1, b"")
     browser.open(f"{serve(root)}/servers", ".notice")
     assert browser.texts(".notice") == ["1 file in _servers/ cannot be read as a heartbeat of a server."]

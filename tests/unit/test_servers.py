@@ -37,7 +37,7 @@ def test_a_server_tells_its_listeners_and_its_clients(root):
     found = look(root)
     [server] = found.shown
     assert (found.more, found.unreadable, server.is_alive) == (0, 0, True)
-    assert server.signed == round(file.stat().st_mtime * 1_000)
+    assert server.written == round(file.stat().st_mtime * 1_000)
     heartbeat = server.heartbeat
     assert (heartbeat.node, heartbeat.session_ms, heartbeat.since, heartbeat.program, heartbeat.others) == (
         7,
@@ -48,10 +48,12 @@ def test_a_server_tells_its_listeners_and_its_clients(root):
     )
     assert heartbeat.listeners == (Listener("PLAINTEXT", "127.0.0.1", 9092, "PLAINTEXT on box"),)
     assert heartbeat.clients == (ConnectedClient("PLAINTEXT", "till", "librdkafka 2.16", "10.0.0.7", 2),)
+    heartbeats.put(root, "a", 4, heartbeats.written(heartbeats.content(format=2, others=4, rules={})) + b"more of a later format")
+    assert look(root).shown[0].heartbeat == heartbeat
 
 
-def test_a_sign_may_lack_what_is_for_people(root):
-    said = {name: value for name, value in heartbeats.content().items() if name in ("node", "session", "listeners")}
+def test_a_heartbeat_may_lack_what_is_for_people(root):
+    said = {name: value for name, value in heartbeats.content().items() if name in ("format", "node", "session", "listeners")}
     heartbeats.put(root, "a", 0, said | {"later": [{}]})
     [server] = look(root).shown
     assert server.is_alive
@@ -73,7 +75,7 @@ def test_files_of_other_names_are_not_looked_at(root):
     assert (len(found.shown), found.more, found.unreadable) == (1, 0, 0)
 
 
-def test_a_server_is_alive_for_a_session_after_its_sign(root):
+def test_a_server_is_alive_for_a_session_after_its_heartbeat(root):
     looks = ServerLooks(Root.at(str(root)), iter((0, 8.9, 9.1, 17, 25.9, 26.1)).__next__)
     heartbeats.put(root, "a", 1, heartbeats.content(), age_s=-5)  # the clock of the place is ahead, so the age alone would not do
     assert [alive(looks) for _ in range(3)] == [[7], [7], []]
@@ -87,7 +89,7 @@ def test_a_look_that_is_the_first_compares_clocks(root):
     assert sorted(alive(ServerLooks(Root.at(str(root))))) == [0, 3]
 
 
-def test_a_server_with_a_wrong_clock_is_alive_after_its_next_sign(root):
+def test_a_server_with_a_wrong_clock_is_alive_after_its_next_heartbeat(root):
     looks = ServerLooks(Root.at(str(root)), iter((0, 5, 10, 15)).__next__)
     for number, expected in ((1, []), (2, [7]), (3, [7])):
         heartbeats.put(root, "a", number, heartbeats.content(), age_s=100_000)
@@ -102,7 +104,7 @@ def test_a_change_since_a_look_that_is_long_ago_proves_nothing(root):
         assert alive(looks) == expected
 
 
-def test_a_sign_that_is_replaced_before_it_is_read_is_looked_for_again(root, monkeypatch):
+def test_a_heartbeat_that_is_replaced_before_it_is_read_is_looked_for_again(root, monkeypatch):
     heartbeats.put(root, "a", 1, heartbeats.content())
     listed = LocalStore.entries
     numbers = iter((2, 3))
@@ -118,18 +120,18 @@ def test_a_sign_that_is_replaced_before_it_is_read_is_looked_for_again(root, mon
     assert next(numbers, None) is None
 
 
-def test_a_server_that_writes_its_next_sign_is_shown_by_the_one_before(root):
+def test_a_server_that_writes_its_next_heartbeat_is_shown_by_the_one_before(root):
     looks = ServerLooks(Root.at(str(root)), iter((0, 5, 8, 10, 15)).__next__)
     heartbeats.put(root, "a", 1, heartbeats.content())
     assert alive(looks) == [7]
     file = heartbeats.put(root, "a", 2, b"", keep=True)
     assert (alive(looks), looks.look().unreadable) == ([7], 0)
     assert alive(looks) == []  # A server that stops in the middle of a write is silent after its session.
-    file.write_text(json.dumps(heartbeats.content()))
+    file.write_bytes(heartbeats.written(heartbeats.content()))
     assert alive(looks) == [7]
 
 
-def test_a_server_that_makes_its_next_sign_while_the_one_before_is_read_is_looked_for_again(root, monkeypatch):
+def test_a_server_that_makes_its_next_heartbeat_while_the_one_before_is_read_is_looked_for_again(root, monkeypatch):
     earlier = heartbeats.put(root, "a", 1, heartbeats.content())
     newest = heartbeats.put(root, "a", 2, b"", keep=True)
     read = LocalStore.read
@@ -138,7 +140,7 @@ def test_a_server_that_makes_its_next_sign_while_the_one_before_is_read_is_looke
         content = read(store, name, *most)
         if name.endswith(newest.name):
             earlier.unlink(missing_ok=True)
-            newest.write_text(json.dumps(heartbeats.content()))
+            newest.write_bytes(heartbeats.written(heartbeats.content()))
         return content
 
     monkeypatch.setattr(LocalStore, "read", reads)
@@ -146,7 +148,7 @@ def test_a_server_that_makes_its_next_sign_while_the_one_before_is_read_is_looke
     assert (len(found.shown), found.unreadable) == (1, 0)
 
 
-def test_a_sign_after_one_that_cannot_be_read_is_a_change(root):
+def test_a_heartbeat_after_one_that_cannot_be_read_is_a_change(root):
     looks = ServerLooks(Root.at(str(root)), iter((0, 3, 6)).__next__)
     for number, said, expected in ((1, heartbeats.content(), []), (2, b"", []), (3, heartbeats.content(), [7])):
         heartbeats.put(root, "a", number, said, age_s=100_000)
@@ -174,13 +176,18 @@ def test_fifty_servers_are_shown_and_others_counted(root):
 
 WRONG = {
     "nothing": b"",
-    "no JSON": b"{",
-    "another encoding": '{"node": "é"}'.encode("latin-1"),
-    "a list": b"[]",
-    "deep": b"[" * 100_000,
-    "too large": json.dumps(heartbeats.content(later="x" * 70_000)).encode(),
+    "no checksum": json.dumps(heartbeats.content()).encode(),
+    "another checksum": heartbeats.written(heartbeats.content()).replace(b"till", b"tilt"),
+    "a file that is not yet whole": heartbeats.written(heartbeats.content())[:-1],
+    "no JSON": heartbeats.written(b"{"),
+    "another encoding": heartbeats.written('{"node": "é"}'.encode("latin-1")),
+    "a list": heartbeats.written([]),
+    "deep": heartbeats.written(b"[" * 60_000),
+    "too large": heartbeats.content(later="x" * 70_000),
     "a long text": heartbeats.content(program="x" * 1_025),
-    "half a pair": json.dumps(heartbeats.content()).encode().replace(b"till", b"\\ud83d"),
+    "half a pair": heartbeats.written(json.dumps(heartbeats.content()).encode().replace(b"till", b"\\ud83d")),
+    "no format": {name: value for name, value in heartbeats.content().items() if name != "format"},
+    "a format below 1": heartbeats.content(format=0),
     "a node below 0": heartbeats.content(node=-1),
     "a node that is a text": heartbeats.content(node="7"),
     "a node that is a mark": heartbeats.content(node=True),
@@ -206,7 +213,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("said", WRONG.values(), ids=WRONG)
-def test_a_file_that_is_no_sign_is_counted_and_hides_no_other(root, said):
+def test_a_file_that_is_no_heartbeat_is_counted_and_hides_no_other(root, said):
     heartbeats.put(root, "a", 1, said)
     heartbeats.put(root, "b", 1, heartbeats.content(node=5))
     found = look(root)

@@ -37,7 +37,7 @@ export async function servers({ signal }) {
     each.listeners.map(listener),
     state(each),
     each.since === null ? "–" : passed(each.since),
-    passed(each.signed),
+    passed(each.written),
     number(each.connections),
     shown(each.program || "–"),
     String(each.node),

@@ -51,12 +51,30 @@ record Cluster(Server self, boolean isAnnounced, List<Server> others) {
    * server comes or goes, no key moves between two others.
    */
   Server preferred(String listener, String key) {
-    List<Server> peers = peers(listener);
-    Server best = isAnnounced || peers.isEmpty() ? self : null;
-    for (Server each : peers) {
-      best = best == null || isBefore(key, each, best) ? each : best;
+    return first(reachable(listener), key);
+  }
+
+  /**
+   * The server that coordinates the groups of a partition, for the clients of a listener. Servers of the newest format share all groups
+   * among themselves. A program of an earlier format need not know by which rule.
+   */
+  Server coordinator(String listener, int partition) {
+    List<Server> servers = reachable(listener);
+    int newest = servers.stream().mapToInt(Server::format).max().orElseThrow();
+    return first(servers.stream().filter(each -> each.format() == newest).toList(), "groups-" + partition);
+  }
+
+  /** The peers, and this server unless they do not know it. */
+  private List<Server> reachable(String listener) {
+    List<Server> servers = new ArrayList<>(peers(listener));
+    if (isAnnounced || servers.isEmpty()) {
+      servers.add(self);
     }
-    return best;
+    return servers;
+  }
+
+  private static Server first(List<Server> servers, String key) {
+    return servers.stream().reduce((one, other) -> isBefore(key, one, other) ? one : other).orElseThrow();
   }
 
   private static boolean isBefore(String key, Server one, Server other) {

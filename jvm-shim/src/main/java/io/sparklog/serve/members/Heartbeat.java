@@ -1,8 +1,8 @@
 package io.sparklog.serve.members;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.sparklog.json.CheckedLine;
 import io.sparklog.json.Json;
 import io.sparklog.log.Version;
 import java.nio.charset.StandardCharsets;
@@ -30,7 +30,7 @@ public record Heartbeat(Server server, long since, List<Client> clients) {
     ObjectNode json = server.json().put("since", since).put("program", Version.WRITER);
     ArrayNode told = json.putArray("clients");
     int others = clients.stream().mapToInt(Client::connections).sum();
-    long bytes = written(json.put("others", others)).length;
+    long bytes = CheckedLine.of(json.put("others", others)).length;
     List<Client> first = clients.stream().sorted(Comparator.comparing(Client::connections).reversed()).limit(CLIENTS_MAX).toList();
     for (Client client : first) {
       ObjectNode row = Json.MAPPER.createObjectNode()
@@ -39,26 +39,18 @@ public record Heartbeat(Server server, long since, List<Client> clients) {
           .put("software", whole(client.software))
           .put("host", whole(client.host))
           .put("connections", client.connections);
-      long more = written(row).length + 1;
+      long more = row.toString().getBytes(StandardCharsets.UTF_8).length + 1;
       if (bytes + more <= Server.BYTES_MAX) {
         told.add(row);
         bytes += more;
         others -= client.connections;
       }
     }
-    return written(json.put("others", others));
+    return CheckedLine.of(json.put("others", others));
   }
 
   /** The text without half of a surrogate pair, which a cut can leave, and which JSON cannot store. */
   private static String whole(String text) {
     return new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
-  }
-
-  private static byte[] written(ObjectNode json) {
-    try {
-      return Json.MAPPER.writeValueAsBytes(json);
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException(e);
-    }
   }
 }

@@ -2,6 +2,7 @@ package io.sparklog.serve.members;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.sparklog.json.CheckedLine;
 import io.sparklog.json.Damaged;
 import io.sparklog.json.Json;
 import java.nio.charset.StandardCharsets;
@@ -12,11 +13,15 @@ import java.util.UUID;
 /**
  * A server of a root. FORMAT.md annex G.
  *
+ * @param format of its heartbeats, from 1: servers of one format share groups out by the same rule
  * @param node its number
  * @param sessionMs it is alive for so long after a heartbeat
  * @param endpoints by the names of listeners
  */
-public record Server(int node, long sessionMs, Map<String, Endpoint> endpoints) {
+public record Server(int format, int node, long sessionMs, Map<String, Endpoint> endpoints) {
+  /** The format of this program. */
+  static final int FORMAT = 1;
+
   /** The largest heartbeat. */
   static final int BYTES_MAX = 64 << 10;
 
@@ -34,12 +39,12 @@ public record Server(int node, long sessionMs, Map<String, Endpoint> endpoints) 
     // With the kind, which names the machine: 127.0.0.1:9092 is an address of each machine.
     String first = endpoints.values().stream().map(each -> each.address() + " " + each.kind()).sorted().findFirst().orElseThrow();
     long bits = UUID.nameUUIDFromBytes(first.getBytes(StandardCharsets.UTF_8)).getMostSignificantBits();
-    return new Server((int) (bits >>> 33), sessionMs, endpoints);
+    return new Server(FORMAT, (int) (bits >>> 33), sessionMs, endpoints);
   }
 
   /** The fields of its heartbeat that other servers read. */
   ObjectNode json() {
-    ObjectNode json = Json.MAPPER.createObjectNode().put("node", node).put("session", sessionMs);
+    ObjectNode json = Json.MAPPER.createObjectNode().put("format", format).put("node", node).put("session", sessionMs);
     ObjectNode listeners = json.putObject("listeners");
     new TreeMap<>(endpoints).forEach((name, endpoint) -> listeners.putObject(name)
         .put("host", endpoint.address().host())
@@ -48,9 +53,10 @@ public record Server(int node, long sessionMs, Map<String, Endpoint> endpoints) 
     return json;
   }
 
-  /** The server of a heartbeat, whose bytes may be hostile. */
+  /** The server of a heartbeat of any format, whose bytes may be hostile. */
   static Server parse(byte[] bytes) throws Damaged {
-    JsonNode json = Json.parse(bytes, 0, bytes.length);
+    JsonNode json = CheckedLine.parse(bytes).json();
+    int format = (int) Json.number(Json.field(json, "format"), "format", 1, Integer.MAX_VALUE);
     int node = (int) Json.number(Json.field(json, "node"), "node", 0, Integer.MAX_VALUE);
     long session = Json.number(Json.field(json, "session"), "session", SESSION_MS_MIN, SESSION_MS_MAX);
     JsonNode listeners = Json.field(json, "listeners");
@@ -64,7 +70,7 @@ public record Server(int node, long sessionMs, Map<String, Endpoint> endpoints) 
       int port = (int) Json.number(Json.field(value, "port"), "port", 1, 65_535);
       endpoints.put(listener.getKey(), new Endpoint(new Address(host, port), text(value, "kind")));
     }
-    return new Server(node, session, endpoints);
+    return new Server(format, node, session, endpoints);
   }
 
   private static String text(JsonNode object, String name) throws Damaged {

@@ -116,7 +116,7 @@ public final class Servers implements AutoCloseable {
 
   /** The server that coordinates the groups of a partition, for the clients of a listener. */
   public Server coordinator(String listener, int partition) {
-    return cluster.preferred(listener, "groups-" + partition);
+    return cluster.coordinator(listener, partition);
   }
 
   /** Whether this server coordinates the groups of a partition, for the clients of a listener. */

@@ -23,7 +23,7 @@ final class ClusterTest {
   private final Server c = LivingTest.server(3);
 
   private static Server with(int node, String listener, String kind) {
-    return new Server(node, 9000, Map.of(listener, new Endpoint(new Address("host" + node, 9092), kind)));
+    return new Server(1, node, 9000, Map.of(listener, new Endpoint(new Address("host" + node, 9092), kind)));
   }
 
   @Test
@@ -85,6 +85,24 @@ final class ClusterTest {
     Cluster unknown = Cluster.of(a, false, List.of(b));
     assertTrue(IntStream.range(0, 200).allMatch(key -> unknown.preferred(LISTENER, "t" + key).equals(b)));
     assertEquals(a, Cluster.of(a, false, List.of()).preferred(LISTENER, "t"));
+  }
+
+  /** Servers of one format know one rule. Topics have no rule that two servers must share. */
+  @Test
+  void theNewestFormatCoordinatesAllGroups() {
+    Server d = new Server(2, 4, 9000, a.endpoints());
+    Server e = new Server(2, 5, 9000, a.endpoints());
+    Cluster older = Cluster.of(a, true, List.of(b, d, e));
+    Cluster newer = Cluster.of(d, true, List.of(a, b, e));
+    for (int partition = 0; partition < 200; partition++) {
+      Server coordinator = older.coordinator(LISTENER, partition);
+      assertEquals(2, coordinator.format());
+      assertEquals(coordinator, newer.coordinator(LISTENER, partition));
+      assertEquals(Cluster.of(d, true, List.of(e)).coordinator(LISTENER, partition), coordinator);
+      assertEquals(d, Cluster.of(d, true, List.of(a, b)).coordinator(LISTENER, partition));
+      assertEquals(1, Cluster.of(d, false, List.of(a, b)).coordinator(LISTENER, partition).format());
+    }
+    assertTrue(IntStream.range(0, 200).anyMatch(key -> older.preferred(LISTENER, "t" + key).format() == 1));
   }
 
   @Test

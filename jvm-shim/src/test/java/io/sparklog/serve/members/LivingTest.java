@@ -24,7 +24,7 @@ final class LivingTest {
   private final Living living = new Living(SESSION_MS);
 
   static Server server(int node) {
-    return new Server(node, SESSION_MS, Map.of("PLAINTEXT", new Endpoint(new Address("host" + node, 9092), "PLAINTEXT")));
+    return new Server(1, node, SESSION_MS, Map.of("PLAINTEXT", new Endpoint(new Address("host" + node, 9092), "PLAINTEXT")));
   }
 
   private static long ns(long ms) {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.sparklog.json.CheckedLine;
 import io.sparklog.json.Damaged;
 import io.sparklog.json.Json;
 import io.sparklog.kit.Seed;
@@ -20,6 +21,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -29,7 +31,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import java.util.zip.CRC32C;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -129,7 +133,7 @@ final class ServersTest {
 
   private void dead(int node, long sessionMs) throws IOException {
     Names.ServerHeartbeat heartbeat = new Names.ServerHeartbeat(Names.identity(random), 5);
-    Server server = new Server(node, sessionMs, Map.of(LISTENER, new Endpoint(new Address("dead" + node, 9092), "PLAINTEXT")));
+    Server server = new Server(1, node, sessionMs, Map.of(LISTENER, new Endpoint(new Address("dead" + node, 9092), "PLAINTEXT")));
     Files.write(root.resolve(heartbeat.file()), new Heartbeat(server, 0, List.of()).bytes());
   }
 
@@ -252,12 +256,12 @@ final class ServersTest {
       String name = names.get(i % names.size());
       clients.add(new Heartbeat.Client(LISTENER, name, name, "10.0.0." + i, 1 + i));
     }
-    Server server = new Server(7, BRIEF_MS, Map.of(LISTENER, new Endpoint(new Address("h", 1), "k")));
+    Server server = new Server(1, 7, BRIEF_MS, Map.of(LISTENER, new Endpoint(new Address("h", 1), "k")));
     for (int count : new int[] {0, 1, 20, 300}) {
       byte[] bytes = new Heartbeat(server, 5, clients.subList(0, count)).bytes();
       assertTrue(bytes.length <= Server.BYTES_MAX);
       assertEquals(server, Server.parse(bytes));
-      JsonNode heartbeat = Json.parse(bytes, 0, bytes.length);
+      JsonNode heartbeat = CheckedLine.parse(bytes).json();
       List<Integer> connections = new ArrayList<>();
       heartbeat.get("clients").forEach(each -> connections.add(each.get("connections").intValue()));
       assertEquals(count * (count + 1) / 2, connections.stream().mapToInt(each -> each).sum() + heartbeat.get("others").intValue());
@@ -266,7 +270,7 @@ final class ServersTest {
     }
     List<Heartbeat.Client> longNames = clients.stream().map(each -> client("\u0001".repeat(100))).toList();
     byte[] full = new Heartbeat(server, 5, longNames).bytes();
-    JsonNode heartbeat = Json.parse(full, 0, full.length);
+    JsonNode heartbeat = CheckedLine.parse(full).json();
     int told = heartbeat.get("clients").size();
     assertTrue(full.length <= Server.BYTES_MAX && full.length > Server.BYTES_MAX - 2000 && told < 50, () -> full.length + " " + told);
     assertEquals(300, told + heartbeat.get("others").intValue());
@@ -278,25 +282,61 @@ final class ServersTest {
 
   @Test
   void hostileContentIsNoServer() throws Exception {
-    Server good = new Server(7, BRIEF_MS, Map.of(LISTENER, new Endpoint(new Address("h", 1), "k")));
-    byte[] right = Json.MAPPER.writeValueAsBytes(good.json());
-    String text = new String(right, StandardCharsets.UTF_8);
+    Server good = new Server(1, 7, BRIEF_MS, Map.of(LISTENER, new Endpoint(new Address("h", 1), "k")));
+    String text = Json.MAPPER.writeValueAsString(good.json());
+    byte[] right = checked(text);
     assertEquals(good, Server.parse(right));
     List<String> bad = List.of("", "[]", "{}", "null", text + "x", text.replace("7", "-1"), text.replace("7", "4294967296"),
-        text.replace("1000", "0"), text.replace("1000", "9999999999"), text.replace(":1,", ":0,"), text.replace(":1,", ":65536,"),
-        text.replace("\"h\"", "\"\""), text.replace("\"h\"", "7"), text.replace("\"h\"", "\"" + "h".repeat(2000) + "\""),
-        "{\"node\":1,\"session\":1000,\"listeners\":{}}", "{\"node\":1,\"session\":1000,\"listeners\":[1]}");
+        text.replace("1000", "0"), text.replace("1000", "9999999999"), text.replace(":1}", ":0}"),
+        text.replace(":1,\"kind", ":65536,\"kind"), text.replace("\"h\"", "\"\""), text.replace("\"h\"", "7"),
+        text.replace("\"h\"", "\"" + "h".repeat(2000) + "\""), text.replace("\"format\":1,", ""),
+        text.replace("\"format\":1", "\"format\":0"), text.replace("\"format\":1", "\"format\":\"1\""),
+        "{\"format\":1,\"node\":1,\"session\":1000,\"listeners\":{}}", "{\"format\":1,\"node\":1,\"session\":1000,\"listeners\":[1]}");
     for (String each : bad) {
-      assertThrows(Damaged.class, () -> Server.parse(each.getBytes(StandardCharsets.UTF_8)), each);
+      if (!each.equals(text)) {
+        assertThrows(Damaged.class, () -> Server.parse(checked(each)), each);
+      }
     }
     for (int i = 0; i < 2000; i++) {
-      byte[] bytes = right.clone();
-      bytes[random.nextInt(bytes.length)] ^= (byte) (1 << random.nextInt(8));
+      byte[] flipped = right.clone();
+      flipped[random.nextInt(right.length)] ^= (byte) (1 << random.nextInt(8));
+      assertThrows(Damaged.class, () -> Server.parse(flipped));
+      byte[] forged = text.getBytes(StandardCharsets.ISO_8859_1);
+      forged[random.nextInt(forged.length)] ^= (byte) (1 << random.nextInt(7));
       try {
-        Server.parse(bytes);
+        Server.parse(checked(new String(forged, StandardCharsets.ISO_8859_1)));
       } catch (Damaged expected) {
         // No other exception.
       }
     }
+    for (int length = 0; length < right.length; length++) { // A server creates the file before it writes it.
+      byte[] begun = Arrays.copyOf(right, length);
+      assertThrows(Damaged.class, () -> Server.parse(begun));
+    }
+  }
+
+  /** A heartbeat with this content. */
+  private static byte[] checked(String text) {
+    CRC32C crc = new CRC32C();
+    crc.update(text.getBytes(StandardCharsets.UTF_8));
+    return (text + "\ncrc32c:" + Json.crc(crc) + "\n").getBytes(StandardCharsets.UTF_8);
+  }
+
+  /** A later release may share groups out by another rule. */
+  @Test
+  void serversOfALaterFormatTakeAllGroups() throws Exception {
+    Servers a = open("a");
+    assertTrue(IntStream.range(0, 50).allMatch(a::coordinates));
+    Names.ServerHeartbeat heartbeat = new Names.ServerHeartbeat(Names.identity(random), 5);
+    Server later = new Server(2, 7, SESSION_MS,
+        Map.of(LISTENER, new Endpoint(new Address("later", 9092), a.self().endpoints().get(LISTENER).kind())));
+    String text = Json.MAPPER.writeValueAsString(later.json().put("weights", "of another kind"));
+    Files.write(root.resolve(heartbeat.file()),
+        (new String(checked(text), StandardCharsets.UTF_8) + "more").getBytes(StandardCharsets.UTF_8));
+    until(() -> a.at(LISTENER).containsKey(7));
+    assertTrue(IntStream.range(0, 50).noneMatch(a::coordinates));
+    assertEquals(later, a.coordinator(LISTENER, 3));
+    Files.delete(root.resolve(heartbeat.file()));
+    until(() -> IntStream.range(0, 50).allMatch(a::coordinates));
   }
 }
