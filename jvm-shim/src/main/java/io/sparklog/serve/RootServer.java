@@ -89,6 +89,7 @@ final class RootServer implements AutoCloseable {
   private final RandomGenerator random = new SecureRandom();
   private final TopicWriters writers;
   private final Groups groups;
+  private final GroupRequests groupRequests;
   private final FetchSessions sessions;
   private final Metrics metrics = new Metrics();
   private final Optional<MetricsPage> page;
@@ -135,6 +136,7 @@ final class RootServer implements AutoCloseable {
       commits.made(topic);
     }, Clock.systemUTC(), random);
     groups = new Groups(root, servers.self().node(), config.entries(), servers::coordinates, Clock.systemUTC(), random);
+    groupRequests = new GroupRequests(groups, topics, work);
     servers.afterEachLook(groups::release);
     declareNumbers(config);
     page = metricsAddress.map(this::serveMetrics);
@@ -161,7 +163,7 @@ final class RootServer implements AutoCloseable {
         groups::bytes);
     metrics.gauge("partlog_server_group_memory_limit_bytes", "The most of this memory. Beyond it, new positions and members are refused.",
         groups::bytesMax);
-    new GroupMetrics(metrics, new GroupRequests(groups, topics, work));
+    new GroupMetrics(metrics, groupRequests);
   }
 
   private MetricsPage serveMetrics(Address address) {
@@ -216,11 +218,10 @@ final class RootServer implements AutoCloseable {
           .add(ApiKeys.INCREMENTAL_ALTER_CONFIGS, new IncrementalAlterConfigsHandler(operators, work))
           .add(ApiKeys.ALTER_CONFIGS, new AlterConfigsHandler(operators, work));
     }
-    GroupRequests requests = new GroupRequests(groups, topics, work);
-    handlers.add(ApiKeys.FIND_COORDINATOR, new FindCoordinatorHandler(requests, servers));
-    new MemberHandlers(requests).addTo(handlers);
-    new OffsetHandlers(requests).addTo(handlers);
-    new GroupListHandlers(requests).addTo(handlers);
+    handlers.add(ApiKeys.FIND_COORDINATOR, new FindCoordinatorHandler(groupRequests, servers));
+    new MemberHandlers(groupRequests).addTo(handlers);
+    new OffsetHandlers(groupRequests).addTo(handlers);
+    new GroupListHandlers(groupRequests).addTo(handlers);
     return handlers;
   }
 

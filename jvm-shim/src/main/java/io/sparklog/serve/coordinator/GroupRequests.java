@@ -7,42 +7,77 @@ import io.sparklog.serve.protocol.Work;
 import io.sparklog.serve.topics.ServedTopics;
 import io.sparklog.spec.Warnings;
 import java.util.Collection;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
-import java.util.function.Supplier;
+import java.util.function.LongSupplier;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
 
-/** The way of requests to the coordinator of their group. It knows the topics of the root as they were at most a second before. */
+/**
+ * The way of requests to the coordinator of their group. The coordinator knows the topics of the root: it shares their partitions out, and
+ * drops offsets of deleted topics. No request of a busy server waits for a look at all topics.
+ */
 public final class GroupRequests {
+  /** A request that finds the topics older than this begins a look at all topics, and does not wait for it. */
   private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  /** A request that finds the topics older than this waits: after a pause of all groups, members of new topics would lose partitions. */
+  private static final long STALE_NANOS = TimeUnit.SECONDS.toNanos(30);
 
   private final Groups groups;
   private final ServedTopics topics;
   private final Work work;
+  private final LongSupplier nanos;
 
-  /** When the coordinator was given the topics. */
-  private volatile long given = System.nanoTime() - FRESH_NANOS;
+  /** A topic, and when the look that found it began. */
+  private record Seen(KnownTopic topic, long at) {}
+
+  /** The topics that the coordinator was told of, by name. It guards itself, and the order in which the coordinator is told. */
+  private final Map<String, Seen> seen = new HashMap<>();
+
+  /** When the last look at all topics began that has ended. */
+  private volatile long looked;
 
   /** The last look at all topics. Guarded by this. */
-  private CompletableFuture<Void> giving;
+  private CompletableFuture<Void> look;
 
   public GroupRequests(Groups groups, ServedTopics topics, Work work) {
+    this(groups, topics, work, System::nanoTime);
+  }
+
+  GroupRequests(Groups groups, ServedTopics topics, Work work, LongSupplier nanos) {
     this.groups = groups;
     this.topics = topics;
     this.work = work;
+    this.nanos = nanos;
+    this.looked = nanos.getAsLong() - STALE_NANOS;
   }
 
   /** The answer of the coordinator of a group. */
   <T> CompletableFuture<T> ask(String group, Function<GroupCoordinator, CompletableFuture<T>> request) {
-    return withTopics(() -> groups.of(group).thenCompose(request));
+    return topicsKnown(STALE_NANOS).thenCompose(done -> groups.of(group).thenCompose(request));
+  }
+
+  /** As the other, for a member that subscribes to topics. The coordinator knows these topics as they are now. */
+  <T> CompletableFuture<T> ask(String group, Collection<String> names, Function<GroupCoordinator, CompletableFuture<T>> request) {
+    return work.run(() -> look(names, nanos.getAsLong())).thenCompose(done -> ask(group, request));
+  }
+
+  /** As the others, for a member that subscribes to a pattern. The coordinator knows all topics as they were a second ago. */
+  <T> CompletableFuture<T> askWithAllTopics(String group, Function<GroupCoordinator, CompletableFuture<T>> request) {
+    return topicsKnown(FRESH_NANOS).thenCompose(done -> groups.of(group).thenCompose(request));
   }
 
   /** The answer of the coordinator of all groups; {@code none} if the root never had a group. */
   <T> CompletableFuture<T> askAll(Function<GroupCoordinator, CompletableFuture<T>> request, T none) {
-    return withTopics(
-        () -> groups.ofAll().thenCompose(found -> found.map(request).orElseGet(() -> CompletableFuture.completedFuture(none))));
+    return topicsKnown(STALE_NANOS).thenCompose(
+        done -> groups.ofAll().thenCompose(found -> found.map(request).orElseGet(() -> CompletableFuture.completedFuture(none))));
   }
 
   /** The partition of a group: groups with the same partition have the same coordinator. */
@@ -58,25 +93,55 @@ public final class GroupRequests {
     return work;
   }
 
-  private <T> CompletableFuture<T> withTopics(Supplier<CompletableFuture<T>> request) {
-    return System.nanoTime() - given < FRESH_NANOS ? request.get() : topicsGiven().thenCompose(done -> request.get());
+  /** Begins a look at all topics if it is due. @return that look, if the last one is as old as this; else nothing to wait for */
+  private CompletableFuture<Void> topicsKnown(long waitNanos) {
+    long age = nanos.getAsLong() - looked;
+    if (age < FRESH_NANOS) {
+      return CompletableFuture.completedFuture(null);
+    }
+    CompletableFuture<Void> begun = lookAtAll();
+    return age < waitNanos ? CompletableFuture.completedFuture(null) : begun;
   }
 
-  /** One look at all topics for all requests that need one now. It is made on another thread, as it may take requests to a store. */
-  private synchronized CompletableFuture<Void> topicsGiven() {
-    if (giving == null || giving.isDone()) {
-      giving = work.run(this::giveTopics).exceptionallyCompose(e -> {
+  /** One look for all requests that need one now. It is made on another thread, as it takes requests to a store. */
+  private synchronized CompletableFuture<Void> lookAtAll() {
+    if (look == null || look.isDone()) {
+      look = work.run(() -> {
+        long began = nanos.getAsLong();
+        Set<String> names = new TreeSet<>(topics.names());
+        synchronized (seen) {
+          names.addAll(seen.keySet());
+        }
+        look(names, began);
+        looked = began;
+        return (Void) null;
+      }).exceptionallyCompose(e -> {
         Warnings.warn(GroupRequests.class, "the topics of {} cannot be listed now", topics.root().location(), e);
         return CompletableFuture.failedFuture(Errors.COORDINATOR_NOT_AVAILABLE.exception()); // Clients repeat the request.
       });
     }
-    return giving;
+    return look;
   }
 
-  private Void giveTopics() {
-    Collection<State> found = topics.all().values();
-    groups.topics(found.stream().map(state -> new KnownTopic(state.topic(), state.topicId(), state.partitions())).toList());
-    given = System.nanoTime();
+  /**
+   * Reads topics, and tells the coordinator. A topic that cannot be read now stays as it was known: for the coordinator a topic that is
+   * missing is deleted, and it drops the positions of all groups there.
+   *
+   * @param began when this look began: it changes nothing that a later one found
+   */
+  private Void look(Collection<String> names, long began) {
+    Map<String, Optional<State>> found = new HashMap<>();
+    topics.read(names, found::put);
+    synchronized (seen) {
+      found.forEach((name, state) -> {
+        Seen before = seen.get(name);
+        if (before == null || before.at <= began) {
+          state.ifPresentOrElse(now -> seen.put(name, new Seen(new KnownTopic(name, now.topicId(), now.partitions()), began)),
+              () -> seen.remove(name));
+        }
+      });
+      groups.topics(seen.values().stream().map(Seen::topic).toList());
+    }
     return null;
   }
 }

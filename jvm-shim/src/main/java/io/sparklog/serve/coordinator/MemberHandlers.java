@@ -5,6 +5,8 @@ import io.sparklog.serve.protocol.Handlers;
 import io.sparklog.serve.security.Rights;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
+import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.ConsumerGroupHeartbeatRequest;
@@ -18,6 +20,7 @@ import org.apache.kafka.common.requests.LeaveGroupResponse;
 import org.apache.kafka.common.requests.SyncGroupRequest;
 import org.apache.kafka.common.requests.SyncGroupResponse;
 import org.apache.kafka.common.utils.BufferSupplier;
+import org.apache.kafka.coordinator.group.GroupCoordinator;
 
 /** The requests of the members of groups, of both protocols. */
 public record MemberHandlers(GroupRequests groups) {
@@ -64,7 +67,12 @@ public record MemberHandlers(GroupRequests groups) {
     if (pattern != null && !pattern.isEmpty() && !rights.prefixes().isEmpty()) { // The coordinator would match the hidden topics too.
       throw Errors.TOPIC_AUTHORIZATION_FAILED.exception("This listener shows a part of the topics: subscribe to topics by their names.");
     }
-    return groups.ask(request.data().groupId(), coordinator -> coordinator.consumerGroupHeartbeat(asked.context(), request.data()))
-        .thenApply(ConsumerGroupHeartbeatResponse::new);
+    String group = request.data().groupId();
+    Function<GroupCoordinator, CompletableFuture<ConsumerGroupHeartbeatResponseData>> beat = coordinator -> coordinator
+        .consumerGroupHeartbeat(asked.context(), request.data());
+    CompletableFuture<ConsumerGroupHeartbeatResponseData> answer = names != null
+        ? groups.ask(group, names, beat)
+        : pattern != null && !pattern.isEmpty() ? groups.askWithAllTopics(group, beat) : groups.ask(group, beat);
+    return answer.thenApply(ConsumerGroupHeartbeatResponse::new);
   }
 }

@@ -5,7 +5,10 @@ import io.sparklog.log.State;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
+import java.io.IOException;
 import java.time.Clock;
+import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
@@ -13,6 +16,7 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BiConsumer;
 
 /** The topics of a root by name and by id. Each question reads files, if only two stats: so ask on a thread that may block. */
 public final class ServedTopics {
@@ -76,14 +80,38 @@ public final class ServedTopics {
   /** All topics that can be read, by name, as they were at most a second ago; a topic that was created in this process is there at once. */
   public SortedMap<String, State> all() {
     TreeMap<String, State> states = new TreeMap<>();
-    for (String name : root.recentTopics(clock)) {
-      try {
-        newest(name).ifPresent(state -> states.put(name, state));
-      } catch (PartlogException e) {
-        Warnings.warn(ServedTopics.class, "Topic {} is not served: {}", name, e.getMessage());
-      }
-    }
+    read(names(), (name, found) -> found.ifPresent(state -> states.put(name, state)));
     return states;
+  }
+
+  /** The names of all topics, as {@link #all} has them. */
+  public List<String> names() {
+    return root.recentTopics(clock);
+  }
+
+  /**
+   * Reads the newest state of each topic, several at once if the store is not a disk.
+   *
+   * @param taker given each topic that can be read, with an empty state if it does not exist
+   */
+  public void read(Collection<String> names, BiConsumer<String, Optional<State>> taker) {
+    try {
+      root.store().requests().each(names, this::readable, (name, found) -> {
+        found.ifPresent(state -> taker.accept(name, state));
+        return true;
+      });
+    } catch (IOException e) {
+      throw PartlogException.io(e, root.location());
+    }
+  }
+
+  private Optional<Optional<State>> readable(String name) {
+    try {
+      return Optional.of(newest(name));
+    } catch (PartlogException e) {
+      Warnings.warn(ServedTopics.class, "Topic {} is not served: {}", name, e.getMessage());
+      return Optional.empty();
+    }
   }
 
   private void know(State state) {
