@@ -46,7 +46,7 @@ LOST_ANSWER = Edit(
 BREAKS = {
     "a batch is acknowledged before its commit fails": Break(
         Edit(
-            "serve/records/produce/GroupCommit.next",
+            "commits/GroupCommit.next",
             "return Optional.of(next);",
             f"settled(); if ({SELDOM}) {{ throw new IOException(); }} return Optional.of(next);",
         ),
@@ -54,14 +54,14 @@ BREAKS = {
     ),
     "a batch that is sent again is appended again": Break(
         Edit(
-            "serve/records/produce/GroupCommit.decision",
+            "commits/GroupCommit.decision",
             "default -> { return decision; }",
             "default -> { return new Sequences.Decision(Sequences.Answer.NEW, base); }",
         ),
         "doubled",
     ),
     "the batches of a commit are appended backwards": Break(
-        Edit("serve/records/produce/GroupCommit.plan", "placed.sort(", "java.util.Collections.reverse(placed); placed.sort("),
+        Edit("commits/GroupCommit.plan", "placed.sort(", "java.util.Collections.reverse(placed); placed.sort("),
         "reordered",
     ),
     "a fetch skips a batch": Break(

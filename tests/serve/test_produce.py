@@ -164,7 +164,7 @@ def test_batches_that_are_let_in_are_read_by_all_readers(server: RunningServer) 
     tool = LogTool(server.classpath, server.root)
     command = [
         *small_jvm(server.classpath),
-        "io.sparklog.serve.records.produce.IntakeTool",
+        "io.sparklog.commits.IntakeTool",
         str(server.root),
         topic,
         str(draw_seed()),

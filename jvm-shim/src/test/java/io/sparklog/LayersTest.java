@@ -29,16 +29,16 @@ import java.util.stream.Stream;
 final class LayersTest {
   /** The packages that each package may use. */
   private static final Map<String, List<String>> MAY_USE = Map.ofEntries(
-      entry("serve.records", "serve.protocol", "serve.topics", "serve.security", "serve.records.fetch", "serve.records.produce", "log",
-          "segment", "spec"),
+      entry("serve.records", "serve.protocol", "serve.topics", "serve.security", "serve.records.fetch", "commits", "log", "segment",
+          "spec"),
       entry("serve.coordinator", "serve.protocol", "serve.topics", "serve.coordinator.groups", "serve.members", "serve.security",
           "serve.metrics", "log", "spec"),
       entry("serve.topics", "serve.protocol", "serve.coordinator.groups", "serve.members", "serve.security", "admin", "upkeep", "log",
           "segment", "spec"),
-      entry("serve.protocol", "serve.net", "serve.records.produce", "serve.members", "serve.security", "serve.metrics", "segment", "spec"),
+      entry("serve.protocol", "serve.net", "commits", "serve.members", "serve.security", "serve.metrics", "segment", "spec"),
       entry("serve.records.fetch", "query", "read", "log", "segment", "format", "storage", "spec"),
-      entry("serve.records.produce", "write", "upkeep", "log", "routing", "segment", "format", "storage", "spec"),
-      entry("serve.coordinator.groups", "admin", "upkeep", "log", "segment", "format", "storage", "spec"),
+      entry("commits", "write", "upkeep", "log", "routing", "segment", "format", "storage", "spec"),
+      entry("serve.coordinator.groups", "admin", "commits", "upkeep", "log", "segment", "format", "storage", "spec"),
       entry("serve.members", "log", "segment", "json", "storage", "spec"), entry("serve.net", "spec"), entry("serve.security", "spec"),
       entry("serve.metrics", "spec"),
       entry("catalog", "procedures", "source", "sink", "spark", "read", "log", "routing", "segment", "storage", "spec"),

@@ -26,6 +26,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.function.BiConsumer;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 
@@ -301,6 +302,42 @@ public final class Root implements ReadableTopics {
       return states;
     } catch (IOException e) {
       throw PartlogException.io(e, store.location(Names.FOLDER));
+    }
+  }
+
+  /**
+   * As {@link #newest(Collection)}, where a topic that cannot be read is no failure of the others.
+   *
+   * @param taker given each topic that can be read, with an empty state if it does not exist
+   * @param unreadable given each other topic
+   */
+  public void readable(Collection<String> names, BiConsumer<String, Optional<State>> taker,
+      BiConsumer<String, PartlogException> unreadable) {
+    try {
+      requests.each(names, this::readable, (name, found) -> {
+        found.accept(name, taker, unreadable);
+        return true;
+      });
+    } catch (IOException e) {
+      throw PartlogException.io(e, store.location(Names.FOLDER));
+    }
+  }
+
+  private Readable readable(String name) {
+    try {
+      return new Readable(newest(name), null);
+    } catch (PartlogException e) {
+      return new Readable(null, e);
+    }
+  }
+
+  private record Readable(Optional<State> state, PartlogException failure) {
+    void accept(String name, BiConsumer<String, Optional<State>> taker, BiConsumer<String, PartlogException> unreadable) {
+      if (failure == null) {
+        taker.accept(name, state);
+      } else {
+        unreadable.accept(name, failure);
+      }
     }
   }
 

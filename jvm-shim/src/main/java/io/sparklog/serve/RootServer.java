@@ -30,7 +30,7 @@ import io.sparklog.serve.records.fetch.Commits;
 import io.sparklog.serve.records.fetch.Fetches;
 import io.sparklog.serve.records.fetch.Offsets;
 import io.sparklog.serve.records.fetch.PartitionReads;
-import io.sparklog.serve.records.produce.TopicWriters;
+import io.sparklog.commits.TopicWriters;
 import io.sparklog.serve.security.Credentials;
 import io.sparklog.serve.security.Listener;
 import io.sparklog.serve.security.Rights;
@@ -132,10 +132,12 @@ final class RootServer implements AutoCloseable {
     topics = new ServedTopics(root, Clock.systemUTC());
     Metrics.Counter made = metrics.counter("partlog_server_commits_total", "Commits of records by this server.");
     writers = new TopicWriters(root, config.terms(), topic -> {
-      made.add(1);
+      if (!topic.equals(Groups.TOPIC)) {
+        made.add(1);
+      }
       commits.made(topic);
     }, Clock.systemUTC(), random);
-    groups = new Groups(root, servers.self().node(), config.entries(), servers::coordinates, Clock.systemUTC(), random);
+    groups = new Groups(root, writers, servers.self().node(), config.entries(), servers::coordinates, Clock.systemUTC(), random);
     groupRequests = new GroupRequests(groups, topics, work);
     servers.afterEachLook(groups::release);
     declareNumbers(config);

@@ -4,7 +4,7 @@ import io.netty.handler.ssl.SslContext;
 import io.sparklog.serve.coordinator.groups.Groups;
 import io.sparklog.serve.members.Address;
 import io.sparklog.serve.net.Limits;
-import io.sparklog.serve.records.produce.Terms;
+import io.sparklog.commits.Terms;
 import io.sparklog.serve.security.Credentials;
 import io.sparklog.serve.security.Listener;
 import io.sparklog.serve.security.Rights;

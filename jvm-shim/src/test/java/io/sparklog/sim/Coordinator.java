@@ -1,17 +1,21 @@
 package io.sparklog.sim;
 
+import io.sparklog.commits.Appended;
+import io.sparklog.commits.Refusal;
+import io.sparklog.commits.Refused;
+import io.sparklog.commits.SteppedWriters;
 import io.sparklog.log.State;
-import io.sparklog.serve.coordinator.groups.FencedWrites;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.upkeep.TopicWork;
 import java.nio.file.NoSuchFileException;
-import java.util.OptionalLong;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 
 /** A coordinator of groups in partition 0. Each record that it adds names the record before, by what the coordinator has read and added. */
 final class Coordinator {
   static final String NOTHING = "nothing";
   static final char AFTER = '<';
+  private static final Set<Refusal> REFUSALS = Set.of(Refusal.FENCED, Refusal.TOPIC_RECREATED, Refusal.UNKNOWN_TOPIC);
   private static final Set<String> EXPECTED = Set.of("WRITE_EXPIRED", "COMMIT_UNKNOWN", "TOPIC_RECREATED");
 
   private final Process process;
@@ -26,6 +30,7 @@ final class Coordinator {
 
   void coordinate(int appends) {
     World world = process.world;
+    SteppedWriters writers = new SteppedWriters(process.root(), process.clock, world.random);
     for (int n = 0; n < appends; n++) {
       process.sleep(world.random.nextInt(60));
       int faults = process.faults();
@@ -33,23 +38,33 @@ final class Coordinator {
         if (known == null && !load()) {
           continue;
         }
-        String record = process.name + "." + n + AFTER + name(last);
-        TopicWork work = new TopicWork(process.log(), process.clock, world.random);
-        OptionalLong added = FencedWrites.append(process.log(), work, known, 0, end, world.chance(6), record);
-        if (added.isPresent()) {
-          end = added.getAsLong();
-          last = record;
-        } else {
-          known = null;
-        }
       } catch (PartlogException e) {
-        // Another process may have found the new data folder empty, and deleted it. Then no version was put, and the coordinator loads the
-        // partition again, as after any failure: the record may not be added twice.
-        if (!(e.getCause() instanceof NoSuchFileException)) {
-          process.excuse(e, faults, EXPECTED);
-        }
-        known = null;
+        process.excuse(e, faults, Set.of());
+        continue;
       }
+      String record = process.name + "." + n + AFTER + name(last);
+      CompletableFuture<Appended> added = writers.append(Truth.TOPIC, known.topicId(), 0, end, world.chance(6), record);
+      writers.commit();
+      writers.keepUp();
+      try {
+        end = added.join().end();
+        last = record;
+      } catch (CompletionException e) {
+        known = null; // The record may not be added twice.
+        excuse(e.getCause(), faults);
+      }
+    }
+  }
+
+  private void excuse(Throwable failure, int faults) {
+    if (process.world.scheduler.isOver() || failure instanceof Refused refused && REFUSALS.contains(refused.refusal())) {
+      return;
+    }
+    // Another process may have found the new data folder empty, and deleted it. Then no version was put.
+    if (failure.getCause() instanceof PartlogException e && !(e.getCause() instanceof NoSuchFileException)) {
+      process.excuse(e, faults, EXPECTED);
+    } else if (!(failure.getCause() instanceof PartlogException)) {
+      throw process.world.scheduler.fail("I10: " + process.name + " gets " + failure, failure);
     }
   }
 

@@ -22,7 +22,7 @@ final class Mutants {
           ""),
       new Mutant(0, "the name of a data folder is not synced", "write/Append.requireFiles",
           "store.flush(Names.topicFile(plan.topic(), Names.DATA));", ""),
-      Mutant.served(0, "the name of a server's data folder is not synced", "serve/records/produce/DataFolder.writeFile",
+      Mutant.served(0, "the name of a server's data folder is not synced", "commits/DataFolder.writeFile",
           "store.flush(Names.topicFile(topic, Names.DATA));", ""),
       new Mutant(2, "a reader that misses a version does not list again", "log/TopicLoad.newest",
           "if (last == lastBefore && now.isAgain(before)) {", "if (true) {"),
@@ -107,20 +107,19 @@ final class Mutants {
       Mutant.served(0, "one batch of a producer is remembered, not five", "log/ProducerBatches.with", "- BATCHES_KEPT", "- 1"),
       // VersionPut checks a version as a reader does, so a version that names the batch of a producer twice is refused, and costs a
       // batch that is sent again. The broken rule below does not name it, as a writer that kept no numbers of its own would.
-      Mutant.served(2, "a batch that is sent again is decided about before `next`", "serve/records/produce/GroupCommit.decision",
+      Mutant.served(2, "a batch that is sent again is decided about before `next`", "commits/GroupCommit.decision",
           "BatchHeader.count(batch, 0), base);",
           "BatchHeader.count(batch, 0), base);\n    if (decision.answer() == Sequences.Answer.REPEATED\n"
               + "&& planned.filter(State::knowsProducers).isPresent()\n" + "&& !new Sequences(planned.get()).knows(partition, id)) {\n"
               + "decision = new Sequences.Decision(Sequences.Answer.NEW, base);\n    }"),
-      Mutant.served(0, "a batch is acknowledged before the put", "serve/records/produce/GroupCommit.next",
-          "named = segments.get(0).file();", "named = segments.get(0).file();\n    settled();"),
-      Mutant.served(0, "a coordinator has no fence", "serve/coordinator/groups/FencedAppend.next",
-          "if (isThere && ends[part.partition] == part.end) {", "if (isThere) {"));
+      Mutant.served(0, "a batch is acknowledged before the put", "commits/GroupCommit.next", "named = segments.get(0).file();",
+          "named = segments.get(0).file();\n    settled();"),
+      Mutant.served(0, "a coordinator has no fence", "commits/GroupCommit.requireFence", "fence.end() != end", "fence.end() > end"));
 
   /** Those that take more seeds than a test has time for: {@code make sim-mutants}. */
   static final List<Mutant> SOUGHT = List.of(
-      Mutant.served(0, "a batch is added although a batch before it is refused in the same commit",
-          "serve/records/produce/GroupCommit.decision", "|| refused.isAwaited(log.topic(), partition, numbers);", ";"),
+      Mutant.served(0, "a batch is added although a batch before it is refused in the same commit", "commits/GroupCommit.decision",
+          "|| refused.isAwaited(log.topic(), partition, numbers);", ";"),
       new Mutant(0, "a first version that is absent was never there", "log/VersionPut.look", ".map(state -> Outcome.THERE);",
           ".map(state -> put);"),
       new Mutant(0, "what somebody else's merge replaced is missing in the view", "view/KafkaView.judgeGone",

@@ -1,10 +1,10 @@
 package io.sparklog.sim;
 
 import io.sparklog.log.State;
-import io.sparklog.serve.records.produce.Appended;
-import io.sparklog.serve.records.produce.Refusal;
-import io.sparklog.serve.records.produce.Refused;
-import io.sparklog.serve.records.produce.SteppedWriters;
+import io.sparklog.commits.Appended;
+import io.sparklog.commits.Refusal;
+import io.sparklog.commits.Refused;
+import io.sparklog.commits.SteppedWriters;
 import io.sparklog.spec.PartlogException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

@@ -1,8 +1,8 @@
 package io.sparklog.serve.protocol;
 
 import io.sparklog.segment.Names;
-import io.sparklog.serve.records.produce.Refusal;
-import io.sparklog.serve.records.produce.Refused;
+import io.sparklog.commits.Refusal;
+import io.sparklog.commits.Refused;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
@@ -118,6 +118,7 @@ public final class KafkaErrors {
       case OLD_EPOCH -> Errors.INVALID_PRODUCER_EPOCH;
       case UNKNOWN_TOPIC, UNKNOWN_PARTITION -> Errors.UNKNOWN_TOPIC_OR_PARTITION;
       case TOPIC_RECREATED -> Errors.UNKNOWN_TOPIC_ID;
+      case FENCED -> Errors.NOT_COORDINATOR;
       case BUSY -> Errors.NOT_ENOUGH_REPLICAS; // Each client sends the batch again.
       case STORAGE -> Errors.KAFKA_STORAGE_ERROR;
       case UNKNOWN_OUTCOME -> Errors.REQUEST_TIMED_OUT;

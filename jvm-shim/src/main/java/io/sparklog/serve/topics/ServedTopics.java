@@ -5,7 +5,6 @@ import io.sparklog.log.State;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
-import java.io.IOException;
 import java.time.Clock;
 import java.util.Collection;
 import java.util.List;
@@ -95,23 +94,10 @@ public final class ServedTopics {
    * @param taker given each topic that can be read, with an empty state if it does not exist
    */
   public void read(Collection<String> names, BiConsumer<String, Optional<State>> taker) {
-    try {
-      root.store().requests().each(names, this::readable, (name, found) -> {
-        found.ifPresent(state -> taker.accept(name, state));
-        return true;
-      });
-    } catch (IOException e) {
-      throw PartlogException.io(e, root.location());
-    }
-  }
-
-  private Optional<Optional<State>> readable(String name) {
-    try {
-      return Optional.of(newest(name));
-    } catch (PartlogException e) {
-      Warnings.warn(ServedTopics.class, "Topic {} is not served: {}", name, e.getMessage());
-      return Optional.empty();
-    }
+    root.readable(names.stream().filter(name -> Names.illegalTopic(name).isEmpty()).toList(), (name, found) -> {
+      found.ifPresent(this::know);
+      taker.accept(name, found);
+    }, (name, e) -> Warnings.warn(ServedTopics.class, "Topic {} is not served: {}", name, e.getMessage()));
   }
 
   private void know(State state) {

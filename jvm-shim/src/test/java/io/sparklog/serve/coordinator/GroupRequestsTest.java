@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
+import io.sparklog.commits.Terms;
+import io.sparklog.commits.TopicWriters;
 import io.sparklog.kit.Seed;
 import io.sparklog.log.Root;
 import io.sparklog.log.TopicConfig;
@@ -21,6 +23,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.nio.file.Path;
+import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.List;
 import java.util.Map;
@@ -61,6 +64,7 @@ final class GroupRequestsTest {
   private final Work work = new Work(4);
   private final Random random = new Random(Seed.draw());
   private Root root;
+  private TopicWriters writers;
   private Groups groups;
   private GroupRequests requests;
 
@@ -88,7 +92,8 @@ final class GroupRequestsTest {
       create(name);
     }
     root = new Root(store);
-    groups = new Groups(root, 1, Map.of("offsets.topic.num.partitions", "1"), partition -> true, Clock.systemUTC(), random);
+    writers = new TopicWriters(root, Terms.USUAL, topic -> {}, Clock.systemUTC(), new SecureRandom());
+    groups = new Groups(root, writers, 1, Map.of("offsets.topic.num.partitions", "1"), partition -> true, Clock.systemUTC(), random);
     requests = new GroupRequests(groups, new ServedTopics(root, Clock.systemUTC()), work, () -> TimeUnit.SECONDS.toNanos(seconds.get()));
   }
 
@@ -96,6 +101,7 @@ final class GroupRequestsTest {
   void close() {
     released.countDown();
     groups.close();
+    writers.close();
     work.close();
   }
 

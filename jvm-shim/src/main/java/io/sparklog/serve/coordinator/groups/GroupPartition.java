@@ -1,8 +1,8 @@
 package io.sparklog.serve.coordinator.groups;
 
+import io.sparklog.commits.Accepted;
 import io.sparklog.log.State;
 import io.sparklog.segment.SegmentGone;
-import io.sparklog.serve.coordinator.groups.FencedAppend.Batch;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -69,7 +69,7 @@ final class GroupPartition {
   /** The end offset after all appends. */
   private long end;
 
-  private List<Batch> waiting = new ArrayList<>();
+  private List<Accepted> waiting = new ArrayList<>();
 
   /** The number of records at which the partition is worth a compaction. */
   private long compactAt;
@@ -171,7 +171,7 @@ final class GroupPartition {
         least = Math.min(least, record.timestamp());
         count++;
       }
-      waiting.add(new Batch(bytes.array(), count, least));
+      waiting.add(Accepted.unordered(bytes.array(), least));
       end += count;
       this.records += count;
     }
@@ -210,7 +210,7 @@ final class GroupPartition {
   }
 
   private void commit() {
-    List<Batch> batches = waiting;
+    List<Accepted> batches = waiting;
     waiting = new ArrayList<>();
     underWay = end;
     int of = epoch;
@@ -256,7 +256,7 @@ final class GroupPartition {
       State state = topic.log()
           .newest()
           .filter(found -> found.topicId().equals(topicId))
-          .orElseThrow(() -> new FencedAppend.Fenced("Topic " + place.topic() + " was deleted, or created again"));
+          .orElseThrow(() -> new NotCoordinatorException("Topic " + place.topic() + " was deleted, or created again"));
       LiveRecords live = read(state);
       boolean isWorthIt = live.read() >= recordsMin && live.records().size() < live.read() / 2;
       long there = state.end(place.partition());

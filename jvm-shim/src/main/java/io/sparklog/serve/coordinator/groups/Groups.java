@@ -1,5 +1,6 @@
 package io.sparklog.serve.coordinator.groups;
 
+import io.sparklog.commits.TopicWriters;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
@@ -66,19 +67,21 @@ public final class Groups implements AutoCloseable {
   private boolean isClosed;
 
   /**
+   * @param writers commit the records of groups
    * @param nodeId of this process among the servers of the root
    * @param settings of groups by Kafka's names, such as {@code group.initial.rebalance.delay.ms}; others are ignored
    * @param isOurs whether this process coordinates the groups of a partition now
    */
-  public Groups(Root root, int nodeId, Map<String, ?> settings, IntPredicate isOurs, Clock clock, RandomGenerator random) {
-    this(root, nodeId, settings, isOurs, clock, random, GroupPartition.RECORDS_MIN);
+  public Groups(Root root, TopicWriters writers, int nodeId, Map<String, ?> settings, IntPredicate isOurs, Clock clock,
+      RandomGenerator random) {
+    this(root, writers, nodeId, settings, isOurs, clock, random, GroupPartition.RECORDS_MIN);
   }
 
-  Groups(Root root, int nodeId, Map<String, ?> settings, IntPredicate isOurs, Clock clock, RandomGenerator random,
+  Groups(Root root, TopicWriters writers, int nodeId, Map<String, ?> settings, IntPredicate isOurs, Clock clock, RandomGenerator random,
       int compactionRecordsMin) {
     this.root = root;
     this.isOurs = isOurs;
-    this.topic = new OffsetsTopic(root, isOurs, clock, random);
+    this.topic = new OffsetsTopic(root, writers, isOurs, clock, random);
     this.nodeId = nodeId;
     Map<String, Object> all = new HashMap<>(SETTINGS);
     all.putAll(settings);
@@ -241,7 +244,7 @@ public final class Groups implements AutoCloseable {
     return coordinator;
   }
 
-  /** Refuses the requests that wait, and all later ones, with {@link NotCoordinatorException}. Ends after the appends that were made. */
+  /** Refuses the requests that wait, and all later ones, with {@link NotCoordinatorException}. */
   @Override
   public void close() {
     Coordinator last;
@@ -254,6 +257,5 @@ public final class Groups implements AutoCloseable {
     if (last != null) {
       last.close();
     }
-    topic.close();
   }
 }

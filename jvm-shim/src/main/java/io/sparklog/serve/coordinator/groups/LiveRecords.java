@@ -1,6 +1,6 @@
 package io.sparklog.serve.coordinator.groups;
 
-import io.sparklog.serve.coordinator.groups.FencedAppend.Batch;
+import io.sparklog.commits.Accepted;
 import io.sparklog.serve.coordinator.groups.OffsetsTopic.Stored;
 import io.sparklog.spec.Warnings;
 import java.nio.ByteBuffer;
@@ -122,8 +122,8 @@ final class LiveRecords implements OffsetsTopic.Taker {
   }
 
   /** The records as batches. @param batchBytes a batch is closed when it has so many bytes */
-  List<Batch> batches(int batchBytes) {
-    List<Batch> batches = new ArrayList<>();
+  List<Accepted> batches(int batchBytes) {
+    List<Accepted> batches = new ArrayList<>();
     List<Stored> open = new ArrayList<>();
     int size = 0;
     for (Stored record : newest.values()) {
@@ -141,7 +141,7 @@ final class LiveRecords implements OffsetsTopic.Taker {
     return batches;
   }
 
-  private static Batch batch(List<Stored> records, int size) {
+  private static Accepted batch(List<Stored> records, int size) {
     ByteBuffer buffer = ByteBuffer.allocate(size + 64 * records.size() + 128);
     long min = Long.MAX_VALUE;
     try (MemoryRecordsBuilder builder = MemoryRecords.builder(buffer, RecordBatch.CURRENT_MAGIC_VALUE, Compression.NONE,
@@ -154,7 +154,7 @@ final class LiveRecords implements OffsetsTopic.Taker {
       ByteBuffer built = builder.build().buffer();
       byte[] bytes = new byte[built.remaining()];
       built.duplicate().get(bytes);
-      return new Batch(bytes, records.size(), min);
+      return Accepted.unordered(bytes, min);
     }
   }
 }

@@ -1,6 +1,10 @@
 package io.sparklog.serve.coordinator.groups;
 
 import io.sparklog.admin.Administration;
+import io.sparklog.commits.Accepted;
+import io.sparklog.commits.Appended;
+import io.sparklog.commits.Checked;
+import io.sparklog.commits.TopicWriters;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.Root;
@@ -14,10 +18,7 @@ import io.sparklog.segment.ReadAhead;
 import io.sparklog.segment.Segment;
 import io.sparklog.segment.SegmentFiles;
 import io.sparklog.segment.SegmentGone;
-import io.sparklog.serve.coordinator.groups.FencedAppend.Batch;
-import io.sparklog.serve.coordinator.groups.FencedAppend.Part;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.spec.Warnings;
 import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.time.Clock;
@@ -25,22 +26,13 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.TimeUnit;
 import java.util.function.IntPredicate;
 import java.util.random.RandomGenerator;
 import org.apache.kafka.common.errors.NotCoordinatorException;
 
-/**
- * The topic in which the records of groups are. Appends that come while a commit is made share the next one; the upkeep follows on a thread
- * of its own.
- */
-final class OffsetsTopic implements AutoCloseable {
+/** The topic in which the records of groups are. */
+final class OffsetsTopic {
   static final String NAME = ReadableTopics.GROUPS;
-
-  /** As after the writes of a stream: many small segments become few. */
-  private static final long MERGE_BYTES = 16 << 20;
 
   /** A record of a partition. @param value null in a tombstone */
   record Stored(long offset, long timestamp, byte[] key, byte[] value) {
@@ -59,15 +51,12 @@ final class OffsetsTopic implements AutoCloseable {
   private final TopicLog log;
   private final TopicWork work;
   private final IntPredicate isOurs;
-  private final ExecutorService commits = Executors.newSingleThreadExecutor(task -> daemon(task, "group-commits"));
-  private final ExecutorService upkeep = Executors.newSingleThreadExecutor(task -> daemon(task, "group-upkeep"));
-
-  /** Guarded by this. */
-  private List<Part> waiting = new ArrayList<>();
+  private final TopicWriters writers;
 
   /** @param isOurs whether this process may add records to a partition now */
-  OffsetsTopic(Root root, IntPredicate isOurs, Clock clock, RandomGenerator random) {
+  OffsetsTopic(Root root, TopicWriters writers, IntPredicate isOurs, Clock clock, RandomGenerator random) {
     this.root = root;
+    this.writers = writers;
     this.isOurs = isOurs;
     this.log = root.topic(NAME);
     this.work = new TopicWork(log, clock, random);
@@ -101,43 +90,15 @@ final class OffsetsTopic implements AutoCloseable {
    *
    * @param topicId of the topic that the records are for
    * @param replaces whether they take the place of all records of the partition
-   * @return the end offset after them; {@link NotCoordinatorException} if this process may not; {@link FencedAppend.Fenced}, or
-   *     the error of a commit, with which they may be there or not
+   * @return the end offset after them; {@link NotCoordinatorException} if this process may not; {@link io.sparklog.commits.Refused}, with
+   *     which they may be there or not
    */
-  CompletableFuture<Long> append(String topicId, int partition, long end, boolean replaces, List<Batch> batches) {
+  CompletableFuture<Long> append(String topicId, int partition, long end, boolean replaces, List<Accepted> batches) {
     if (!isOurs.test(partition)) { // After a sleep, the timers of this process take all members for dead.
       return CompletableFuture.failedFuture(new NotCoordinatorException("another server may coordinate the groups of " + partition));
     }
-    Part part = new Part(topicId, partition, end, replaces, batches, new CompletableFuture<>());
-    synchronized (this) {
-      waiting.add(part);
-      if (waiting.size() > 1) {
-        return part.done();
-      }
-    }
-    commits.execute(this::commit);
-    return part.done();
-  }
-
-  private void commit() {
-    List<Part> parts;
-    synchronized (this) {
-      parts = waiting;
-      waiting = new ArrayList<>();
-    }
-    try {
-      State known = root.state(NAME);
-      String txn = work.identity();
-      TopicWork.Begun begun = work.begin(new FencedAppend(log, known, parts, txn), txn, MERGE_BYTES);
-      upkeep.execute(begun::followed);
-    } catch (RuntimeException e) {
-      Warnings.seldom(OffsetsTopic.class, root.location(), "records of groups were not committed to topic {} under {}", NAME,
-          root.location(), e);
-      parts.forEach(part -> part.done().completeExceptionally(e));
-    } catch (Error e) {
-      parts.forEach(part -> part.done().completeExceptionally(e));
-      throw e;
-    }
+    Checked fenced = Checked.of(topicId, batches, new Checked.Fence(end, replaces));
+    return writers.append(NAME, partition, fenced).thenApply(Appended::end);
   }
 
   /**
@@ -177,20 +138,5 @@ final class OffsetsTopic implements AutoCloseable {
 
   private static byte[] copy(byte[] from, int at, int length) {
     return length < 0 ? null : Arrays.copyOfRange(from, at, at + length);
-  }
-
-  /** Ends after the appends that were made. */
-  @Override
-  public void close() {
-    for (ExecutorService each : List.of(commits, upkeep)) {
-      each.shutdown();
-      try {
-        if (!each.awaitTermination(30, TimeUnit.SECONDS)) {
-          each.shutdownNow();
-        }
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      }
-    }
   }
 }

@@ -7,6 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
+import io.sparklog.commits.Accepted;
+import io.sparklog.commits.Refusal;
+import io.sparklog.commits.Refused;
+import io.sparklog.commits.Terms;
+import io.sparklog.commits.TopicWriters;
 import io.sparklog.kit.Seed;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
@@ -14,6 +19,7 @@ import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -64,6 +70,7 @@ final class GroupsTest {
   private final GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
   private final Random random = new Random(Seed.draw());
   private final List<Groups> opened = new ArrayList<>();
+  private final List<TopicWriters> committing = new ArrayList<>();
   private List<KnownTopic> topics = Member.topics(2);
 
   private Groups open(String... settings) {
@@ -80,15 +87,28 @@ final class GroupsTest {
       config.put(settings[i], settings[i + 1]);
     }
     Root root = new Root(Stores.open(directory.toString()));
-    Groups groups = new Groups(root, 1, config, isOurs, Clock.systemUTC(), random, COMPACTION_RECORDS);
+    Groups groups = new Groups(root, writers(root, random), 1, config, isOurs, Clock.systemUTC(), random, COMPACTION_RECORDS);
     groups.topics(topics);
     opened.add(groups);
     return groups;
   }
 
+  /** @param random is safe for many threads */
+  private TopicWriters writers(Root root, RandomGenerator random) {
+    TopicWriters writers = new TopicWriters(root, Terms.USUAL, topic -> {}, Clock.systemUTC(), random);
+    committing.add(writers);
+    return writers;
+  }
+
+  private OffsetsTopic raw() {
+    Root root = new Root(Stores.open(directory.toString()));
+    return new OffsetsTopic(root, writers(root, new SecureRandom()), partition -> true, Clock.systemUTC(), random);
+  }
+
   @AfterEach
   void close() {
     opened.forEach(Groups::close);
+    committing.forEach(TopicWriters::close);
   }
 
   private State state() {
@@ -154,7 +174,7 @@ final class GroupsTest {
     CompletableFuture<Void> released = new CompletableFuture<>();
     AtomicBoolean holds = new AtomicBoolean();
     Groups first = open(() -> { // Each append draws its identity after its request, and before it looks at the topic.
-      if (holds.get() && Thread.currentThread().getName().equals("group-commits")) {
+      if (holds.get() && Thread.currentThread().getName().startsWith("server-commit")) {
         reached.countDown();
         Member.await(released);
       }
@@ -189,25 +209,24 @@ final class GroupsTest {
     Member member = new Member(open(Groups.PARTITIONS, "1"), "g");
     member.commit(topics.get(0), 0, 7);
     State before = state();
-    try (OffsetsTopic raw = new OffsetsTopic(new Root(Stores.open(directory.toString())), partition -> true, Clock.systemUTC(), random)) {
-      List<CompletableFuture<Long>> appends = new ArrayList<>();
-      for (int i = 0; i < 20; i++) {
-        MemoryRecords records = MemoryRecords.withRecords(Compression.NONE, new SimpleRecord(new byte[] {0, 2, 0, 1, (byte) i}, null));
-        byte[] bytes = new byte[records.sizeInBytes()];
-        records.buffer().get(bytes);
-        long end = before.end(0) + (i == 0 ? 0 : 1); // While the first is committed, the others wait for the same commit.
-        appends.add(raw.append(before.topicId(), 0, end, false, List.of(new FencedAppend.Batch(bytes, 1, -1))));
-      }
-      long done = appends.stream().filter(append -> {
-        try {
-          return Member.await(append) > before.end(0);
-        } catch (CompletionException fenced) {
-          assertTrue(fenced.getCause() instanceof FencedAppend.Fenced, fenced.toString());
-          return false;
-        }
-      }).count();
-      assertEquals(2, done);
+    OffsetsTopic raw = raw();
+    List<CompletableFuture<Long>> appends = new ArrayList<>();
+    for (int i = 0; i < 20; i++) {
+      MemoryRecords records = MemoryRecords.withRecords(Compression.NONE, new SimpleRecord(new byte[] {0, 2, 0, 1, (byte) i}, null));
+      byte[] bytes = new byte[records.sizeInBytes()];
+      records.buffer().get(bytes);
+      long end = before.end(0) + (i == 0 ? 0 : 1); // While the first is committed, the others wait for the same commit.
+      appends.add(raw.append(before.topicId(), 0, end, false, List.of(Accepted.unordered(bytes, -1))));
     }
+    long done = appends.stream().filter(append -> {
+      try {
+        return Member.await(append) > before.end(0);
+      } catch (CompletionException fenced) {
+        assertEquals(Refusal.FENCED, ((Refused) fenced.getCause()).refusal(), fenced.toString());
+        return false;
+      }
+    }).count();
+    assertEquals(2, done);
     assertEquals(before.end(0) + 2, state().end(0));
   }
 
@@ -332,7 +351,7 @@ final class GroupsTest {
   void recordsThatNoCoordinatorWroteAreLeftOut() {
     Member member = new Member(open(Groups.PARTITIONS, "1"), "g");
     member.commit(topics.get(0), 0, 7);
-    OffsetsTopic raw = new OffsetsTopic(new Root(Stores.open(directory.toString())), partition -> true, Clock.systemUTC(), random);
+    OffsetsTopic raw = raw();
     byte[] key = new GroupCoordinatorRecordSerde()
         .serializeKey(CoordinatorRecord.tombstone(new OffsetCommitKey().setGroup("g").setTopic("t0").setPartition(0)));
     List<SimpleRecord> hostile = new ArrayList<>(List.of(new SimpleRecord(new byte[0], new byte[0]), new SimpleRecord(null, new byte[3]),
@@ -356,8 +375,7 @@ final class GroupsTest {
     byte[] bytes = new byte[records.sizeInBytes()];
     records.buffer().get(bytes);
     State before = state();
-    Member.await(raw.append(before.topicId(), 0, before.end(0), false, List.of(new FencedAppend.Batch(bytes, hostile.size(), -1))));
-    raw.close();
+    Member.await(raw.append(before.topicId(), 0, before.end(0), false, List.of(Accepted.unordered(bytes, -1))));
     assertEquals(7, member.fetch(topics.get(0), 0));
     assertEquals(7, new Member(open(), "g").fetch(topics.get(0), 0));
     assertEquals(Errors.NONE, member.commit(topics.get(0), 0, 8));
@@ -470,16 +488,15 @@ final class GroupsTest {
     }
     programs.forEach(Member::await);
     Map<String, Long> newest = new HashMap<>();
-    try (OffsetsTopic raw = new OffsetsTopic(new Root(Stores.open(directory.toString())), partition -> true, Clock.systemUTC(), random)) {
-      raw.read(state(), 0, record -> {
-        OffsetCommitKey key = (OffsetCommitKey) serde.deserialize(ByteBuffer.wrap(record.key()), ByteBuffer.wrap(record.value())).key();
-        long offset = ((OffsetCommitValue) serde.deserialize(ByteBuffer.wrap(record.key()), ByteBuffer.wrap(record.value()))
-            .value()
-            .message()).offset();
-        Long before = newest.put(key.topic() + key.partition(), offset);
-        assertTrue(before == null || before <= offset, "after " + before + " came " + offset);
-      });
-    }
+    OffsetsTopic raw = raw();
+    raw.read(state(), 0, record -> {
+      OffsetCommitKey key = (OffsetCommitKey) serde.deserialize(ByteBuffer.wrap(record.key()), ByteBuffer.wrap(record.value())).key();
+      long offset = ((OffsetCommitValue) serde.deserialize(ByteBuffer.wrap(record.key()), ByteBuffer.wrap(record.value()))
+          .value()
+          .message()).offset();
+      Long before = newest.put(key.topic() + key.partition(), offset);
+      assertTrue(before == null || before <= offset, "after " + before + " came " + offset);
+    });
     assertEquals(8, newest.size());
   }
 

@@ -1,4 +1,4 @@
-package io.sparklog.serve.records.produce;
+package io.sparklog.commits;
 
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;

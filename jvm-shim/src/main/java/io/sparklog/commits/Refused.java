@@ -1,4 +1,4 @@
-package io.sparklog.serve.records.produce;
+package io.sparklog.commits;
 
 /** Batches are not added. The message says why. */
 public final class Refused extends Exception {

@@ -1,4 +1,4 @@
-package io.sparklog.serve.records.produce;
+package io.sparklog.commits;
 
 import io.sparklog.format.BatchHeader;
 import io.sparklog.log.Change;
@@ -13,7 +13,9 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -40,8 +42,8 @@ final class GroupCommit implements Change {
   /** A batch that the version adds. @param routed whether the topic puts each of its keys there */
   private record Placed(int partition, Accepted batch, boolean routed) {}
 
-  /** The batches that a version after a state adds. */
-  private record Plan(List<Placed> batches, Sequences sequences, boolean isRepeated) {}
+  /** The batches that a version after a state adds. @param starts the log start offsets that rise, by partition */
+  private record Plan(List<Placed> batches, Map<Integer, Long> starts, Sequences sequences, boolean isRepeated) {}
 
   /**
    * @param arrivals in the order of their offsets; all are checked
@@ -87,6 +89,7 @@ final class GroupCommit implements Change {
     write(state, plan.batches());
     NextVersion next = new NextVersion(state, "write").send(plan.sequences());
     segments.forEach(next::append);
+    plan.starts().forEach(next::raiseStart);
     named = segments.get(0).file();
     return Optional.of(next);
   }
@@ -96,6 +99,7 @@ final class GroupCommit implements Change {
     outcomes = new ArrayList<>();
     Sequences sequences = new Sequences(state);
     List<Placed> placed = new ArrayList<>();
+    Map<Integer, Long> starts = new HashMap<>();
     boolean isRepeated = false;
     long[] ends = state.ends();
     Resends refused = new Resends(means.clock()); // Their clients, and the common resends, hear of them after the commit.
@@ -104,7 +108,8 @@ final class GroupCommit implements Change {
       int p = arrival.partition();
       try {
         requireWanted(state, p, checked);
-        boolean routed = !state.hasSlots() && state.router().admits(checked.router());
+        requireFence(p, ends[p], checked.fence());
+        boolean routed = checked.router() != null && !state.hasSlots() && state.router().admits(checked.router());
         long base = ends[p];
         long end = ends[p];
         long time = -1;
@@ -122,6 +127,9 @@ final class GroupCommit implements Change {
             end = base + count;
           }
         }
+        if (checked.fence() != null && checked.fence().replaces()) {
+          starts.put(p, checked.fence().end());
+        }
         outcomes.add(new Appended(base, end, state.start(p), time));
       } catch (Refused e) {
         outcomes.add(e);
@@ -129,12 +137,22 @@ final class GroupCommit implements Change {
       }
     }
     placed.sort(Comparator.comparingInt(Placed::partition)); // Stable: the order in a partition stays.
-    return new Plan(placed, sequences, isRepeated);
+    return new Plan(placed, starts, sequences, isRepeated);
+  }
+
+  private void requireFence(int partition, long end, Checked.Fence fence) throws Refused {
+    if (fence != null && fence.end() != end) {
+      throw new Refused(Refusal.FENCED, "Partition " + partition + " of topic " + log.topic() + " under " + log.store().root()
+          + " does not end at offset " + fence.end() + " any more: another process added records.");
+    }
   }
 
   private void requireWanted(State state, int partition, Checked checked) throws Refused {
     if (!state.topicId().equals(checked.topicId())) {
       throw new Refused(Refusal.TOPIC_RECREATED, "Topic " + log.topic() + " was deleted, and another has its name.");
+    }
+    if (partition >= state.partitions()) {
+      throw new Refused(Refusal.UNKNOWN_PARTITION, "Topic " + log.topic() + " has no partition " + partition + ".");
     }
     if (!state.router().isOpen(partition)) {
       throw new Refused(Refusal.POLICY, "Partition " + partition + " of topic " + log.topic() + " is closed.");

@@ -1,4 +1,4 @@
-package io.sparklog.serve.records.produce;
+package io.sparklog.commits;
 
 import io.sparklog.log.Root;
 import java.nio.ByteBuffer;
@@ -53,17 +53,38 @@ public final class TopicWriters implements AutoCloseable {
       return answer;
     }
     CompletableFuture<Appended> released = answer.whenComplete((appended, refused) -> release(bytes));
+    queue(means, topic, new Arrival(partition, bytes, checked, done, means.clock().millis()));
+    return released;
+  }
+
+  /**
+   * Adds batches that a coordinator in this process made, without a wait for others. They are taken also beyond the limit of batches that
+   * wait: a coordinator bounds its records.
+   *
+   * @param batches with a fence
+   * @return is complete when the batches are durable; with {@link Refused} if they are not added
+   */
+  public CompletableFuture<Appended> append(String topic, int partition, Checked batches) {
+    CompletableFuture<Appended> done = new CompletableFuture<>();
+    CompletableFuture<Checked> checked = CompletableFuture.completedFuture(batches);
+    long bytes = batches.bytes();
+    take(bytes);
+    CompletableFuture<Appended> released = done.whenComplete((appended, refused) -> release(bytes));
+    queue(means.withoutWait(), topic, new Arrival(partition, bytes, checked, done, means.clock().millis()));
+    return released;
+  }
+
+  /** @param its of the writer of the topic, if there is none yet */
+  private void queue(Means its, String topic, Arrival arrival) {
     try {
-      Arrival arrival = new Arrival(partition, bytes, checked, done, means.clock().millis());
       writers.compute(topic, (name, known) -> {
-        TopicWriter writer = known == null ? new TopicWriter(means, root.topic(name), () -> drop(name)) : known;
+        TopicWriter writer = known == null ? new TopicWriter(its, root.topic(name), () -> drop(name)) : known;
         writer.queue(arrival);
         return writer;
       }).start();
     } catch (Throwable e) {
-      done.completeExceptionally(e);
+      arrival.done().completeExceptionally(e);
     }
-    return released;
   }
 
   /**
@@ -94,8 +115,12 @@ public final class TopicWriters implements AutoCloseable {
     if (closed || queuedBytes + bytes > means.terms().queuedBytesMax()) {
       return false;
     }
-    queuedBytes += bytes;
+    take(bytes);
     return true;
+  }
+
+  private synchronized void take(long bytes) {
+    queuedBytes += bytes;
   }
 
   /** Batches of so many bytes have their answer. */

@@ -1,4 +1,4 @@
-package io.sparklog.serve.records.produce;
+package io.sparklog.commits;
 
 /** The upkeep after the commits of one topic: one run at a time, and not all the time, so that commits are seldom in its way. */
 final class TopicUpkeep {

@@ -1,4 +1,4 @@
-package io.sparklog.serve.records.produce;
+package io.sparklog.commits;
 
 import io.sparklog.format.Layout;
 import java.nio.ByteBuffer;

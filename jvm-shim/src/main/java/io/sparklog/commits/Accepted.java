@@ -1,4 +1,4 @@
-package io.sparklog.serve.records.produce;
+package io.sparklog.commits;
 
 import io.sparklog.format.BatchHeader;
 
@@ -10,7 +10,12 @@ import io.sparklog.format.BatchHeader;
  * @param routed whether each record has a key, and the router that {@link Intake} had puts the key into this partition
  * @param ordered whether no record has a lower time than a record before it, and the first has the base timestamp
  */
-record Accepted(byte[] bytes, long minTimestamp, boolean keyed, boolean routed, boolean ordered) {
+public record Accepted(byte[] bytes, long minTimestamp, boolean keyed, boolean routed, boolean ordered) {
+  /** A batch of which nothing else is known. Its records are taken for unordered, and not to be where their keys belong. */
+  public static Accepted unordered(byte[] bytes, long minTimestamp) {
+    return new Accepted(bytes, minTimestamp, false, false, false);
+  }
+
   /** The time that the log gave to all records, in ms since 1970; −1 if they have the times of their producer. */
   long logAppendTime() {
     return BatchHeader.isLogAppendTime(bytes, 0) ? minTimestamp : -1;

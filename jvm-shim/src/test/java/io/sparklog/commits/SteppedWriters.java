@@ -1,4 +1,4 @@
-package io.sparklog.serve.records.produce;
+package io.sparklog.commits;
 
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.time.Clock;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.random.RandomGenerator;
@@ -61,6 +62,18 @@ public final class SteppedWriters {
       checked.completeExceptionally(refused);
     }
     return done;
+  }
+
+  /**
+   * Takes a record of a coordinator, which waits for {@link #commit}.
+   *
+   * @param end the end offset that the partition must have
+   * @param replaces whether the record takes the place of all records of the partition
+   */
+  public CompletableFuture<Appended> append(String topic, String topicId, int partition, long end, boolean replaces, String text) {
+    byte[] batch = ClientBatch.of(1, text).at(clock.millis()).bytes().array();
+    return writers.append(topic, partition,
+        Checked.of(topicId, List.of(Accepted.unordered(batch, clock.millis())), new Checked.Fence(end, replaces)));
   }
 
   /** Commits all that waits. */

@@ -8,4 +8,4 @@
  *                                            +- Terms         +- TopicUpkeep    +- log.Sequences
  * }</pre>
  */
-package io.sparklog.serve.records.produce;
+package io.sparklog.commits;

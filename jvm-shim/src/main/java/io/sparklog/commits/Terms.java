@@ -1,4 +1,4 @@
-package io.sparklog.serve.records.produce;
+package io.sparklog.commits;
 
 /**
  * How batches wait for their commit.
@@ -11,4 +11,9 @@ package io.sparklog.serve.records.produce;
  */
 public record Terms(long lingerMs, long intervalMs, long queuedBytesMax, long mergeBytes, boolean keysAnywhere) {
   public static final Terms USUAL = new Terms(0, 0, 256L << 20, 32L << 20, false);
+
+  /** The same, for batches that others wait for: they wait for nothing but the commit before. */
+  Terms withoutWait() {
+    return new Terms(0, 0, queuedBytesMax, mergeBytes, keysAnywhere);
+  }
 }

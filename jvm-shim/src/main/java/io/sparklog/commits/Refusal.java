@@ -1,4 +1,4 @@
-package io.sparklog.serve.records.produce;
+package io.sparklog.commits;
 
 import java.util.EnumSet;
 import java.util.Set;
@@ -23,6 +23,8 @@ public enum Refusal {
   OLD_EPOCH, UNKNOWN_TOPIC,
   /** Another topic has the name now. */
   TOPIC_RECREATED, UNKNOWN_PARTITION,
+  /** The partition has another end offset than the expected one: another process added records. */
+  FENCED,
   /** Too many bytes wait for their commit. */
   BUSY,
   /** The commit failed, and no reader will see its records. */

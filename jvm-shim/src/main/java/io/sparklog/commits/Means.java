@@ -1,0 +1,17 @@
+package io.sparklog.commits;
+
+import java.time.Clock;
+import java.util.function.Consumer;
+import java.util.random.RandomGenerator;
+
+/**
+ * The common parts of the writers of all topics.
+ *
+ * @param committed is called with the topic after each commit
+ * @param random is safe for many threads
+ */
+record Means(Terms terms, Threads threads, Consumer<String> committed, Clock clock, RandomGenerator random, Resends resends) {
+  Means withoutWait() {
+    return new Means(terms.withoutWait(), threads, committed, clock, random, resends);
+  }
+}
