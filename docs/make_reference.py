@@ -41,6 +41,7 @@ def generate_reference() -> dict[str, str]:
     return {
         "options.md": _options_page(),
         "procedures.md": _procedures_page(),
+        "server-settings.md": _server_page(),
         "errors.md": _errors_page(),
         "offset-tables.md": _offsets_page(),
     }
@@ -113,6 +114,23 @@ def _options_page() -> str:
     page += "".join(f"* {_code(ignored.key)}: {_ignored(ignored)}\n" for ignored in declared().warned)
     page += "\nSilently, because Spark passes them by itself, `versionAsOf` and `timestampAsOf` for tables of a catalog only: "
     return page + _code(*(ignored.key for ignored in declared().silent)) + ".\n"
+
+
+def _server_page() -> str:
+    spec = json.loads((Path(sparklog.__file__).parent / "spec" / "server.json").read_text(encoding="utf-8"))
+    page = _MADE.format("sparklog/spec/server.json") + "# Settings of a server\n\n"
+    page += (
+        "A setting of [`sparklog serve`](../guide/server.md) is `-X key=value`, or a line `key=value` of the file of `--config`. "
+        "Kafka's name is used where Kafka has the setting. `sparklog serve --settings` lists the settings with their defaults.\n"
+    )
+    for section, title in spec["sections"].items():
+        page += f"\n## {title}\n\n" + _head("setting", "default", "values", "since", "meaning")
+        for setting in spec["settings"]:
+            if setting["section"] == section:
+                prefix = "listener.name.NAME." if setting.get("listener") else ""
+                fields = {name: setting[name] for name in setting if name not in ("section", "listener", "key")}
+                page += _option_row(Option(key=prefix + setting["key"], scopes=(), **fields))
+    return page
 
 
 def _procedures_page() -> str:

@@ -106,8 +106,10 @@ def test_the_command_lists_the_settings() -> None:
     command = [sys.executable, "-m", "sparklog", "serve", "--settings"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert "num.partitions=8" in listed
-    page = (Path(__file__).resolve().parents[2] / "docs" / "guide" / "server.md").read_text(encoding="utf-8")
-    assert [each for each in listed if each.partition("=")[0] not in page] == []
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "server-settings.md").read_text(encoding="utf-8")
+    keys = [each.partition("=")[0] for each in listed]
+    assert [each for each in keys if f"| `{each}` |" not in page] == []
+    assert len(keys) == page.count("\n| `") - page.count("\n| `listener.name.NAME.")
 
 
 @pytest.mark.slow

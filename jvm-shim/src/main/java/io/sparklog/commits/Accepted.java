@@ -11,7 +11,7 @@ import io.sparklog.format.BatchHeader;
  * @param ordered whether no record has a lower time than a record before it, and the first has the base timestamp
  */
 public record Accepted(byte[] bytes, long minTimestamp, boolean keyed, boolean routed, boolean ordered) {
-  /** A batch of which nothing else is known. Its records are taken for unordered, and not to be where their keys belong. */
+  /** A batch that was not looked into: its records may be in any order, and anywhere else than their keys belong. */
   public static Accepted unordered(byte[] bytes, long minTimestamp) {
     return new Accepted(bytes, minTimestamp, false, false, false);
   }

@@ -1,12 +1,31 @@
 package io.sparklog.commits;
 
-/** The upkeep after the commits of one topic: one run at a time, and not all the time, so that commits are seldom in its way. */
+/**
+ * The upkeep after the commits of one topic: one run at a time, and not all the time, so that commits are seldom in its way. Commits that
+ * are faster than their upkeep wait for it: otherwise a topic would have ever more small segments, and more versions since its checkpoint.
+ */
 final class TopicUpkeep {
   /** A run begins this long after the commit that it follows, and follows the commits that came meanwhile too. */
   private static final long PAUSE_MS = 1000;
 
+  /** A run that has so many commits to follow begins at once. */
+  private static final int SOON = 500;
+
+  /** The most commits that are not followed. */
+  static final int BEHIND_MAX = 1000;
+
   private final Threads threads;
+
+  // All below is guarded by this.
   private Runnable owed;
+
+  /** The commits that the next run follows. */
+  private int waiting;
+
+  /** The commits that the run at work follows. */
+  private int followed;
+
+  private boolean scheduled;
   private boolean working;
 
   TopicUpkeep(Threads threads) {
@@ -16,27 +35,42 @@ final class TopicUpkeep {
   /** Does the upkeep of a commit later. @param run does the upkeep of the commits before it, too */
   synchronized void owe(Runnable run) {
     owed = run;
-    if (!working) {
-      threads.keepUpLater(PAUSE_MS, this::work);
-      working = true;
+    waiting++;
+    schedule();
+  }
+
+  /** Whether the next commit must wait for a run. */
+  synchronized boolean isBehind() {
+    return waiting + followed >= BEHIND_MAX;
+  }
+
+  private void schedule() {
+    if (!working && owed != null && (!scheduled || waiting == SOON)) {
+      scheduled = true;
+      threads.keepUpLater(waiting >= SOON ? 0 : PAUSE_MS, this::work);
     }
   }
 
   private void work() {
     Runnable run;
     synchronized (this) {
+      if (working || owed == null) {
+        return; // It was scheduled twice.
+      }
       run = owed;
       owed = null;
+      followed = waiting;
+      waiting = 0;
+      scheduled = false;
+      working = true;
     }
     try {
       run.run();
     } finally {
       synchronized (this) {
         working = false;
-        if (owed != null) {
-          threads.keepUpLater(PAUSE_MS, this::work);
-          working = true;
-        }
+        followed = 0;
+        schedule();
       }
     }
   }

@@ -24,6 +24,9 @@ final class TopicWriter {
 
   private static final int COMMIT_ARRIVALS_MAX = 10_000;
 
+  /** While the upkeep is behind, it is looked at so often. */
+  private static final long BEHIND_MS = 10;
+
   /** The longest wait for a batch to be checked. */
   private static final long CHECK_MS = 30_000;
 
@@ -107,10 +110,15 @@ final class TopicWriter {
     refuse(refused, Refusal.STORAGE, e);
   }
 
-  /** How long the arrivals wait for others. */
+  /** How long the arrivals wait: for others, or for the upkeep of earlier commits. */
   private synchronized long pauseMs() {
     if (waiting.isEmpty()) {
       return 0;
+    }
+    if (upkeep.isBehind()) {
+      Warnings.seldom(TopicWriter.class, log.topic(), "commits to topic {} under {} wait for the merges and checkpoints after {} commits",
+          log.topic(), log.store().root(), TopicUpkeep.BEHIND_MAX);
+      return BEHIND_MS;
     }
     long now = means.clock().millis();
     long due = Math.max(waiting.getFirst().sinceMs() + means.terms().lingerMs(), begunMs + means.terms().intervalMs());

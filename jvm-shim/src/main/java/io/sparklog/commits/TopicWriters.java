@@ -74,7 +74,7 @@ public final class TopicWriters implements AutoCloseable {
     return released;
   }
 
-  /** @param its of the writer of the topic, if there is none yet */
+  /** @param its are given to the writer of the topic if the topic has no writer yet */
   private void queue(Means its, String topic, Arrival arrival) {
     try {
       writers.compute(topic, (name, known) -> {

@@ -306,7 +306,7 @@ public final class Root implements ReadableTopics {
   }
 
   /**
-   * As {@link #newest(Collection)}, where a topic that cannot be read is no failure of the others.
+   * As {@link #newest(Collection)}, but a topic that cannot be read does not fail the others.
    *
    * @param taker given each topic that can be read, with an empty state if it does not exist
    * @param unreadable given each other topic

@@ -81,6 +81,7 @@ final class RootServer implements AutoCloseable {
   private final Root root;
   private final Server server;
   private final Work work;
+  private final Work checks;
   private final Commits commits;
   private final PartitionReads reads;
   private final Map<String, Address> addresses = new LinkedHashMap<>();
@@ -122,7 +123,8 @@ final class RootServer implements AutoCloseable {
       addresses.put(entrance.listener().name(), told);
       endpoints.put(entrance.listener().name(), Endpoint.at(told, entrance.address(), entrance.listener().kind()));
     }
-    work = new Work(config.number("num.io.threads"));
+    work = new Work("server-work", config.number("num.io.threads"));
+    checks = new Work("server-check", ProduceHandler.checksAtOnce(config.number("num.io.threads")));
     commits = new Commits(root, work, Clock.systemUTC());
     reads = new PartitionReads(root, Clock.systemUTC(), Runtime.getRuntime().maxMemory() / READ_SHARE);
     sessions = new FetchSessions(config.number("max.incremental.fetch.session.cache.slots"), Clock.systemUTC(), random);
@@ -210,7 +212,7 @@ final class RootServer implements AutoCloseable {
         .add(ApiKeys.LIST_OFFSETS, new ListOffsetsHandler(topics, new Offsets(root, reads), work))
         .add(ApiKeys.OFFSET_FOR_LEADER_EPOCH, new OffsetForLeaderEpochHandler(topics, work));
     // Also for readers, whose batches are refused: librdkafka reads nothing where it does not find Produce.
-    handlers.add(ApiKeys.PRODUCE, new ProduceHandler(topics, writers, Clock.systemUTC(), work))
+    handlers.add(ApiKeys.PRODUCE, new ProduceHandler(topics, writers, Clock.systemUTC(), work, checks))
         .add(ApiKeys.INIT_PRODUCER_ID, new InitProducerIdHandler(random));
     if (!rights.readOnly()) {
       handlers.add(ApiKeys.CREATE_TOPICS, new CreateTopicsHandler(operators, config.number("num.partitions"), work))
@@ -275,6 +277,7 @@ final class RootServer implements AutoCloseable {
     server.drain(DRAIN_MS);
     page.ifPresent(MetricsPage::close);
     writers.close();
+    checks.close();
     work.close();
   }
 }

@@ -2,6 +2,7 @@ package io.sparklog.serve;
 
 import io.sparklog.serve.security.Credentials;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.ServerSettings;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
@@ -34,7 +35,7 @@ public final class Serve {
         return;
       }
       if (arguments.length == 1 && arguments[0].equals("--settings")) {
-        ServeConfig.defaults().forEach((key, value) -> System.out.println(key + "=" + value));
+        ServerSettings.defaults().forEach((key, value) -> System.out.println(key + "=" + value));
         return;
       }
       if (System.getenv("LOG4J_CONFIGURATION_FILE") == null && System.getProperty("log4j.configurationFile") == null

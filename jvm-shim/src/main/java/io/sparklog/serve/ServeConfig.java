@@ -1,7 +1,6 @@
 package io.sparklog.serve;
 
 import io.netty.handler.ssl.SslContext;
-import io.sparklog.serve.coordinator.groups.Groups;
 import io.sparklog.serve.members.Address;
 import io.sparklog.serve.net.Limits;
 import io.sparklog.commits.Terms;
@@ -11,8 +10,8 @@ import io.sparklog.serve.security.Rights;
 import io.sparklog.serve.security.Sasl;
 import io.sparklog.serve.security.Tls;
 import io.sparklog.spec.Option;
-import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.ServerSettings;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -44,9 +43,6 @@ import java.util.stream.Stream;
  * @param endsWithInput whether the server ends when its standard input does
  */
 record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean endsWithInput, SortedMap<String, String> entries) {
-  /** Numbers whose 0 means nothing of it. */
-  private static final Set<String> MAY_BE_ZERO = Set.of("offset.metadata.max.bytes", "max.incremental.fetch.session.cache.slots");
-
   private static final String LISTENERS = "listeners";
   private static final String ADVERTISED = "advertised.listeners";
   private static final String PROTOCOLS = "listener.security.protocol.map";
@@ -57,12 +53,6 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
   private static final String KEYSTORE_TYPE = "ssl.keystore.type";
   private static final String METRICS = "metrics.address";
   private static final String READ_ONLY = "read.only";
-  private static final Set<String> BOOLEANS = Set.of("true", "false");
-  private static final Pattern NUMBER = Pattern.compile("-?[0-9]+");
-
-  /** A setting of one listener: {@code listener.name.<name in lower case>.<key>}. */
-  private static final Pattern OF_LISTENER = Pattern.compile("listener\\.name\\.[a-z0-9_]+\\.(read\\.only|topic\\.prefixes)");
-
   private static final Pattern METRICS_ADDRESS = Pattern.compile("(?:(?:\\[([^]]*)]|([^:/]*)):)?([0-9]{1,5})");
 
   private static final Pattern LISTENER = Pattern.compile("([A-Z0-9_]+)://(?:\\[([^]]*)]|([^:/]*)):([0-9]{1,5})");
@@ -70,30 +60,6 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
   /** Defaults of topics, by the names that brokers have for them. */
   private static final Map<String, String> KAFKAS = Map.of("partitions", "num.partitions", "max.message.bytes", "message.max.bytes",
       "message.timestamp.type", "log.message.timestamp.type", "retention.ms", "log.retention.ms", "retention.bytes", "log.retention.bytes");
-
-  /** Keys with their defaults. */
-  private static final Map<String, String> OWN = Map.ofEntries(Map.entry("num.network.threads", "2"), Map.entry("num.io.threads", "16"),
-      Map.entry("socket.request.max.bytes", "104857600"), Map.entry("queued.max.request.bytes", "268435456"),
-      Map.entry("max.connections", "10000"), Map.entry("connections.max.idle.ms", "600000"), Map.entry("end.when.unused.ms", "-1"),
-      Map.entry("broker.heartbeat.interval.ms", "-1"), Map.entry("broker.session.timeout.ms", "-1"), Map.entry("append.linger.ms", "0"),
-      Map.entry("commit.interval.ms", "0"), Map.entry("merge.budget.bytes", "33554432"), Map.entry("auto.create.topics.enable", "true"),
-      Map.entry("keys.in.any.partition", "false"), Map.entry("fetch.max.bytes", "57671680"),
-      Map.entry("max.incremental.fetch.session.cache.slots", "1000"),
-      Map.entry("num.partitions", Option.ofTopic("partitions").defaultValue()), Map.entry(LISTENERS, "PLAINTEXT://127.0.0.1:9092"),
-      Map.entry(ADVERTISED, ""), Map.entry(PROTOCOLS, "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"),
-      Map.entry(MECHANISMS, "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"), Map.entry(CREDENTIALS, ""), Map.entry(KEYSTORE, ""),
-      Map.entry(KEYSTORE_PASSWORD, ""), Map.entry(KEYSTORE_TYPE, "PKCS12"), Map.entry(METRICS, ""));
-
-  private static final Map<String, String> DEFAULTS = new TreeMap<>(Groups.SETTINGS);
-
-  static {
-    DEFAULTS.putAll(OWN);
-  }
-
-  /** All settings with their defaults. */
-  static SortedMap<String, String> defaults() {
-    return new TreeMap<>(DEFAULTS);
-  }
 
   /**
    * Takes ROOT [--listen HOST:PORT] [--read-only] [--unprotected] [--end-with-input] [--config FILE] [KEY=VALUE …]. An argument wins over
@@ -108,7 +74,7 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
     boolean endsWithInput = false;
     String listen = null;
     TreeMap<String, String> given = new TreeMap<>();
-    TreeMap<String, String> entries = new TreeMap<>(DEFAULTS);
+    TreeMap<String, String> entries = new TreeMap<>(ServerSettings.defaults());
     for (int i = 0; i < arguments.length; i++) {
       String argument = arguments[i];
       int equals = argument.indexOf('=');
@@ -122,13 +88,13 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
         isUnprotected = true;
       } else if (argument.equals("--end-with-input")) {
         endsWithInput = true;
-      } else if (equals > 0 && isKnown(argument.substring(0, equals))) {
+      } else if (equals > 0 && ServerSettings.isDeclared(argument.substring(0, equals))) {
         given.put(argument.substring(0, equals), argument.substring(equals + 1));
       } else if (root == null && !argument.startsWith("-")) {
         root = argument;
       } else {
         String key = equals > 0 ? argument.substring(0, equals) : argument;
-        throw PartlogException.of("SETTING_UNKNOWN", "setting", key, "nearest", Options.nearest(key, DEFAULTS.keySet()));
+        throw PartlogException.of("SETTING_UNKNOWN", "setting", key, "nearest", ServerSettings.nearest(key));
       }
     }
     if (listen != null && given.put(LISTENERS, listen) != null) {
@@ -138,32 +104,8 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
       throw PartlogException.of("ROOT_REQUIRED");
     }
     entries.putAll(given);
-    entries.forEach(ServeConfig::check);
+    entries.replaceAll(ServerSettings::canonical); // Before a root is made.
     return new ServeConfig(root, readOnly, isUnprotected, endsWithInput, entries);
-  }
-
-  private static boolean isKnown(String key) {
-    return DEFAULTS.containsKey(key) || OF_LISTENER.matcher(key).matches();
-  }
-
-  /** Checks the type of a value, before a root is made. */
-  private static void check(String key, String value) {
-    String usual = DEFAULTS.getOrDefault(key, key.endsWith(READ_ONLY) ? "false" : "");
-    if (BOOLEANS.contains(usual) && !BOOLEANS.contains(value)) {
-      throw bad(key, value, "Give true or false");
-    }
-    if (NUMBER.matcher(usual).matches()) {
-      long least = key.equals("connections.max.idle.ms") ? -1 : MAY_BE_ZERO.contains(key) ? 0 : Math.min(1, Long.parseLong(usual));
-      long most = key.equals(Groups.BYTES_MAX) ? Long.MAX_VALUE : Integer.MAX_VALUE;
-      try {
-        long number = Long.parseLong(value);
-        if (number < least || number > most) {
-          throw bad(key, value, "Give " + least + " or more" + (number > most ? ", and at most " + most : ""));
-        }
-      } catch (NumberFormatException e) {
-        throw PartlogException.caused(e, "OPTION_VALUE", "option", key, "value", value, "reason", "Give a whole number");
-      }
-    }
   }
 
   private static Map<String, String> file(String name) {
@@ -175,8 +117,8 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
     }
     Map<String, String> entries = new TreeMap<>();
     for (String key : properties.stringPropertyNames()) {
-      if (!isKnown(key)) {
-        String nearest = " It is in " + name + "." + Options.nearest(key, DEFAULTS.keySet());
+      if (!ServerSettings.isDeclared(key)) {
+        String nearest = " It is in " + name + "." + ServerSettings.nearest(key);
         throw PartlogException.of("SETTING_UNKNOWN", "setting", key, "nearest", nearest);
       }
       entries.put(key, properties.getProperty(key).trim());

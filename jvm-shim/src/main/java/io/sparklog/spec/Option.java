@@ -14,7 +14,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 
-/** One option as {@code spec/options.json} declares it: its names, its type and its range. */
+/** One option as {@code spec/options.json} declares it, or a setting of {@code spec/server.json}: its names, its type and its range. */
 public final class Option {
   static final JsonNode SPEC = Errors.load("options.json");
 
@@ -27,7 +27,7 @@ public final class Option {
 
   private final JsonNode declaration;
 
-  private Option(JsonNode declaration) {
+  Option(JsonNode declaration) {
     this.declaration = declaration;
   }
 

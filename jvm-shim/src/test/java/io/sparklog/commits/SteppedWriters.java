@@ -1,8 +1,11 @@
 package io.sparklog.commits;
 
+import io.sparklog.format.BatchEncoder;
+import io.sparklog.format.Codec;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Clock;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -71,9 +74,13 @@ public final class SteppedWriters {
    * @param replaces whether the record takes the place of all records of the partition
    */
   public CompletableFuture<Appended> append(String topic, String topicId, int partition, long end, boolean replaces, String text) {
-    byte[] batch = ClientBatch.of(1, text).at(clock.millis()).bytes().array();
-    return writers.append(topic, partition,
-        Checked.of(topicId, List.of(Accepted.unordered(batch, clock.millis())), new Checked.Fence(end, replaces)));
+    byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+    long now = clock.millis();
+    BatchEncoder encoder = new BatchEncoder(Codec.NONE, false);
+    encoder.begin(now, -1, bytes.length, 1);
+    System.arraycopy(bytes, 0, encoder.buffer(), encoder.valueAt(), bytes.length);
+    List<Accepted> batches = List.of(Accepted.unordered(encoder.close(0), now));
+    return writers.append(topic, partition, Checked.of(topicId, batches, new Checked.Fence(end, replaces)));
   }
 
   /** Commits all that waits. */

@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.serve.members.Address;
+import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.ServerSettings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -70,7 +72,12 @@ final class ServeConfigTest {
   }
 
   @Test
+  void topicsOfClientsHaveAsManyPartitionsAsOthers() {
+    assertEquals(Option.ofTopic("partitions").defaultValue(), ServerSettings.defaults().get("num.partitions"));
+  }
+
+  @Test
   void eachDefaultIsAValueOfItsSetting() {
-    entrances(ServeConfig.defaults().entrySet().stream().map(each -> each.getKey() + "=" + each.getValue()).toArray(String[]::new));
+    entrances(ServerSettings.defaults().entrySet().stream().map(each -> each.getKey() + "=" + each.getValue()).toArray(String[]::new));
   }
 }

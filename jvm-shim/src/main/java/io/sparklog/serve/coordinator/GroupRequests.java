@@ -38,7 +38,7 @@ public final class GroupRequests {
   /** A topic, and when the look that found it began. */
   private record Seen(KnownTopic topic, long at) {}
 
-  /** The topics that the coordinator was told of, by name. It guards itself, and the order in which the coordinator is told. */
+  /** The topics that the coordinator knows, by name. The map guards itself, and the order in which the coordinator learns of changes. */
   private final Map<String, Seen> seen = new HashMap<>();
 
   /** When the last look at all topics began that has ended. */
@@ -64,12 +64,12 @@ public final class GroupRequests {
     return topicsKnown(STALE_NANOS).thenCompose(done -> groups.of(group).thenCompose(request));
   }
 
-  /** As the other, for a member that subscribes to topics. The coordinator knows these topics as they are now. */
+  /** As {@link #ask(String, Function)}, for a member that subscribes to topics. The coordinator knows these topics as they are now. */
   <T> CompletableFuture<T> ask(String group, Collection<String> names, Function<GroupCoordinator, CompletableFuture<T>> request) {
     return work.run(() -> look(names, nanos.getAsLong())).thenCompose(done -> ask(group, request));
   }
 
-  /** As the others, for a member that subscribes to a pattern. The coordinator knows all topics as they were a second ago. */
+  /** As {@link #ask(String, Function)}, for a member that subscribes to a pattern. The coordinator knows all topics of a second ago. */
   <T> CompletableFuture<T> askWithAllTopics(String group, Function<GroupCoordinator, CompletableFuture<T>> request) {
     return topicsKnown(FRESH_NANOS).thenCompose(done -> groups.of(group).thenCompose(request));
   }

@@ -20,7 +20,6 @@ import org.apache.kafka.common.requests.ApiVersionsRequest;
 import org.apache.kafka.common.requests.RequestContext;
 import org.apache.kafka.common.requests.RequestHeader;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
-import org.apache.kafka.common.security.auth.SecurityProtocol;
 
 /** Parses the requests of one connection, and hands them to their handlers. */
 final class KafkaSession implements Session {
@@ -106,7 +105,7 @@ final class KafkaSession implements Session {
 
   private Asked asked(RequestHeader header) {
     RequestContext context = new RequestContext(header, Long.toString(peer.connection()), peer.address(), principal(),
-        new ListenerName(listener.name()), SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
+        new ListenerName(listener.name()), listener.protocol(), ClientInformation.EMPTY, false);
     return new Asked(context, listener);
   }
 

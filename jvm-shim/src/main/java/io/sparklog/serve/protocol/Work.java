@@ -8,14 +8,19 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** The threads for what blocks. */
+/** Threads for what blocks, or takes long. */
 public final class Work implements Executor, AutoCloseable {
   private static final class Named implements ThreadFactory {
     private final AtomicInteger number = new AtomicInteger();
+    private final String name;
+
+    private Named(String name) {
+      this.name = name;
+    }
 
     @Override
     public Thread newThread(Runnable task) {
-      Thread thread = new Thread(task, "server-work-" + number.incrementAndGet());
+      Thread thread = new Thread(task, name + "-" + number.incrementAndGet());
       thread.setDaemon(true);
       return thread;
     }
@@ -24,8 +29,8 @@ public final class Work implements Executor, AutoCloseable {
   private final ExecutorService threads;
 
   /** @param threads that work at once */
-  public Work(int threads) {
-    this.threads = Executors.newFixedThreadPool(threads, new Named());
+  public Work(String name, int threads) {
+    this.threads = Executors.newFixedThreadPool(threads, new Named(name));
   }
 
   /** Runs the task as soon as a thread is free. A task whose future is cancelled before does not run. Never throws. */

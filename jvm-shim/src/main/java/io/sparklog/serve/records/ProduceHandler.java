@@ -22,7 +22,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Semaphore;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.ProduceRequestData.PartitionProduceData;
 import org.apache.kafka.common.message.ProduceRequestData.TopicProduceData;
@@ -39,8 +38,8 @@ import org.apache.kafka.common.requests.ProduceResponse;
  * requests that a client has in flight share a commit.
  */
 public final class ProduceHandler implements Handler<ProduceRequest> {
-  /** A check may decompress up to 64 MiB. All checks at once take an eighth of the heap at most, or are one. */
-  private static final Semaphore CHECKS = new Semaphore((int) Math.max(1, Math.min(64, Runtime.getRuntime().maxMemory() / 8 >> 26)));
+  /** A check may decompress so many bytes. */
+  private static final long CHECK_BYTES = 64 << 20;
 
   private static final Set<Short> ACKS = Set.of((short) -1, (short) 0, (short) 1);
 
@@ -48,15 +47,27 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
   private final TopicWriters writers;
   private final Clock clock;
   private final Work work;
+  private final Work checks;
 
   /** By connection, the last request whose batches do not wait for their commit yet. */
   private final Map<String, CompletableFuture<?>> unnamed = new ConcurrentHashMap<>();
 
-  public ProduceHandler(ServedTopics topics, TopicWriters writers, Clock clock, Work work) {
+  /** @param checks the threads that check batches, {@link #checksAtOnce} of them; so checks that wait hold no thread of {@code work} */
+  public ProduceHandler(ServedTopics topics, TopicWriters writers, Clock clock, Work work, Work checks) {
     this.topics = topics;
     this.writers = writers;
     this.clock = clock;
     this.work = work;
+    this.checks = checks;
+  }
+
+  /**
+   * How many checks a process of this size can make at once: they take an eighth of the heap at most, or are one.
+   *
+   * @param threads the most
+   */
+  public static int checksAtOnce(int threads) {
+    return (int) Math.max(1, Math.min(threads, Runtime.getRuntime().maxMemory() / 8 / CHECK_BYTES));
   }
 
   /** The batches of one partition of a request. @param checked is complete when they are checked */
@@ -135,7 +146,7 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
         parts.add(new Part(partition.index(), records, checked, done));
       }
       if (error == null) {
-        work.run(() -> {
+        checks.run(() -> {
           check(name, topic.topicId(), parts);
           return null;
         }).exceptionally(e -> fail(parts, e)); // Without an answer, a part would block its topic.
@@ -175,7 +186,6 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
 
   /** Checks the batches of a topic, and tells the writer of the topic. */
   private void check(String name, Uuid id, List<Part> parts) {
-    CHECKS.acquireUninterruptibly();
     try {
       State state = topics.newest(name).orElseThrow(Errors.UNKNOWN_TOPIC_OR_PARTITION::exception);
       if (!id.equals(Uuid.ZERO_UUID) && !state.topicId().equals(id.toString())) {
@@ -191,8 +201,6 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
       }
     } catch (Throwable e) { // An Error, too, must not leave the queue of the topic waiting.
       fail(parts, e);
-    } finally {
-      CHECKS.release();
     }
   }
 

@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.UUID;
 import java.util.stream.Collectors;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
 
 /**
  * An address at which clients come in.
@@ -19,14 +20,17 @@ public record Listener(String name, Rights rights, boolean isEncrypted, List<Str
 
   /** Tells it from listeners whose clients speak in another way, or have other rights. */
   public String kind() {
-    String protocol = (asksForName() ? "SASL_" : "") + (isEncrypted ? "SSL" : "PLAINTEXT");
-    return protocol + (rights.readOnly() ? " read-only" : "")
+    return protocol().name + (rights.readOnly() ? " read-only" : "")
         + (rights.prefixes().isEmpty() ? "" : " " + UUID.nameUUIDFromBytes(prefixes().getBytes(StandardCharsets.UTF_8)));
   }
 
   /** In an order that the configuration does not decide. */
   private String prefixes() {
     return rights.prefixes().stream().sorted().collect(Collectors.joining(","));
+  }
+
+  public SecurityProtocol protocol() {
+    return SecurityProtocol.forName((asksForName() ? "SASL_" : "") + (isEncrypted ? "SSL" : "PLAINTEXT"));
   }
 
   public boolean asksForName() {

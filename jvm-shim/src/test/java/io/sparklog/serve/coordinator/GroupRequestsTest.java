@@ -61,7 +61,7 @@ final class GroupRequestsTest {
 
   /** Seconds of the clock by which topics get old. */
   private final AtomicLong seconds = new AtomicLong();
-  private final Work work = new Work(4);
+  private final Work work = new Work("test", 4);
   private final Random random = new Random(Seed.draw());
   private Root root;
   private TopicWriters writers;

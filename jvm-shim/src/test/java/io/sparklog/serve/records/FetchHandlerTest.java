@@ -47,7 +47,7 @@ final class FetchHandlerTest {
   @TempDir
   Path directory;
 
-  private final Work work = new Work(2);
+  private final Work work = new Work("test", 2);
   private Commits commits;
   private FetchHandler handler;
 

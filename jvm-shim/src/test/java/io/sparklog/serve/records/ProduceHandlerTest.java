@@ -1,6 +1,7 @@
 package io.sparklog.serve.records;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.format.BatchEncoder;
 import io.sparklog.format.BatchHeader;
@@ -18,6 +19,10 @@ import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -81,13 +86,48 @@ final class ProduceHandlerTest extends Drivers {
   void batchesThatNoThreadChecksDoNotBlockTheirTopic() throws Exception {
     Driver driver = new Driver();
     ServedTopics topics = new ServedTopics(driver.root, clock());
-    Work ended = new Work(1);
-    try (TopicWriters writers = new TopicWriters(driver.root, Terms.USUAL, topic -> {}, clock(), random); Work work = new Work(1)) {
-      ProduceHandler whole = new ProduceHandler(topics, writers, clock(), work);
+    Work ended = new Work("test", 1);
+    try (TopicWriters writers = new TopicWriters(driver.root, Terms.USUAL, topic -> {}, clock(), random); Work work = new Work("test", 1)) {
+      ProduceHandler whole = new ProduceHandler(topics, writers, clock(), work, work);
       assertEquals(Errors.NONE, answer(whole, Map.of(0, batch())));
       ended.close();
-      assertEquals(Errors.KAFKA_STORAGE_ERROR, answer(new ProduceHandler(topics, writers, clock(), ended), Map.of(0, batch(), 1, batch())));
+      assertEquals(Errors.KAFKA_STORAGE_ERROR,
+          answer(new ProduceHandler(topics, writers, clock(), ended, ended), Map.of(0, batch(), 1, batch())));
       assertEquals(Errors.NONE, answer(whole, Map.of(0, batch(), 1, batch())));
+    }
+  }
+
+  /** Sixteen requests are checked one after another, and other requests go on. */
+  @Test
+  void batchesThatWaitForTheirCheckHoldNoThreadOfOtherRequests() throws Exception {
+    Driver driver = new Driver();
+    ServedTopics topics = new ServedTopics(driver.root, clock());
+    CountDownLatch released = new CountDownLatch(1);
+    try (TopicWriters writers = new TopicWriters(driver.root, Terms.USUAL, topic -> {}, clock(), random);
+        Work work = new Work("test", 1);
+        Work checks = new Work("test-checks", 1)) {
+      CompletableFuture<Object> held = checks.run(() -> {
+        released.await();
+        return null;
+      });
+      ProduceHandler handler = new ProduceHandler(topics, writers, clock(), work, checks);
+      List<CompletableFuture<Errors>> answers = new ArrayList<>();
+      for (int request = 0; request < 16; request++) {
+        answers.add(CompletableFuture.supplyAsync(() -> {
+          try {
+            return answer(handler, Map.of(0, batch()));
+          } catch (Exception e) {
+            throw new CompletionException(e);
+          }
+        }, task -> new Thread(task).start()));
+      }
+      assertEquals("answered", work.run(() -> "answered").get(60, TimeUnit.SECONDS));
+      assertTrue(answers.stream().noneMatch(CompletableFuture::isDone));
+      released.countDown();
+      held.get(60, TimeUnit.SECONDS);
+      for (CompletableFuture<Errors> each : answers) {
+        assertEquals(Errors.NONE, each.get(60, TimeUnit.SECONDS));
+      }
     }
   }
 
@@ -101,8 +141,8 @@ final class ProduceHandlerTest extends Drivers {
     Path away = folder.resolve("away");
     Files.move(there, away);
     ServedTopics topics = new ServedTopics(new Driver().root, clock());
-    try (TopicWriters writers = new TopicWriters(driver.root, Terms.USUAL, topic -> {}, clock(), random); Work work = new Work(1)) {
-      ProduceHandler handler = new ProduceHandler(topics, writers, clock(), work);
+    try (TopicWriters writers = new TopicWriters(driver.root, Terms.USUAL, topic -> {}, clock(), random); Work work = new Work("test", 1)) {
+      ProduceHandler handler = new ProduceHandler(topics, writers, clock(), work, work);
       Supplier<TopicProduceData> topic = () -> byId ? new TopicProduceData().setTopicId(id) : new TopicProduceData().setName("t");
       assertEquals(byId ? Errors.UNKNOWN_TOPIC_ID : Errors.UNKNOWN_TOPIC_OR_PARTITION,
           answer(handler, topic.get(), Map.of(0, batch(7, 0))));

@@ -6,6 +6,7 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.ServerSettings;
 import io.sparklog.spec.Warnings;
 import java.time.Clock;
 import java.util.Collection;
@@ -43,12 +44,6 @@ public final class Groups implements AutoCloseable {
   /** The most memory of the live records of all groups. It does not depend on the heap: servers with other heaps load the records. */
   public static final String BYTES_MAX = "group.records.max.bytes";
 
-  /** The settings of groups by Kafka's names, with their defaults. They are Kafka's, but for the first three. */
-  public static final Map<String, String> SETTINGS = Map.of(PARTITIONS, "8", BYTES_MAX, "134217728", "group.initial.rebalance.delay.ms",
-      "0", "group.min.session.timeout.ms", "6000", "group.max.session.timeout.ms", "1800000", "group.max.size", "2147483647",
-      "group.consumer.session.timeout.ms", "45000", "group.consumer.heartbeat.interval.ms", "5000", "offsets.retention.minutes", "10080",
-      "offset.metadata.max.bytes", "4096");
-
   private final Root root;
   private final OffsetsTopic topic;
   private final int nodeId;
@@ -83,7 +78,7 @@ public final class Groups implements AutoCloseable {
     this.isOurs = isOurs;
     this.topic = new OffsetsTopic(root, writers, isOurs, clock, random);
     this.nodeId = nodeId;
-    Map<String, Object> all = new HashMap<>(SETTINGS);
+    Map<String, Object> all = new HashMap<>(ServerSettings.defaults());
     all.putAll(settings);
     // Each request is appended alone, so that a request that is refused for its memory fails no other request. A commit has many of them.
     all.put(GroupCoordinatorConfig.GROUP_COORDINATOR_APPEND_LINGER_MS_CONFIG, "0");

@@ -1,0 +1,104 @@
+package io.sparklog.commits;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.kit.Drivers;
+import io.sparklog.storage.FaultyStore;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Stores;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** The commits of a coordinator: each behind the end offset that it knows. */
+final class CoordinatorCommitsTest extends Drivers {
+  private Driver driver;
+  private TopicWriters writers;
+
+  @BeforeEach
+  void create() throws Exception {
+    new Driver().commit(Map.of("kafka.view", "none"), 0);
+  }
+
+  private void open(LogStore store, Threads threads) {
+    driver = new Driver(store);
+    writers = new TopicWriters(driver.root, Terms.USUAL, threads, topic -> {}, clock(), random);
+  }
+
+  @AfterEach
+  void close() {
+    writers.close();
+  }
+
+  private CompletableFuture<Appended> append(int partition, long end, boolean replaces) {
+    List<Accepted> batches = List.of(Accepted.unordered(ClientBatch.of(1, "v").bytes().array(), -1));
+    return writers.append("t", partition, Checked.of(driver.root.state("t").topicId(), batches, new Checked.Fence(end, replaces)));
+  }
+
+  private static Appended done(CompletableFuture<Appended> future) throws Exception {
+    return future.get(60, TimeUnit.SECONDS);
+  }
+
+  private static Refusal refusal(CompletableFuture<?> future) {
+    ExecutionException failed = assertThrows(ExecutionException.class, () -> future.get(60, TimeUnit.SECONDS));
+    return ((Refused) failed.getCause()).refusal();
+  }
+
+  /** The records of a coordinator take as many syncs as the batches of clients. */
+  @Test
+  void recordsBehindAFenceShareTheDataFolderToo() throws Exception {
+    FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
+    open(store.store(), new Threads());
+    append(0, state().end(0), false).get(60, TimeUnit.SECONDS);
+    store.calls().clear();
+    long first = state().end(0);
+    long end = first;
+    for (int i = 0; i < 20; i++) {
+      end = done(append(0, end, false)).end();
+    }
+    List<String> calls = List.copyOf(store.calls());
+    assertEquals(20, calls.stream().filter(call -> call.startsWith("flush ")).count(), calls::toString);
+    assertEquals(20, calls.stream().filter(call -> call.startsWith("putIfAbsent ")).count());
+    assertEquals(first + 20, state().end(0));
+    assertEquals(Refusal.FENCED, refusal(append(0, end - 1, false)));
+    assertEquals(Refusal.FENCED, refusal(append(0, end + 1, true)));
+    assertEquals(end, state().end(0));
+    assertEquals(end + 1, done(append(0, end, true)).end());
+    assertEquals(end, state().start(0));
+    assertEquals(state().end(1), done(append(1, state().end(1), false)).base(), "each partition has a fence of its own");
+  }
+
+  /** Merges and checkpoints may be slower than commits, such as in a store over a network. */
+  @Test
+  void commitsWaitForAnUpkeepThatIsBehind() throws Exception {
+    Queue<Runnable> upkeeps = new ConcurrentLinkedQueue<>();
+    open(Stores.open(folder.toString()), new Threads() {
+      @Override
+      void keepUpLater(long ms, Runnable task) {
+        upkeeps.add(task);
+      }
+    });
+    long[] ends = state().ends();
+    for (int i = 0; i < TopicUpkeep.BEHIND_MAX; i++) {
+      done(append(i % 4, ends[i % 4]++, false));
+    }
+    CompletableFuture<Appended> braked = append(0, ends[0], false);
+    assertThrows(TimeoutException.class, () -> braked.get(100, TimeUnit.MILLISECONDS));
+    long before = state().liveSegments();
+    while (!upkeeps.isEmpty()) {
+      upkeeps.remove().run();
+    }
+    done(braked);
+    assertTrue(state().liveSegments() < before / 10, () -> before + " segments became " + state().liveSegments());
+  }
+}
