@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tokenize
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_type_hints
@@ -146,6 +147,14 @@ def lines_of_docstrings(path: Path) -> int:
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     texts = [node.body[0] for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None]
     return sum((each.end_lineno or each.lineno) - each.lineno for each in texts)
+
+
+def test_no_name_of_java_stands_for_two_types():
+    """Also not in two packages, or within two classes: a reader who sees the name alone knows the type."""
+    named = re.compile(r"^\s*(?:[a-z]+ )*(?:class|record|@?interface|enum) ([A-Z]\w*)", re.MULTILINE)
+    places = Counter(name for path in (JAVA / "main").rglob("*.java") for name in named.findall(path.read_text(encoding="utf-8")))
+    assert len(places) > 500
+    assert [name for name, count in places.items() if count > 1] == []
 
 
 def test_lines_of_java_are_not_wider_than_those_of_python():

@@ -73,7 +73,7 @@ public final class Vacuum {
     State state = log.newest().orElseThrow(() -> new Root(store).notFound(log.topic())).forWriters();
     try {
       ReplacedFiles files = new ReplacedFiles(log, state, clock);
-      Found found = new Found(state, files, clock.millis() - olderThan.toMillis());
+      Leftovers found = new Leftovers(state, files, clock.millis() - olderThan.toMillis());
       // Files whose deletion needs no version come first: on a full disk they make the room for one.
       if (!dryRun) {
         files.delete(found.replaced);
@@ -168,7 +168,7 @@ public final class Vacuum {
   }
 
   /** The files that may go. */
-  private final class Found {
+  private final class Leftovers {
     /** Those that versions removed, if they have waited for long enough. */
     private final List<String> replaced = new ArrayList<>();
 
@@ -182,7 +182,7 @@ public final class Vacuum {
     /** One above the greatest planned version of the folders of {@link #unnamed}. */
     private long horizon;
 
-    private Found(State state, ReplacedFiles files, long beforeMs) throws IOException {
+    private Leftovers(State state, ReplacedFiles files, long beforeMs) throws IOException {
       Removals removals = files.removals();
       for (String file : removals.files()) {
         if (!files.live().contains(file) && files.isDue(removals.of(file))) {

@@ -24,12 +24,12 @@ import java.util.Optional;
  */
 final class GroupCommit implements Change {
   private final TopicLog log;
-  private final List<Arrival> arrivals;
+  private final List<PendingAppend> arrivals;
   private final DataFolder folder;
-  private final Means means;
+  private final CommitContext means;
   private final Optional<State> planned;
 
-  /** The outcome of each arrival by the last state that was asked: an {@link Appended} or a {@link Refused}. */
+  /** The outcome of each arrival by the last state that was asked: an {@link AppendResult} or a {@link AppendRefused}. */
   private List<Object> outcomes;
   /** The batches of the data file. */
   private List<Placed> written = List.of();
@@ -40,7 +40,7 @@ final class GroupCommit implements Change {
   private boolean refused;
 
   /** A batch that the version adds. @param routed whether the topic puts each of its keys there */
-  private record Placed(int partition, Accepted batch, boolean routed) {}
+  private record Placed(int partition, PreparedBatch batch, boolean routed) {}
 
   /** The batches that a version after a state adds. @param starts the log start offsets that rise, by partition */
   private record Plan(List<Placed> batches, Map<Integer, Long> starts, Sequences sequences, boolean isRepeated) {}
@@ -49,7 +49,7 @@ final class GroupCommit implements Change {
    * @param arrivals in the order of their offsets; all are checked
    * @param planned the state of a moment ago
    */
-  GroupCommit(TopicLog log, List<Arrival> arrivals, DataFolder folder, Means means, Optional<State> planned) {
+  GroupCommit(TopicLog log, List<PendingAppend> arrivals, DataFolder folder, CommitContext means, Optional<State> planned) {
     this.log = log;
     this.arrivals = arrivals;
     this.folder = folder;
@@ -73,7 +73,7 @@ final class GroupCommit implements Change {
   public Optional<NextVersion> next(Optional<State> newest) throws IOException {
     named = null;
     if (newest.isEmpty() || newest.get().isDeleted()) {
-      Refused gone = new Refused(Refusal.UNKNOWN_TOPIC, "Topic " + log.topic() + " does not exist.");
+      AppendRefused gone = new AppendRefused(RefusalReason.UNKNOWN_TOPIC, "Topic " + log.topic() + " does not exist.");
       outcomes = new ArrayList<>();
       arrivals.forEach(arrival -> outcomes.add(gone));
       return Optional.empty();
@@ -103,8 +103,8 @@ final class GroupCommit implements Change {
     boolean isRepeated = false;
     long[] ends = state.ends();
     Resends refused = new Resends(means.clock()); // Their clients, and the common resends, hear of them after the commit.
-    for (Arrival arrival : arrivals) {
-      Checked checked = arrival.checked().join();
+    for (PendingAppend arrival : arrivals) {
+      PreparedAppend checked = arrival.checked().join();
       int p = arrival.partition();
       try {
         requireWanted(state, p, checked);
@@ -113,10 +113,10 @@ final class GroupCommit implements Change {
         long base = ends[p];
         long end = ends[p];
         long time = -1;
-        for (Accepted batch : checked.batches()) {
+        for (PreparedBatch batch : checked.batches()) {
           Sequences.Decision decision = decision(sequences, refused, p, batch.bytes(), ends[p]);
           int count = BatchHeader.count(batch.bytes(), 0);
-          if (decision.answer() == Sequences.Answer.NEW) {
+          if (decision.answer() == Sequences.Verdict.NEW) {
             placed.add(new Placed(p, batch, routed && batch.routed()));
             ends[p] += count;
             end = ends[p];
@@ -130,35 +130,35 @@ final class GroupCommit implements Change {
         if (checked.fence() != null && checked.fence().replaces()) {
           starts.put(p, checked.fence().end());
         }
-        outcomes.add(new Appended(base, end, state.start(p), time));
-      } catch (Refused e) {
+        outcomes.add(new AppendResult(base, end, state.start(p), time));
+      } catch (AppendRefused e) {
         outcomes.add(e);
-        checked.batches().forEach(batch -> refused.answered(log.topic(), p, Numbers.of(ByteBuffer.wrap(batch.bytes())), e));
+        checked.batches().forEach(batch -> refused.answered(log.topic(), p, ProducerSequence.of(ByteBuffer.wrap(batch.bytes())), e));
       }
     }
     placed.sort(Comparator.comparingInt(Placed::partition)); // Stable: the order in a partition stays.
     return new Plan(placed, starts, sequences, isRepeated);
   }
 
-  private void requireFence(int partition, long end, Checked.Fence fence) throws Refused {
+  private void requireFence(int partition, long end, PreparedAppend.Fence fence) throws AppendRefused {
     if (fence != null && fence.end() != end) {
-      throw new Refused(Refusal.FENCED, "Partition " + partition + " of topic " + log.topic() + " under " + log.store().root()
+      throw new AppendRefused(RefusalReason.FENCED, "Partition " + partition + " of topic " + log.topic() + " under " + log.store().root()
           + " does not end at offset " + fence.end() + " any more: another process added records.");
     }
   }
 
-  private void requireWanted(State state, int partition, Checked checked) throws Refused {
+  private void requireWanted(State state, int partition, PreparedAppend checked) throws AppendRefused {
     if (!state.topicId().equals(checked.topicId())) {
-      throw new Refused(Refusal.TOPIC_RECREATED, "Topic " + log.topic() + " was deleted, and another has its name.");
+      throw new AppendRefused(RefusalReason.TOPIC_RECREATED, "Topic " + log.topic() + " was deleted, and another has its name.");
     }
     if (partition >= state.partitions()) {
-      throw new Refused(Refusal.UNKNOWN_PARTITION, "Topic " + log.topic() + " has no partition " + partition + ".");
+      throw new AppendRefused(RefusalReason.UNKNOWN_PARTITION, "Topic " + log.topic() + " has no partition " + partition + ".");
     }
     if (!state.router().isOpen(partition)) {
-      throw new Refused(Refusal.POLICY, "Partition " + partition + " of topic " + log.topic() + " is closed.");
+      throw new AppendRefused(RefusalReason.POLICY, "Partition " + partition + " of topic " + log.topic() + " is closed.");
     }
-    if (state.hasSlots() && !means.terms().keysAnywhere() && checked.batches().stream().anyMatch(Accepted::keyed)) {
-      throw new Refused(Refusal.POLICY, "Topic " + log.topic()
+    if (state.hasSlots() && !means.terms().keysAnywhere() && checked.batches().stream().anyMatch(PreparedBatch::keyed)) {
+      throw new AppendRefused(RefusalReason.POLICY, "Topic " + log.topic()
           + " has slots, which give each key its partition, and clients of Kafka do not know them. Write keyed records with Spark; or copy"
           + " the topic by CALL partlog.rebuild, and write to the copy; or start the server with keys.in.any.partition=true, which ends the"
           + " order by key.");
@@ -166,25 +166,25 @@ final class GroupCommit implements Change {
   }
 
   /** @param refused the batches that this version does not add */
-  private Sequences.Decision decision(Sequences sequences, Resends refused, int partition, byte[] batch, long base) throws Refused {
+  private Sequences.Decision decision(Sequences sequences, Resends refused, int partition, byte[] batch, long base) throws AppendRefused {
     long id = BatchHeader.producerId(batch, 0);
     if (id < 0) {
-      return new Sequences.Decision(Sequences.Answer.NEW, base);
+      return new Sequences.Decision(Sequences.Verdict.NEW, base);
     }
     int first = BatchHeader.baseSequence(batch, 0);
     short epoch = BatchHeader.producerEpoch(batch, 0);
     String what = "producer " + id + " in partition " + partition;
-    Numbers numbers = new Numbers(id, epoch, first);
+    ProducerSequence numbers = new ProducerSequence(id, epoch, first);
     boolean isAwaited = means.resends().isAwaited(log.topic(), partition, numbers) || refused.isAwaited(log.topic(), partition, numbers);
     if (!sequences.knows(partition, id) && isAwaited) {
-      throw new Refused(Refusal.OUT_OF_ORDER,
+      throw new AppendRefused(RefusalReason.OUT_OF_ORDER,
           "Sequence " + first + " of " + what + " comes before a batch that was refused. Send that batch again first.");
     }
     Sequences.Decision decision = sequences.next(partition, id, epoch, first, BatchHeader.count(batch, 0), base);
     switch (decision.answer()) {
       case OUT_OF_ORDER ->
-        throw new Refused(Refusal.OUT_OF_ORDER, "Sequence " + first + " of " + what + " does not follow its last batch.");
-      case OLD_EPOCH -> throw new Refused(Refusal.OLD_EPOCH, "Epoch " + epoch + " of " + what + " has ended.");
+        throw new AppendRefused(RefusalReason.OUT_OF_ORDER, "Sequence " + first + " of " + what + " does not follow its last batch.");
+      case OLD_EPOCH -> throw new AppendRefused(RefusalReason.OLD_EPOCH, "Epoch " + epoch + " of " + what + " has ended.");
       default -> {
         return decision;
       }
@@ -241,10 +241,10 @@ final class GroupCommit implements Change {
   public void settled() {
     files.stream().filter(file -> !file.equals(named)).forEach(folder::delete);
     for (int i = 0; i < arrivals.size(); i++) {
-      if (outcomes.get(i) instanceof Appended appended) {
+      if (outcomes.get(i) instanceof AppendResult appended) {
         arrivals.get(i).done().complete(appended);
       } else {
-        arrivals.get(i).done().completeExceptionally((Refused) outcomes.get(i));
+        arrivals.get(i).done().completeExceptionally((AppendRefused) outcomes.get(i));
       }
     }
   }

@@ -42,7 +42,7 @@ public final class Intake {
   }
 
   /** The only batch in {@code records}, which is copied. */
-  Accepted accept(int partition, ByteBuffer records) throws Refused {
+  PreparedBatch accept(int partition, ByteBuffer records) throws AppendRefused {
     requirePartition(partition);
     byte[] batch = new byte[records.remaining()];
     records.duplicate().get(batch);
@@ -51,7 +51,8 @@ public final class Intake {
     try {
       decoder.decode(batch, 0, batch.length);
     } catch (BadBatch e) {
-      throw new Refused(e.limit().isPresent() ? Refusal.TOO_LARGE : Refusal.INVALID_RECORD, "A batch is not valid: " + e.getMessage(), e);
+      throw new AppendRefused(e.limit().isPresent() ? RefusalReason.TOO_LARGE : RefusalReason.INVALID_RECORD,
+          "A batch is not valid: " + e.getMessage(), e);
     }
     BatchHeader.clearLeaderEpoch(batch);
     boolean keyed = false;
@@ -64,34 +65,35 @@ public final class Intake {
     if (config.logAppendTime()) {
       long now = Math.max(0, clock.millis());
       BatchHeader.setLogAppendTime(batch, now);
-      return new Accepted(batch, now, keyed, routed, true);
+      return new PreparedBatch(batch, now, keyed, routed, true);
     }
     return timed(batch, keyed, routed);
   }
 
-  private void requirePartition(int partition) throws Refused {
+  private void requirePartition(int partition) throws AppendRefused {
     if (partition < 0 || partition >= state.partitions()) {
-      throw new Refused(Refusal.UNKNOWN_PARTITION, "Topic " + state.topic() + " has no partition " + partition + ".");
+      throw new AppendRefused(RefusalReason.UNKNOWN_PARTITION, "Topic " + state.topic() + " has no partition " + partition + ".");
     }
   }
 
   /** The bytes are one batch of a form that readers know, not too large, and as its client made them. */
-  private void requireWhole(byte[] batch) throws Refused {
+  private void requireWhole(byte[] batch) throws AppendRefused {
     if (batch.length > Layout.MAGIC_AT && BatchHeader.magic(batch, 0) != Layout.MAGIC) {
-      throw new Refused(Refusal.UNSUPPORTED_MAGIC,
+      throw new AppendRefused(RefusalReason.UNSUPPORTED_MAGIC,
           "A batch has magic number " + BatchHeader.magic(batch, 0) + "; send batches of magic number " + Layout.MAGIC + ".");
     }
     if (batch.length > config.maxMessageBytes()) {
-      throw new Refused(Refusal.TOO_LARGE, "A batch has " + batch.length + " bytes; " + TopicConfig.MAX_MESSAGE_BYTES + " of topic "
-          + state.topic() + " is " + config.maxMessageBytes() + ".");
+      throw new AppendRefused(RefusalReason.TOO_LARGE, "A batch has " + batch.length + " bytes; " + TopicConfig.MAX_MESSAGE_BYTES
+          + " of topic " + state.topic() + " is " + config.maxMessageBytes() + ".");
     }
     if (batch.length > config.batchBytesMax()) {
-      throw new Refused(Refusal.TOO_LARGE_FOR_SEGMENT, "A batch has " + batch.length + " bytes; " + TopicConfig.SEGMENT_BYTES + " of topic "
-          + state.topic() + " is " + config.batchBytesMax() + ".");
+      throw new AppendRefused(RefusalReason.TOO_LARGE_FOR_SEGMENT, "A batch has " + batch.length + " bytes; " + TopicConfig.SEGMENT_BYTES
+          + " of topic " + state.topic() + " is " + config.batchBytesMax() + ".");
     }
     if (batch.length >= Layout.HEADER_BYTES) {
       if (BatchHeader.codecId(batch, 0) >= Codec.values().length) {
-        throw new Refused(Refusal.UNSUPPORTED_CODEC, "A batch has codec " + BatchHeader.codecId(batch, 0) + ", which is not known.");
+        throw new AppendRefused(RefusalReason.UNSUPPORTED_CODEC,
+            "A batch has codec " + BatchHeader.codecId(batch, 0) + ", which is not known.");
       }
       require(!BatchHeader.isTransactional(batch, 0), "A batch is of a transaction. Transactions are not supported.");
       require(!BatchHeader.hasReserved(batch, 0), "A batch has attributes that clients must not set.");
@@ -99,11 +101,11 @@ public final class Intake {
     try {
       decoder.check(batch, 0, batch.length);
     } catch (BadBatch e) {
-      throw new Refused(Refusal.CORRUPT, "A batch is damaged, or is not alone: " + e.getMessage(), e);
+      throw new AppendRefused(RefusalReason.CORRUPT, "A batch is damaged, or is not alone: " + e.getMessage(), e);
     }
   }
 
-  private static void requireAllowed(byte[] batch) throws Refused {
+  private static void requireAllowed(byte[] batch) throws AppendRefused {
     int count = BatchHeader.count(batch, 0);
     require(count > 0 && count == BatchHeader.lastOffsetDelta(batch, 0) + 1L,
         "A batch has " + count + " records, and its last offset delta is " + BatchHeader.lastOffsetDelta(batch, 0) + ".");
@@ -113,16 +115,17 @@ public final class Intake {
             + BatchHeader.baseSequence(batch, 0) + ".");
   }
 
-  private static void require(boolean condition, String message) throws Refused {
+  private static void require(boolean condition, String message) throws AppendRefused {
     if (!condition) {
-      throw new Refused(Refusal.INVALID_RECORD, message);
+      throw new AppendRefused(RefusalReason.INVALID_RECORD, message);
     }
   }
 
   /** The decoded batch, whose records have the times of their producer. */
-  private Accepted timed(byte[] batch, boolean keyed, boolean routed) throws Refused {
+  private PreparedBatch timed(byte[] batch, boolean keyed, boolean routed) throws AppendRefused {
     if (BatchHeader.isLogAppendTime(batch, 0)) {
-      throw new Refused(Refusal.INVALID_TIMESTAMP, "A batch has the time at which a log appended it, and only the log may set that.");
+      throw new AppendRefused(RefusalReason.INVALID_TIMESTAMP,
+          "A batch has the time at which a log appended it, and only the log may set that.");
     }
     long[] times = decoder.timestamps();
     long now = clock.millis();
@@ -134,7 +137,7 @@ public final class Intake {
     for (int i = 0; i < decoder.count(); i++) {
       long time = times[i];
       if (time < -1 || time >= 0 && (now - time > beforeMax || time - now > afterMax)) {
-        throw new Refused(Refusal.INVALID_TIMESTAMP,
+        throw new AppendRefused(RefusalReason.INVALID_TIMESTAMP,
             "A record has time " + time + " ms since 1970, and topic " + state.topic() + " does not take it at " + now + ".");
       }
       ordered &= time >= greatest;
@@ -144,7 +147,7 @@ public final class Intake {
     if (BatchHeader.maxTimestamp(batch, 0) != greatest) {
       BatchHeader.setMaxTimestamp(batch, greatest);
     }
-    return new Accepted(batch, least, keyed, routed, ordered);
+    return new PreparedBatch(batch, least, keyed, routed, ordered);
   }
 
   /** @param otherwise the limit if the topic does not have the key */

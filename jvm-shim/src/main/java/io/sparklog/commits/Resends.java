@@ -14,7 +14,7 @@ final class Resends {
   /** Clients give a batch up after some minutes, and begin a new epoch. */
   private static final long KEPT_MS = 300_000;
 
-  private record Producer(String topic, int partition, long id, int epoch) {}
+  private record Sender(String topic, int partition, long id, int epoch) {}
 
   /** A refused batch. @param first the sequence of its first record @param sinceMs when it was refused, in ms since 1970 */
   private record First(int first, long sinceMs) {}
@@ -22,37 +22,37 @@ final class Resends {
   private final Clock clock;
 
   /** The first refused batch of each producer, from old to new. */
-  private final Map<Producer, First> firsts = new LinkedHashMap<>();
+  private final Map<Sender, First> firsts = new LinkedHashMap<>();
 
   Resends(Clock clock) {
     this.clock = clock;
   }
 
   /** A batch has its answer. @param failure null if the topic has the batch */
-  synchronized void answered(String topic, int partition, Numbers numbers, Throwable failure) {
+  synchronized void answered(String topic, int partition, ProducerSequence numbers, Throwable failure) {
     if (numbers.id() < 0) {
       return;
     }
-    Producer producer = new Producer(topic, partition, numbers.id(), numbers.epoch());
+    Sender producer = new Sender(topic, partition, numbers.id(), numbers.epoch());
     if (failure == null) {
       firsts.remove(producer);
-    } else if (!(failure instanceof Refused refused) || refused.refusal().isPassing()) {
+    } else if (!(failure instanceof AppendRefused refused) || refused.refusal().isPassing()) {
       note(producer, numbers.first());
     }
   }
 
   /** The name of a topic is found. The refused batches of the producer, which gave the topic's id alone, are of this name. */
-  synchronized void named(String topicId, String topic, int partition, Numbers numbers) {
-    First known = firsts.remove(new Producer(topicId, partition, numbers.id(), numbers.epoch()));
+  synchronized void named(String topicId, String topic, int partition, ProducerSequence numbers) {
+    First known = firsts.remove(new Sender(topicId, partition, numbers.id(), numbers.epoch()));
     if (known != null) {
-      note(new Producer(topic, partition, numbers.id(), numbers.epoch()), known.first);
+      note(new Sender(topic, partition, numbers.id(), numbers.epoch()), known.first);
     }
   }
 
-  private void note(Producer producer, int first) {
+  private void note(Sender producer, int first) {
     long now = clock.millis();
     First known = firsts.get(producer);
-    if (known != null && isKept(known, now) && Numbers.isAfter(first, known.first)) {
+    if (known != null && isKept(known, now) && ProducerSequence.isAfter(first, known.first)) {
       return;
     }
     firsts.remove(producer);
@@ -67,8 +67,8 @@ final class Resends {
   }
 
   /** Whether a batch of the producer before this batch was refused, and is not added yet. */
-  synchronized boolean isAwaited(String topic, int partition, Numbers later) {
-    First known = firsts.get(new Producer(topic, partition, later.id(), later.epoch()));
-    return known != null && isKept(known, clock.millis()) && Numbers.isAfter(later.first(), known.first);
+  synchronized boolean isAwaited(String topic, int partition, ProducerSequence later) {
+    First known = firsts.get(new Sender(topic, partition, later.id(), later.epoch()));
+    return known != null && isKept(known, clock.millis()) && ProducerSequence.isAfter(later.first(), known.first);
   }
 }

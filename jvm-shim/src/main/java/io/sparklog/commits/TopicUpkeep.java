@@ -14,7 +14,7 @@ final class TopicUpkeep {
   /** The most commits that are not followed. */
   static final int BEHIND_MAX = 1000;
 
-  private final Threads threads;
+  private final CommitThreads threads;
 
   // All below is guarded by this.
   private Runnable owed;
@@ -28,7 +28,7 @@ final class TopicUpkeep {
   private boolean scheduled;
   private boolean working;
 
-  TopicUpkeep(Threads threads) {
+  TopicUpkeep(CommitThreads threads) {
     this.threads = threads;
   }
 

@@ -30,18 +30,18 @@ final class TopicWriter {
   /** The longest wait for a batch to be checked. */
   private static final long CHECK_MS = 30_000;
 
-  private final Means means;
+  private final CommitContext means;
   private final TopicLog log;
   private final DataFolder folder;
   private final TopicUpkeep upkeep;
-  private final Deque<Arrival> waiting = new ArrayDeque<>();
+  private final Deque<PendingAppend> waiting = new ArrayDeque<>();
   private final Runnable unused;
   private boolean working;
   /** The thread that commits, and no other, uses it. */
   private long begunMs;
 
   /** @param unused is called when the writer has nothing to do, and its last batches were all refused: the topic may not exist */
-  TopicWriter(Means means, TopicLog log, Runnable unused) {
+  TopicWriter(CommitContext means, TopicLog log, Runnable unused) {
     this.means = means;
     this.log = log;
     this.folder = new DataFolder(log.store(), log.topic(), means.random());
@@ -50,7 +50,7 @@ final class TopicWriter {
   }
 
   /** Adds batches behind the batches that wait. {@link #start} must follow. */
-  synchronized void queue(Arrival arrival) {
+  synchronized void queue(PendingAppend arrival) {
     waiting.add(arrival);
   }
 
@@ -83,7 +83,7 @@ final class TopicWriter {
           means.threads().commitLater(pause, this::work);
           return;
         }
-        List<Arrival> taken = take();
+        List<PendingAppend> taken = take();
         if (taken.isEmpty()) {
           break;
         }
@@ -101,13 +101,13 @@ final class TopicWriter {
 
   /** A thread, or memory, is missing. The next arrival begins the work again. */
   private void refuseWaiting(Throwable e) {
-    List<Arrival> refused;
+    List<PendingAppend> refused;
     synchronized (this) {
       refused = new ArrayList<>(waiting);
       waiting.clear();
       working = false;
     }
-    refuse(refused, Refusal.STORAGE, e);
+    refuse(refused, RefusalReason.STORAGE, e);
   }
 
   /** How long the arrivals wait: for others, or for the upkeep of earlier commits. */
@@ -126,10 +126,10 @@ final class TopicWriter {
   }
 
   /** The arrivals of the next commit; empty if nothing waits, and then the next arrival begins the work again. */
-  private synchronized List<Arrival> take() {
-    List<Arrival> taken = new ArrayList<>();
+  private synchronized List<PendingAppend> take() {
+    List<PendingAppend> taken = new ArrayList<>();
     long bytes = 0;
-    for (Arrival arrival : waiting) {
+    for (PendingAppend arrival : waiting) {
       bytes += arrival.bytes();
       if (taken.size() == COMMIT_ARRIVALS_MAX || !taken.isEmpty() && bytes > COMMIT_BYTES_MAX) {
         break;
@@ -141,12 +141,12 @@ final class TopicWriter {
     return taken;
   }
 
-  private void commit(List<Arrival> taken) {
+  private void commit(List<PendingAppend> taken) {
     TopicWork.Begun begun = null;
     GroupCommit change = null;
     try {
       begunMs = means.clock().millis();
-      List<Arrival> checked = taken.stream().filter(TopicWriter::isChecked).toList();
+      List<PendingAppend> checked = taken.stream().filter(TopicWriter::isChecked).toList();
       if (checked.isEmpty()) {
         return;
       }
@@ -159,7 +159,7 @@ final class TopicWriter {
       change = new GroupCommit(log, checked, folder, means, planned);
       begun = work.begin(change, work.identity(), means.terms().mergeBytes());
     } catch (Throwable e) { // An Error, too, must not leave a client without an answer, or a topic without a thread.
-      refuse(taken, isUndone(change, e) ? Refusal.STORAGE : Refusal.UNKNOWN_OUTCOME, e);
+      refuse(taken, isUndone(change, e) ? RefusalReason.STORAGE : RefusalReason.UNKNOWN_OUTCOME, e);
       return;
     }
     follow(begun);
@@ -181,7 +181,7 @@ final class TopicWriter {
   }
 
   /** Waits until an arrival is checked. One that is refused, or that is not checked in time, has its answer then. */
-  private static boolean isChecked(Arrival arrival) {
+  private static boolean isChecked(PendingAppend arrival) {
     try {
       arrival.checked().orTimeout(CHECK_MS, TimeUnit.MILLISECONDS).join();
       return true;
@@ -194,16 +194,16 @@ final class TopicWriter {
   }
 
   /** Answers the arrivals that have no answer yet. */
-  private void refuse(List<Arrival> arrivals, Refusal refusal, Throwable e) {
+  private void refuse(List<PendingAppend> arrivals, RefusalReason refusal, Throwable e) {
     Throwable answer = e;
     try {
       String place = log.topic() + " under " + log.store().root();
-      String outcome = refusal == Refusal.STORAGE ? "are not committed" : "may be committed or not";
+      String outcome = refusal == RefusalReason.STORAGE ? "are not committed" : "may be committed or not";
       Object cause = e instanceof PartlogException declared ? declared.condition() + ": " + declared.getMessage() : e;
       Warnings.seldom(TopicWriter.class, place, "batches for topic {} {}: {}", place, outcome, cause);
-      answer = new Refused(refusal, String.valueOf(e.getMessage()), e);
+      answer = new AppendRefused(refusal, String.valueOf(e.getMessage()), e);
     } finally {
-      for (Arrival arrival : arrivals) {
+      for (PendingAppend arrival : arrivals) {
         arrival.done().completeExceptionally(answer);
       }
     }

@@ -15,7 +15,7 @@ public final class TopicWriters implements AutoCloseable {
   private static final long CLOSE_NANOS = TimeUnit.MINUTES.toNanos(1);
 
   private final Root root;
-  private final Means means;
+  private final CommitContext means;
   private final Map<String, TopicWriter> writers = new ConcurrentHashMap<>();
   private long queuedBytes;
   private boolean closed;
@@ -24,13 +24,13 @@ public final class TopicWriters implements AutoCloseable {
    * @param committed is called with the topic after each commit, on the thread that commits
    * @param random is safe for many threads
    */
-  public TopicWriters(Root root, Terms terms, Consumer<String> committed, Clock clock, RandomGenerator random) {
-    this(root, terms, new Threads(), committed, clock, random);
+  public TopicWriters(Root root, CommitSettings terms, Consumer<String> committed, Clock clock, RandomGenerator random) {
+    this(root, terms, new CommitThreads(), committed, clock, random);
   }
 
-  TopicWriters(Root root, Terms terms, Threads threads, Consumer<String> committed, Clock clock, RandomGenerator random) {
+  TopicWriters(Root root, CommitSettings terms, CommitThreads threads, Consumer<String> committed, Clock clock, RandomGenerator random) {
     this.root = root;
-    this.means = new Means(terms, threads, committed, clock, random, new Resends(clock));
+    this.means = new CommitContext(terms, threads, committed, clock, random, new Resends(clock));
   }
 
   /**
@@ -38,22 +38,23 @@ public final class TopicWriters implements AutoCloseable {
    *
    * @param topic by name
    * @param records one batch of a client, not checked yet
-   * @param checked is completed by another thread when the batches are checked; with {@link Refused} if they may not be added
-   * @return is complete when the batches are durable; with {@link Refused} if they are not added
+   * @param checked is completed by another thread when the batches are checked; with {@link AppendRefused} if they may not be added
+   * @return is complete when the batches are durable; with {@link AppendRefused} if they are not added
    */
-  public CompletableFuture<Appended> append(String topic, int partition, ByteBuffer records, CompletableFuture<Checked> checked) {
-    CompletableFuture<Appended> done = new CompletableFuture<>();
-    Numbers numbers = Numbers.of(records);
-    CompletableFuture<Appended> answer = done
+  public CompletableFuture<AppendResult> append(String topic, int partition, ByteBuffer records,
+      CompletableFuture<PreparedAppend> checked) {
+    CompletableFuture<AppendResult> done = new CompletableFuture<>();
+    ProducerSequence numbers = ProducerSequence.of(records);
+    CompletableFuture<AppendResult> answer = done
         .whenComplete((appended, refused) -> means.resends().answered(topic, partition, numbers, refused));
     int bytes = records.remaining();
     if (!takes(bytes)) {
-      done.completeExceptionally(new Refused(Refusal.BUSY, "More than " + means.terms().queuedBytesMax()
+      done.completeExceptionally(new AppendRefused(RefusalReason.BUSY, "More than " + means.terms().queuedBytesMax()
           + " bytes wait for their commit, or the server ends. Send the batches again later."));
       return answer;
     }
-    CompletableFuture<Appended> released = answer.whenComplete((appended, refused) -> release(bytes));
-    queue(means, topic, new Arrival(partition, bytes, checked, done, means.clock().millis()));
+    CompletableFuture<AppendResult> released = answer.whenComplete((appended, refused) -> release(bytes));
+    queue(means, topic, new PendingAppend(partition, bytes, checked, done, means.clock().millis()));
     return released;
   }
 
@@ -62,20 +63,20 @@ public final class TopicWriters implements AutoCloseable {
    * wait: a coordinator bounds its records.
    *
    * @param batches with a fence
-   * @return is complete when the batches are durable; with {@link Refused} if they are not added
+   * @return is complete when the batches are durable; with {@link AppendRefused} if they are not added
    */
-  public CompletableFuture<Appended> append(String topic, int partition, Checked batches) {
-    CompletableFuture<Appended> done = new CompletableFuture<>();
-    CompletableFuture<Checked> checked = CompletableFuture.completedFuture(batches);
+  public CompletableFuture<AppendResult> append(String topic, int partition, PreparedAppend batches) {
+    CompletableFuture<AppendResult> done = new CompletableFuture<>();
+    CompletableFuture<PreparedAppend> checked = CompletableFuture.completedFuture(batches);
     long bytes = batches.bytes();
     take(bytes);
-    CompletableFuture<Appended> released = done.whenComplete((appended, refused) -> release(bytes));
-    queue(means.withoutWait(), topic, new Arrival(partition, bytes, checked, done, means.clock().millis()));
+    CompletableFuture<AppendResult> released = done.whenComplete((appended, refused) -> release(bytes));
+    queue(means.withoutWait(), topic, new PendingAppend(partition, bytes, checked, done, means.clock().millis()));
     return released;
   }
 
   /** @param its are given to the writer of the topic if the topic has no writer yet */
-  private void queue(Means its, String topic, Arrival arrival) {
+  private void queue(CommitContext its, String topic, PendingAppend arrival) {
     try {
       writers.compute(topic, (name, known) -> {
         TopicWriter writer = known == null ? new TopicWriter(its, root.topic(name), () -> drop(name)) : known;
@@ -94,12 +95,12 @@ public final class TopicWriters implements AutoCloseable {
    * @param topic by name, or by id if the name is not known
    */
   public void refused(String topic, int partition, ByteBuffer records, Throwable failure) {
-    means.resends().answered(topic, partition, Numbers.of(records), failure);
+    means.resends().answered(topic, partition, ProducerSequence.of(records), failure);
   }
 
   /** A caller has found the name of a topic. Batches of the producer may be {@link #refused} by the topic's id. */
   public void named(String topicId, String topic, int partition, ByteBuffer records) {
-    means.resends().named(topicId, topic, partition, Numbers.of(records));
+    means.resends().named(topicId, topic, partition, ProducerSequence.of(records));
   }
 
   /** Whether batches of the topic were added lately, so that it is likely to exist. */

@@ -4,9 +4,12 @@
  *
  * <pre>{@code
  *  a request, on a thread that may block     in order of arrival                one commit at a time
- *  Intake --> Accepted                       TopicWriters --> TopicWriter       GroupCommit (a Change)
- *  +- Refused, Refusal                       +- Means         +- Arrival        +- DataFolder
- *                                            +- Terms         +- TopicUpkeep    +- log.Sequences
+ *  Intake --> PreparedBatch                  TopicWriters --> TopicWriter       GroupCommit (a Change)
+ *  +- AppendRefused, RefusalReason           +- CommitContext +- PendingAppend  +- DataFolder
+ *                                            +- CommitSettings  +- TopicUpkeep  +- log.Sequences
+ *
+ *  a coordinator of this process
+ *  PreparedAppend with a Fence --> TopicWriters, as above
  * }</pre>
  */
 package io.sparklog.commits;

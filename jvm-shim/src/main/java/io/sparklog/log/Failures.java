@@ -12,7 +12,7 @@ public final class Failures {
 
   /** A part of the work. */
   @FunctionalInterface
-  public interface Part {
+  public interface Task {
     void run() throws IOException;
   }
 
@@ -22,7 +22,7 @@ public final class Failures {
   }
 
   /** Runs a part, and notes its failure. */
-  public void attempt(Part part) {
+  public void attempt(Task part) {
     try {
       part.run();
     } catch (IOException e) {

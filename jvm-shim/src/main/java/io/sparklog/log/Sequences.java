@@ -11,7 +11,7 @@ import java.util.Map;
 /** Decides which batches of producers a version adds, one batch after another. FORMAT.md annex B. */
 public final class Sequences {
   /** The answer for a batch. */
-  public enum Answer {
+  public enum Verdict {
     /** The version adds the batch. */
     NEW,
     /** The topic has the batch already, at the base offset of the decision. */
@@ -23,7 +23,7 @@ public final class Sequences {
   }
 
   /** @param base the offset of the first record; of no meaning for a batch that is refused */
-  public record Decision(Answer answer, long base) {}
+  public record Decision(Verdict answer, long base) {}
 
   private final Producers before;
   private final Map<Producer, ProducerBatches> after = new HashMap<>();
@@ -54,22 +54,22 @@ public final class Sequences {
     Producer producer = new Producer(partition, id);
     ProducerBatches known = after.getOrDefault(producer, before.last(producer));
     if (known != null && epoch < known.epoch()) {
-      return new Decision(Answer.OLD_EPOCH, -1);
+      return new Decision(Verdict.OLD_EPOCH, -1);
     }
     if (known != null && epoch == known.epoch()) {
       for (ProducerBatch batch : known.batches()) {
         if (batch.first() == first && batch.end() - batch.base() == records) {
-          return new Decision(Answer.REPEATED, batch.base());
+          return new Decision(Verdict.REPEATED, batch.base());
         }
       }
     }
     if (!ProducerBatches.follows(known, epoch, first)) {
-      return new Decision(Answer.OUT_OF_ORDER, -1);
+      return new Decision(Verdict.OUT_OF_ORDER, -1);
     }
     ProducerBatch batch = new ProducerBatch(first, base, base + records);
     after.put(producer, ProducerBatches.with(known, producer, epoch, 0, batch));
     sent.add(new Sent(producer, epoch, batch));
-    return new Decision(Answer.NEW, base);
+    return new Decision(Verdict.NEW, base);
   }
 
   /** The new batches, in the order of the decisions. */

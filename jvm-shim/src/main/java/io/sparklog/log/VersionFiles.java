@@ -111,21 +111,21 @@ final class VersionFiles {
    *
    * @param isLarge whether it has more bytes than were expected: then it is not read yet
    */
-  private record Found(String tag, byte[] bytes, boolean isLarge) {}
+  private record ReadFile(String tag, byte[] bytes, boolean isLarge) {}
 
-  private Found find(long version, long expectedBytes) throws IOException {
+  private ReadFile find(long version, long expectedBytes) throws IOException {
     // Before it is read: if another file takes its place in between, the tag is not that file's.
     String tag = sparing ? null : tag(version);
-    return tag == null && !sparing ? new Found(null, null, false) : read(version, expectedBytes, tag);
+    return tag == null && !sparing ? new ReadFile(null, null, false) : read(version, expectedBytes, tag);
   }
 
-  private Found read(long version, long expectedBytes, String tag) throws IOException {
+  private ReadFile read(long version, long expectedBytes, String tag) throws IOException {
     try {
-      return new Found(tag, store.read(name(version), (int) Math.min(expectedBytes, Version.BYTES_MAX)), false);
+      return new ReadFile(tag, store.read(name(version), (int) Math.min(expectedBytes, Version.BYTES_MAX)), false);
     } catch (NoSuchFileException absent) {
-      return new Found(tag, null, false);
+      return new ReadFile(tag, null, false);
     } catch (UnfitFileException e) {
-      return new Found(tag, null, true); // The name may also have a folder: a read without a limit finds out.
+      return new ReadFile(tag, null, true); // The name may also have a folder: a read without a limit finds out.
     }
   }
 
@@ -193,7 +193,7 @@ final class VersionFiles {
   }
 
   /** Applies one version after another. */
-  private final class Follower implements Requests.Taker<Long, Found> {
+  private final class Follower implements Requests.Taker<Long, ReadFile> {
     private final Replay builder;
     private final Map<String, ReadStore.Listed> listed;
     private Course course = Course.GOES_ON;
@@ -214,7 +214,7 @@ final class VersionFiles {
     }
 
     @Override
-    public boolean take(Long number, Found found) throws IOException {
+    public boolean take(Long number, ReadFile found) throws IOException {
       course = apply(number, found.tag, found.isLarge ? readIfPresent(number) : found.bytes);
       return course == Course.GOES_ON;
     }

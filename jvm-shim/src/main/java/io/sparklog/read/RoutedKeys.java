@@ -22,13 +22,13 @@ final class RoutedKeys {
     int home(int reroutes, byte[] key);
   }
 
-  private record Asked(Keys keys, int reroutes) {}
+  private record RoutedAt(Keys keys, int reroutes) {}
 
   private record KeysOfPartition(Keys keys, int partition, SortedSet<Integer> reroutes) {}
 
   /** Null if this version of sparklog does not know a feature that decides where keys go: then no key is left out. */
   private final Homes homes;
-  private final Map<Asked, Map<Integer, Keys>> byPartition = new HashMap<>();
+  private final Map<RoutedAt, Map<Integer, Keys>> byPartition = new HashMap<>();
   private final Map<KeysOfPartition, Keys> held = new HashMap<>();
 
   RoutedKeys(Homes homes) {
@@ -63,7 +63,7 @@ final class RoutedKeys {
   private Keys find(KeysOfPartition place) {
     Keys found = Keys.NONE;
     for (int epoch : place.reroutes) {
-      Asked asked = new Asked(place.keys, epoch);
+      RoutedAt asked = new RoutedAt(place.keys, epoch);
       Map<Integer, Keys> all = byPartition.computeIfAbsent(asked, any -> place.keys.by(key -> homes.home(epoch, key)));
       found = found.or(all.getOrDefault(place.partition, Keys.NONE));
     }

@@ -56,7 +56,7 @@ public final class SegmentFile implements Closeable {
   }
 
   /** Like {@link #open(ReadStore, String, Segment)}. @param opener opens files of {@code store} */
-  static SegmentFile open(ReadStore store, PlannedReads.Opener opener, String topic, Segment segment) throws IOException {
+  static SegmentFile open(ReadStore store, PlannedReads.FileOpener opener, String topic, Segment segment) throws IOException {
     String name = Names.dataFile(topic, segment.file());
     try {
       return new SegmentFile(topic, segment, store.location(name), opener.open(name, segment.endOfIndex()), true);

@@ -14,12 +14,12 @@ import io.sparklog.serve.members.Endpoint;
 import io.sparklog.serve.members.Servers;
 import io.sparklog.serve.metrics.Metrics;
 import io.sparklog.serve.metrics.MetricsPage;
-import io.sparklog.serve.net.Server;
+import io.sparklog.serve.net.SocketServer;
 import io.sparklog.serve.protocol.ApiVersionsHandler;
 import io.sparklog.serve.protocol.Handlers;
 import io.sparklog.serve.protocol.KafkaService;
-import io.sparklog.serve.protocol.Traffic;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.RequestMetrics;
+import io.sparklog.serve.protocol.Workers;
 import io.sparklog.serve.records.FetchHandler;
 import io.sparklog.serve.records.FetchSessions;
 import io.sparklog.serve.records.InitProducerIdHandler;
@@ -28,7 +28,7 @@ import io.sparklog.serve.records.OffsetForLeaderEpochHandler;
 import io.sparklog.serve.records.ProduceHandler;
 import io.sparklog.serve.records.fetch.Commits;
 import io.sparklog.serve.records.fetch.Fetches;
-import io.sparklog.serve.records.fetch.Offsets;
+import io.sparklog.serve.records.fetch.OffsetLookup;
 import io.sparklog.serve.records.fetch.PartitionReads;
 import io.sparklog.commits.TopicWriters;
 import io.sparklog.serve.security.Credentials;
@@ -79,9 +79,9 @@ final class RootServer implements AutoCloseable {
   private static final int READ_SHARE = 16;
 
   private final Root root;
-  private final Server server;
-  private final Work work;
-  private final Work checks;
+  private final SocketServer server;
+  private final Workers work;
+  private final Workers checks;
   private final Commits commits;
   private final PartitionReads reads;
   private final Map<String, Address> addresses = new LinkedHashMap<>();
@@ -112,23 +112,23 @@ final class RootServer implements AutoCloseable {
     boolean isEncrypted = entrances.stream().anyMatch(entrance -> entrance.listener().isEncrypted());
     SslContext tls = isEncrypted ? config.tls() : null;
     Optional<Address> metricsAddress = config.metrics();
-    server = new Server(config.limits());
+    server = new SocketServer(config.limits());
     Map<String, Endpoint> endpoints = new LinkedHashMap<>();
-    Map<ServeConfig.Entrance, Server.Listening> listening = new LinkedHashMap<>();
+    Map<ServeConfig.Entrance, SocketServer.Listening> listening = new LinkedHashMap<>();
     for (ServeConfig.Entrance entrance : entrances) {
-      Server.Listening taken = listen(entrance.address(), entrance.listener().isEncrypted() ? tls : null);
+      SocketServer.Listening taken = listen(entrance.address(), entrance.listener().isEncrypted() ? tls : null);
       listening.put(entrance, taken);
       int port = entrance.advertised().port();
       Address told = new Address(entrance.advertised().host(), port == 0 ? taken.address().getPort() : port);
       addresses.put(entrance.listener().name(), told);
       endpoints.put(entrance.listener().name(), Endpoint.at(told, entrance.address(), entrance.listener().kind()));
     }
-    work = new Work("server-work", config.number("num.io.threads"));
-    checks = new Work("server-check", ProduceHandler.checksAtOnce(config.number("num.io.threads")));
+    work = new Workers("server-work", config.number("num.io.threads"));
+    checks = new Workers("server-check", ProduceHandler.checksAtOnce(config.number("num.io.threads")));
     commits = new Commits(root, work, Clock.systemUTC());
     reads = new PartitionReads(root, Clock.systemUTC(), Runtime.getRuntime().maxMemory() / READ_SHARE);
     sessions = new FetchSessions(config.number("max.incremental.fetch.session.cache.slots"), Clock.systemUTC(), random);
-    Traffic traffic = new Traffic(metrics);
+    RequestMetrics traffic = new RequestMetrics(metrics);
     servers = new Servers(root.store(), endpoints, traffic::clients, config.number("broker.heartbeat.interval.ms"),
         config.number("broker.session.timeout.ms"), random);
     topics = new ServedTopics(root, Clock.systemUTC());
@@ -180,7 +180,7 @@ final class RootServer implements AutoCloseable {
     }
   }
 
-  private Server.Listening listen(Address address, SslContext tls) {
+  private SocketServer.Listening listen(Address address, SslContext tls) {
     try {
       return server.listen(new InetSocketAddress(address.host(), address.port()), tls);
     } catch (IOException e) {
@@ -209,7 +209,7 @@ final class RootServer implements AutoCloseable {
     handlers.add(ApiKeys.DESCRIBE_ACLS, acls).add(ApiKeys.CREATE_ACLS, acls).add(ApiKeys.DELETE_ACLS, acls);
     Fetches fetches = new Fetches(root, reads, commits, work);
     handlers.add(ApiKeys.FETCH, new FetchHandler(topics, fetches, sessions, work, config.number("fetch.max.bytes")))
-        .add(ApiKeys.LIST_OFFSETS, new ListOffsetsHandler(topics, new Offsets(root, reads), work))
+        .add(ApiKeys.LIST_OFFSETS, new ListOffsetsHandler(topics, new OffsetLookup(root, reads), work))
         .add(ApiKeys.OFFSET_FOR_LEADER_EPOCH, new OffsetForLeaderEpochHandler(topics, work));
     // Also for readers, whose batches are refused: librdkafka reads nothing where it does not find Produce.
     handlers.add(ApiKeys.PRODUCE, new ProduceHandler(topics, writers, Clock.systemUTC(), work, checks))

@@ -3,7 +3,7 @@ package io.sparklog.serve;
 import io.netty.handler.ssl.SslContext;
 import io.sparklog.serve.members.Address;
 import io.sparklog.serve.net.Limits;
-import io.sparklog.commits.Terms;
+import io.sparklog.commits.CommitSettings;
 import io.sparklog.serve.security.Credentials;
 import io.sparklog.serve.security.Listener;
 import io.sparklog.serve.security.Rights;
@@ -266,10 +266,10 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
   }
 
   /** How batches wait for their commits. */
-  Terms terms() {
+  CommitSettings terms() {
     // Beside the requests, which have a quarter of the heap: the copies of batches that wait for their commit.
     long queued = Math.min(number("queued.max.request.bytes"), Runtime.getRuntime().maxMemory() / 8);
-    return new Terms(number("append.linger.ms"), number("commit.interval.ms"), (int) queued, number("merge.budget.bytes"),
+    return new CommitSettings(number("append.linger.ms"), number("commit.interval.ms"), (int) queued, number("merge.budget.bytes"),
         isTrue("keys.in.any.partition"));
   }
 

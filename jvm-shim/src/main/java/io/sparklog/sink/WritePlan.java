@@ -58,7 +58,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
         options.integer("batch.size"), options.number("write.buffer.bytes"), byBytes, known, new TreeMap<>(), config, given,
         given.keySet().stream().filter(options::isOfTable).collect(Collectors.toCollection(TreeSet::new)));
     if (topic == null) {
-      root.store().requests().each(names.get(), name -> Found.of(root.topic(name)), (name, found) -> {
+      root.store().requests().each(names.get(), name -> NewestState.of(root.topic(name)), (name, found) -> {
         found.state.ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config, byBytes, clock.millis())));
         if (found.unreadable != null) {
           plan.unreadable.put(name, found.unreadable);
@@ -79,12 +79,12 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
   }
 
   /** The newest state of a topic, or the reason why it cannot be read. */
-  private record Found(Optional<State> state, PartlogException unreadable) {
-    static Found of(TopicLog log) {
+  private record NewestState(Optional<State> state, PartlogException unreadable) {
+    static NewestState of(TopicLog log) {
       try {
-        return new Found(log.toPlan(), null);
+        return new NewestState(log.toPlan(), null);
       } catch (PartlogException e) {
-        return new Found(Optional.empty(), e);
+        return new NewestState(Optional.empty(), e);
       }
     }
   }

@@ -54,12 +54,12 @@ public final class PlannedReads implements Closeable {
 
   /** Opens a file. */
   @FunctionalInterface
-  public interface Opener {
+  public interface FileOpener {
     /** As {@link ReadStore#open(String, long)}. */
     FileReader open(String name, long bytes) throws IOException;
   }
 
-  private final Opener opener;
+  private final FileOpener opener;
   private final Requests requests;
   private final long streamedBytesMin;
   private final AtomicLong spareBytes;
@@ -91,12 +91,12 @@ public final class PlannedReads implements Closeable {
    * @param ranges in the order in which they will be read
    * @param streamedBytesMin as {@link ReadStore#streamedBytesMin}
    */
-  public PlannedReads(Opener opener, Requests requests, List<Range> ranges, long streamedBytesMin) {
+  public PlannedReads(FileOpener opener, Requests requests, List<Range> ranges, long streamedBytesMin) {
     this(opener, requests, ranges, streamedBytesMin, SPARE_BYTES);
   }
 
   /** @param spareBytes that several plans share */
-  PlannedReads(Opener opener, Requests requests, List<Range> ranges, long streamedBytesMin, AtomicLong spareBytes) {
+  PlannedReads(FileOpener opener, Requests requests, List<Range> ranges, long streamedBytesMin, AtomicLong spareBytes) {
     this.opener = opener;
     this.requests = requests;
     this.streamedBytesMin = streamedBytesMin;
@@ -291,7 +291,7 @@ public final class PlannedReads implements Closeable {
   }
 
   /** Opens a file without a plan. The file gives up its requests when it is closed. */
-  static FileReader single(Opener opener, Requests requests, String name, long bytes, long streamedBytesMin) {
+  static FileReader single(FileOpener opener, Requests requests, String name, long bytes, long streamedBytesMin) {
     PlannedReads reads = new PlannedReads(opener, requests, List.of(), streamedBytesMin);
     return reads.new Planned(name, bytes) {
       @Override

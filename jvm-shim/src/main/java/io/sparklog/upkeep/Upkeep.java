@@ -210,14 +210,14 @@ final class Upkeep implements UpkeepQueue.UpkeepRun {
     return log.after(ownVersion).orElseThrow().forWriters();
   }
 
-  private void part(String what, Failures.Part part) {
+  private void part(String what, Failures.Task part) {
     if (!interrupted) {
       attempt(what, part);
     }
   }
 
   /** If a part fails, the next part runs nevertheless. */
-  private void attempt(String what, Failures.Part part) {
+  private void attempt(String what, Failures.Task part) {
     try {
       part.run();
     } catch (Throwable e) {

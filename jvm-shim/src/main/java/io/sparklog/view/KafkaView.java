@@ -250,7 +250,7 @@ public final class KafkaView {
   }
 
   /** One failure does not stop the rest. */
-  private void attempt(Failures.Part part) {
+  private void attempt(Failures.Task part) {
     failures.attempt(() -> {
       try {
         part.run();

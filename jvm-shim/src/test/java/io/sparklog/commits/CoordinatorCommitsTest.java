@@ -30,9 +30,9 @@ final class CoordinatorCommitsTest extends Drivers {
     new Driver().commit(Map.of("kafka.view", "none"), 0);
   }
 
-  private void open(LogStore store, Threads threads) {
+  private void open(LogStore store, CommitThreads threads) {
     driver = new Driver(store);
-    writers = new TopicWriters(driver.root, Terms.USUAL, threads, topic -> {}, clock(), random);
+    writers = new TopicWriters(driver.root, CommitSettings.USUAL, threads, topic -> {}, clock(), random);
   }
 
   @AfterEach
@@ -40,25 +40,26 @@ final class CoordinatorCommitsTest extends Drivers {
     writers.close();
   }
 
-  private CompletableFuture<Appended> append(int partition, long end, boolean replaces) {
-    List<Accepted> batches = List.of(Accepted.unordered(ClientBatch.of(1, "v").bytes().array(), -1));
-    return writers.append("t", partition, Checked.of(driver.root.state("t").topicId(), batches, new Checked.Fence(end, replaces)));
+  private CompletableFuture<AppendResult> append(int partition, long end, boolean replaces) {
+    List<PreparedBatch> batches = List.of(PreparedBatch.unordered(ClientBatch.of(1, "v").bytes().array(), -1));
+    return writers.append("t", partition,
+        PreparedAppend.of(driver.root.state("t").topicId(), batches, new PreparedAppend.Fence(end, replaces)));
   }
 
-  private static Appended done(CompletableFuture<Appended> future) throws Exception {
+  private static AppendResult done(CompletableFuture<AppendResult> future) throws Exception {
     return future.get(60, TimeUnit.SECONDS);
   }
 
-  private static Refusal refusal(CompletableFuture<?> future) {
+  private static RefusalReason refusal(CompletableFuture<?> future) {
     ExecutionException failed = assertThrows(ExecutionException.class, () -> future.get(60, TimeUnit.SECONDS));
-    return ((Refused) failed.getCause()).refusal();
+    return ((AppendRefused) failed.getCause()).refusal();
   }
 
   /** The records of a coordinator take as many syncs as the batches of clients. */
   @Test
   void recordsBehindAFenceShareTheDataFolderToo() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    open(store.store(), new Threads());
+    open(store.store(), new CommitThreads());
     append(0, state().end(0), false).get(60, TimeUnit.SECONDS);
     store.calls().clear();
     long first = state().end(0);
@@ -70,8 +71,8 @@ final class CoordinatorCommitsTest extends Drivers {
     assertEquals(20, calls.stream().filter(call -> call.startsWith("flush ")).count(), calls::toString);
     assertEquals(20, calls.stream().filter(call -> call.startsWith("putIfAbsent ")).count());
     assertEquals(first + 20, state().end(0));
-    assertEquals(Refusal.FENCED, refusal(append(0, end - 1, false)));
-    assertEquals(Refusal.FENCED, refusal(append(0, end + 1, true)));
+    assertEquals(RefusalReason.FENCED, refusal(append(0, end - 1, false)));
+    assertEquals(RefusalReason.FENCED, refusal(append(0, end + 1, true)));
     assertEquals(end, state().end(0));
     assertEquals(end + 1, done(append(0, end, true)).end());
     assertEquals(end, state().start(0));
@@ -82,7 +83,7 @@ final class CoordinatorCommitsTest extends Drivers {
   @Test
   void commitsWaitForAnUpkeepThatIsBehind() throws Exception {
     Queue<Runnable> upkeeps = new ConcurrentLinkedQueue<>();
-    open(Stores.open(folder.toString()), new Threads() {
+    open(Stores.open(folder.toString()), new CommitThreads() {
       @Override
       void keepUpLater(long ms, Runnable task) {
         upkeeps.add(task);
@@ -92,7 +93,7 @@ final class CoordinatorCommitsTest extends Drivers {
     for (int i = 0; i < TopicUpkeep.BEHIND_MAX; i++) {
       done(append(i % 4, ends[i % 4]++, false));
     }
-    CompletableFuture<Appended> braked = append(0, ends[0], false);
+    CompletableFuture<AppendResult> braked = append(0, ends[0], false);
     assertThrows(TimeoutException.class, () -> braked.get(100, TimeUnit.MILLISECONDS));
     long before = state().liveSegments();
     while (!upkeeps.isEmpty()) {

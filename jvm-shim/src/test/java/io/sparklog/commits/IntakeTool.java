@@ -24,22 +24,22 @@ public final class IntakeTool {
     Supplier<byte[]> batches = MutatedBatches.of(random.nextLong());
     int accepted = 0;
     long records = 0;
-    try (TopicWriters writers = new TopicWriters(root, Terms.USUAL, topic -> {}, Clock.systemUTC(), random)) {
+    try (TopicWriters writers = new TopicWriters(root, CommitSettings.USUAL, topic -> {}, Clock.systemUTC(), random)) {
       State state = root.state(args[1]);
       Intake intake = new Intake(state, Clock.systemUTC());
-      List<CompletableFuture<Appended>> sent = new ArrayList<>();
+      List<CompletableFuture<AppendResult>> sent = new ArrayList<>();
       for (int left = Integer.parseInt(args[3]); left > 0; left--) {
         int partition = random.nextInt(state.partitions());
         byte[] batch = batches.get();
         try {
-          Checked checked = Checked.of(intake, partition, ByteBuffer.wrap(batch));
+          PreparedAppend checked = PreparedAppend.of(intake, partition, ByteBuffer.wrap(batch));
           sent.add(writers.append(args[1], partition, ByteBuffer.wrap(batch), CompletableFuture.completedFuture(checked)));
-        } catch (Refused refused) {
+        } catch (AppendRefused refused) {
           // As most are.
         }
       }
-      for (CompletableFuture<Appended> each : sent) {
-        Appended appended = each.get();
+      for (CompletableFuture<AppendResult> each : sent) {
+        AppendResult appended = each.get();
         accepted++;
         records += appended.end() - appended.base();
       }

@@ -21,7 +21,7 @@ public final class SteppedWriters {
   private final TopicWriters writers;
   private final Clock clock;
 
-  private final class Steps extends Threads {
+  private final class Steps extends CommitThreads {
     @Override
     void commit(Runnable task) {
       commits.add(task);
@@ -40,7 +40,7 @@ public final class SteppedWriters {
 
   public SteppedWriters(Root root, Clock clock, RandomGenerator random) {
     this.clock = clock;
-    writers = new TopicWriters(root, Terms.USUAL, new Steps(), topic -> {}, clock, random);
+    writers = new TopicWriters(root, CommitSettings.USUAL, new Steps(), topic -> {}, clock, random);
   }
 
   /**
@@ -51,17 +51,17 @@ public final class SteppedWriters {
    * @param first the sequence of the first record
    * @param text begins the values, which end with the number of the record in the batch
    */
-  public CompletableFuture<Appended> append(String topic, Optional<State> state, int partition, long id, int first, int records,
+  public CompletableFuture<AppendResult> append(String topic, Optional<State> state, int partition, long id, int first, int records,
       String text) {
     ByteBuffer batch = ClientBatch.of(records, text).at(clock.millis()).by(id, 0, first).bytes();
-    CompletableFuture<Checked> checked = new CompletableFuture<>();
-    CompletableFuture<Appended> done = writers.append(topic, partition, batch, checked);
+    CompletableFuture<PreparedAppend> checked = new CompletableFuture<>();
+    CompletableFuture<AppendResult> done = writers.append(topic, partition, batch, checked);
     try {
       if (state == null || state.isEmpty()) {
-        throw new Refused(state == null ? Refusal.STORAGE : Refusal.UNKNOWN_TOPIC, "The topic is not read.");
+        throw new AppendRefused(state == null ? RefusalReason.STORAGE : RefusalReason.UNKNOWN_TOPIC, "The topic is not read.");
       }
-      checked.complete(Checked.of(new Intake(state.get(), clock), partition, batch));
-    } catch (Refused refused) {
+      checked.complete(PreparedAppend.of(new Intake(state.get(), clock), partition, batch));
+    } catch (AppendRefused refused) {
       checked.completeExceptionally(refused);
     }
     return done;
@@ -73,14 +73,14 @@ public final class SteppedWriters {
    * @param end the end offset that the partition must have
    * @param replaces whether the record takes the place of all records of the partition
    */
-  public CompletableFuture<Appended> append(String topic, String topicId, int partition, long end, boolean replaces, String text) {
+  public CompletableFuture<AppendResult> append(String topic, String topicId, int partition, long end, boolean replaces, String text) {
     byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
     long now = clock.millis();
     BatchEncoder encoder = new BatchEncoder(Codec.NONE, false);
     encoder.begin(now, -1, bytes.length, 1);
     System.arraycopy(bytes, 0, encoder.buffer(), encoder.valueAt(), bytes.length);
-    List<Accepted> batches = List.of(Accepted.unordered(encoder.close(0), now));
-    return writers.append(topic, partition, Checked.of(topicId, batches, new Checked.Fence(end, replaces)));
+    List<PreparedBatch> batches = List.of(PreparedBatch.unordered(encoder.close(0), now));
+    return writers.append(topic, partition, PreparedAppend.of(topicId, batches, new PreparedAppend.Fence(end, replaces)));
   }
 
   /** Commits all that waits. */

@@ -19,7 +19,7 @@ final class TopicUpkeepTest {
 
   private final Deque<Runnable> scheduled = new ArrayDeque<>();
   private final List<Long> pauses = new ArrayList<>();
-  private final TopicUpkeep upkeep = new TopicUpkeep(new Threads() {
+  private final TopicUpkeep upkeep = new TopicUpkeep(new CommitThreads() {
     @Override
     void keepUpLater(long ms, Runnable task) {
       pauses.add(ms);

@@ -88,36 +88,36 @@ final class TopicWriterTest extends Drivers {
     private final TopicWriters writers;
 
     WritingServer() {
-      this(Stores.open(folder.toString()), Terms.USUAL);
+      this(Stores.open(folder.toString()), CommitSettings.USUAL);
     }
 
-    WritingServer(LogStore store, Terms terms) {
+    WritingServer(LogStore store, CommitSettings terms) {
       driver = new Driver(store);
       writers = new TopicWriters(driver.root, terms, topic -> {}, new LiveClock(), random);
       servers.add(writers);
     }
 
-    CompletableFuture<Appended> send(int partition, ClientBatch batch) {
+    CompletableFuture<AppendResult> send(int partition, ClientBatch batch) {
       return writers.append("t", partition, batch.bytes(), CompletableFuture.completedFuture(checked(partition, batch)));
     }
 
-    Checked checked(int partition, ClientBatch batch) {
+    PreparedAppend checked(int partition, ClientBatch batch) {
       try {
         Intake intake = new Intake(driver.root.state("t"), clock());
-        return Checked.of(intake, partition, batch.bytes());
-      } catch (Refused e) {
+        return PreparedAppend.of(intake, partition, batch.bytes());
+      } catch (AppendRefused e) {
         throw new AssertionError(e);
       }
     }
   }
 
-  private static Appended done(CompletableFuture<Appended> future) throws Exception {
+  private static AppendResult done(CompletableFuture<AppendResult> future) throws Exception {
     return future.get(60, TimeUnit.SECONDS);
   }
 
-  private static Refusal refusal(CompletableFuture<?> future) {
+  private static RefusalReason refusal(CompletableFuture<?> future) {
     ExecutionException failed = assertThrows(ExecutionException.class, () -> future.get(60, TimeUnit.SECONDS));
-    return ((Refused) failed.getCause()).refusal();
+    return ((AppendRefused) failed.getCause()).refusal();
   }
 
   private int files() throws IOException {
@@ -128,8 +128,8 @@ final class TopicWriterTest extends Drivers {
   void batchesThatWaitTogetherShareACommit() throws Exception {
     WritingServer server = new WritingServer();
     State before = state();
-    CompletableFuture<Checked> slow = new CompletableFuture<>();
-    List<CompletableFuture<Appended>> sent = new ArrayList<>();
+    CompletableFuture<PreparedAppend> slow = new CompletableFuture<>();
+    List<CompletableFuture<AppendResult>> sent = new ArrayList<>();
     sent.add(server.writers.append("t", 1, ByteBuffer.allocate(100), slow));
     for (int i = 0; i < 50; i++) {
       sent.add(server.send(i % 4, ClientBatch.of(3, "v" + i)));
@@ -139,7 +139,7 @@ final class TopicWriterTest extends Drivers {
     for (int i = 0; i < sent.size(); i++) {
       int partition = i == 0 ? 1 : (i - 1) % 4;
       int records = i == 0 ? 2 : 3;
-      assertEquals(new Appended(ends[partition], ends[partition] + records, 0, -1), done(sent.get(i)), "batch " + i);
+      assertEquals(new AppendResult(ends[partition], ends[partition] + records, 0, -1), done(sent.get(i)), "batch " + i);
       ends[partition] += records;
     }
     assertTrue(state().version() <= before.version() + 2, "51 batches took " + (state().version() - before.version()) + " versions");
@@ -150,14 +150,14 @@ final class TopicWriterTest extends Drivers {
   void aBatchThatIsSentAgainHasItsFirstOffset() throws Exception {
     WritingServer server = new WritingServer();
     WritingServer other = new WritingServer();
-    Appended first = done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0)));
+    AppendResult first = done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0)));
     assertEquals(first, done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
     assertEquals(first, done(other.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
-    Appended second = done(other.send(0, ClientBatch.of(2, "b").by(7, 0, 3)));
+    AppendResult second = done(other.send(0, ClientBatch.of(2, "b").by(7, 0, 3)));
     assertEquals(first.end(), second.base());
-    assertEquals(Refusal.OUT_OF_ORDER, refusal(server.send(0, ClientBatch.of(2, "d").by(7, 0, 7))));
+    assertEquals(RefusalReason.OUT_OF_ORDER, refusal(server.send(0, ClientBatch.of(2, "d").by(7, 0, 7))));
     assertEquals(second.end(), done(server.send(0, ClientBatch.of(2, "c").by(7, 1, 0))).base());
-    assertEquals(Refusal.OLD_EPOCH, refusal(other.send(0, ClientBatch.of(2, "d").by(7, 0, 5))));
+    assertEquals(RefusalReason.OLD_EPOCH, refusal(other.send(0, ClientBatch.of(2, "d").by(7, 0, 5))));
     assertEquals(second.end() + 2, state().end(0));
     assertEquals(3, files(), "a batch that is there already is not written");
   }
@@ -167,18 +167,18 @@ final class TopicWriterTest extends Drivers {
   void theStateThatTheVersionExtendsDecides() throws Exception {
     WritingServer other = new WritingServer();
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), CommitSettings.USUAL);
     ClientBatch batch = ClientBatch.of(3, "a").by(7, 0, 0);
     long end = state().end(0);
     AtomicInteger times = new AtomicInteger();
-    List<Appended> others = new ArrayList<>();
+    List<AppendResult> others = new ArrayList<>();
     store.at((call, name, when) -> {
       if (call.equals("putIfAbsent") && when == When.BEFORE && times.getAndIncrement() == 0) {
         done(other.send(0, ClientBatch.of(5, "x")));
         others.add(done(other.send(0, batch)));
       }
     });
-    Appended own = done(server.send(0, batch));
+    AppendResult own = done(server.send(0, batch));
     assertEquals(others.get(0), own);
     assertEquals(end + 5, own.base());
     assertEquals(end + 8, state().end(0));
@@ -189,14 +189,14 @@ final class TopicWriterTest extends Drivers {
   @Test
   void aLostRaceWritesNothingAgain() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), CommitSettings.USUAL);
     AtomicInteger times = new AtomicInteger();
     store.at((call, name, when) -> {
       if (call.equals("putIfAbsent") && when == When.BEFORE && times.getAndIncrement() < 3) {
         new Driver().commit();
       }
     });
-    Appended own = done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0)));
+    AppendResult own = done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0)));
     assertEquals(state().end(0), own.end());
     assertEquals(1, files());
     assertEquals(4, times.get());
@@ -205,15 +205,15 @@ final class TopicWriterTest extends Drivers {
   @Test
   void anAcknowledgementComesAfterTheVersionIsDurable() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
-    List<CompletableFuture<Appended>> sent = new ArrayList<>();
+    WritingServer server = new WritingServer(store.store(), CommitSettings.USUAL);
+    List<CompletableFuture<AppendResult>> sent = new ArrayList<>();
     List<Boolean> early = new ArrayList<>();
     store.at((call, name, when) -> {
       if (call.equals("putIfAbsent")) {
         early.add(sent.get(0).isDone());
       }
     });
-    CompletableFuture<Checked> later = new CompletableFuture<>();
+    CompletableFuture<PreparedAppend> later = new CompletableFuture<>();
     sent.add(server.writers.append("t", 0, ByteBuffer.allocate(100), later));
     later.complete(server.checked(0, ClientBatch.of(3, "a")));
     done(sent.get(0));
@@ -223,7 +223,7 @@ final class TopicWriterTest extends Drivers {
   @Test
   void aLostAnswerIsFoundOut() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString())).fail("putIfAbsent", 1, When.AFTER, new IOException("no answer"));
-    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), CommitSettings.USUAL);
     long end = state().end(0);
     assertEquals(end, done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))).base());
     assertEquals(end + 3, state().end(0));
@@ -233,11 +233,11 @@ final class TopicWriterTest extends Drivers {
   @Test
   void aPutThatComesLateAddsNothingTwice() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), CommitSettings.USUAL);
     long end = state().end(0);
     ClientBatch batch = ClientBatch.of(3, "a").by(7, 0, 0);
     store.holdBack(5);
-    assertEquals(Refusal.UNKNOWN_OUTCOME, refusal(server.send(0, batch)));
+    assertEquals(RefusalReason.UNKNOWN_OUTCOME, refusal(server.send(0, batch)));
     assertTrue(files() > 0, "a version may name the file still");
     store.land();
     assertEquals(end, done(server.send(0, batch)).base());
@@ -247,7 +247,7 @@ final class TopicWriterTest extends Drivers {
   @Test
   void aFullDiskLeavesNothingAndLosesNothing() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), CommitSettings.USUAL);
     long end = state().end(0);
     AtomicInteger full = new AtomicInteger(3);
     store.at((call, name, when) -> {
@@ -256,7 +256,7 @@ final class TopicWriterTest extends Drivers {
       }
     });
     for (int i = 0; i < 3; i++) {
-      assertEquals(Refusal.STORAGE, refusal(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
+      assertEquals(RefusalReason.STORAGE, refusal(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
       assertEquals(0, files());
     }
     assertEquals(end, done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))).base());
@@ -265,12 +265,12 @@ final class TopicWriterTest extends Drivers {
   @Test
   void batchesForAnotherTopicOfTheNameAreRefused() throws Exception {
     WritingServer server = new WritingServer();
-    CompletableFuture<Checked> old = CompletableFuture.completedFuture(server.checked(0, ClientBatch.of(3, "a")));
+    CompletableFuture<PreparedAppend> old = CompletableFuture.completedFuture(server.checked(0, ClientBatch.of(3, "a")));
     Administration operator = new Administration(new TopicWork(new Driver().log(), clock(), random));
     operator.delete(false);
-    assertEquals(Refusal.UNKNOWN_TOPIC, refusal(server.writers.append("t", 0, ByteBuffer.allocate(100), old)));
+    assertEquals(RefusalReason.UNKNOWN_TOPIC, refusal(server.writers.append("t", 0, ByteBuffer.allocate(100), old)));
     new Driver().commit(Map.of(), 0);
-    assertEquals(Refusal.TOPIC_RECREATED, refusal(server.writers.append("t", 0, ByteBuffer.allocate(100), old)));
+    assertEquals(RefusalReason.TOPIC_RECREATED, refusal(server.writers.append("t", 0, ByteBuffer.allocate(100), old)));
     done(server.send(0, ClientBatch.of(3, "b")));
   }
 
@@ -284,14 +284,14 @@ final class TopicWriterTest extends Drivers {
   @Test
   void noBatchGoesToATopicThatTookTheNameDuringItsCommit() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), CommitSettings.USUAL);
     AtomicInteger times = new AtomicInteger();
     store.at((call, name, when) -> {
       if (call.equals("putIfAbsent") && when == When.BEFORE && times.getAndIncrement() == 0) {
         createAgain();
       }
     });
-    assertEquals(Refusal.TOPIC_RECREATED, refusal(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
+    assertEquals(RefusalReason.TOPIC_RECREATED, refusal(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
     long end = state().end(0);
     assertEquals(0, files());
     assertEquals(end, done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))).base());
@@ -302,22 +302,22 @@ final class TopicWriterTest extends Drivers {
   @Test
   void aCommitAddsTheBatchesForTheNewTopicAloneAndNoneBeforeARefusedBatchOfItsProducer() throws Exception {
     WritingServer server = new WritingServer();
-    CompletableFuture<Checked> slow = new CompletableFuture<>();
-    CompletableFuture<Appended> before = server.writers.append("t", 1, ByteBuffer.allocate(100), slow);
+    CompletableFuture<PreparedAppend> slow = new CompletableFuture<>();
+    CompletableFuture<AppendResult> before = server.writers.append("t", 1, ByteBuffer.allocate(100), slow);
     ClientBatch first = ClientBatch.of(3, "first").by(7, 0, 4);
     ClientBatch second = ClientBatch.of(2, "second").by(7, 0, 7);
-    CompletableFuture<Appended> old = server.send(0, first);
+    CompletableFuture<AppendResult> old = server.send(0, first);
     createAgain();
     long[] ends = state().ends();
-    CompletableFuture<Appended> early = server.send(0, second);
-    CompletableFuture<Appended> alsoEarly = server.send(0, ClientBatch.of(1, "third").by(7, 0, 9));
-    CompletableFuture<Appended> elsewhere = server.send(1, second);
-    CompletableFuture<Appended> ofOther = server.send(0, ClientBatch.of(5, "other").by(8, 0, 0));
-    slow.completeExceptionally(new Refused(Refusal.CORRUPT, "it is damaged"));
-    assertEquals(Refusal.CORRUPT, refusal(before));
-    assertEquals(Refusal.TOPIC_RECREATED, refusal(old));
-    assertEquals(Refusal.OUT_OF_ORDER, refusal(early));
-    assertEquals(Refusal.OUT_OF_ORDER, refusal(alsoEarly));
+    CompletableFuture<AppendResult> early = server.send(0, second);
+    CompletableFuture<AppendResult> alsoEarly = server.send(0, ClientBatch.of(1, "third").by(7, 0, 9));
+    CompletableFuture<AppendResult> elsewhere = server.send(1, second);
+    CompletableFuture<AppendResult> ofOther = server.send(0, ClientBatch.of(5, "other").by(8, 0, 0));
+    slow.completeExceptionally(new AppendRefused(RefusalReason.CORRUPT, "it is damaged"));
+    assertEquals(RefusalReason.CORRUPT, refusal(before));
+    assertEquals(RefusalReason.TOPIC_RECREATED, refusal(old));
+    assertEquals(RefusalReason.OUT_OF_ORDER, refusal(early));
+    assertEquals(RefusalReason.OUT_OF_ORDER, refusal(alsoEarly));
     assertEquals(ends[1], done(elsewhere).base());
     assertEquals(ends[0], done(ofOther).base());
     assertEquals(ends[0] + 5, done(server.send(0, first)).base());
@@ -328,29 +328,29 @@ final class TopicWriterTest extends Drivers {
   @Test
   void aRefusedBatchHoldsUpNoOther() throws Exception {
     WritingServer server = new WritingServer();
-    CompletableFuture<Checked> bad = new CompletableFuture<>();
-    CompletableFuture<Appended> refused = server.writers.append("t", 0, ByteBuffer.allocate(100), bad);
-    CompletableFuture<Appended> good = server.send(0, ClientBatch.of(3, "b"));
-    bad.completeExceptionally(new Refused(Refusal.CORRUPT, "it is damaged"));
-    assertEquals(Refusal.CORRUPT, refusal(refused));
+    CompletableFuture<PreparedAppend> bad = new CompletableFuture<>();
+    CompletableFuture<AppendResult> refused = server.writers.append("t", 0, ByteBuffer.allocate(100), bad);
+    CompletableFuture<AppendResult> good = server.send(0, ClientBatch.of(3, "b"));
+    bad.completeExceptionally(new AppendRefused(RefusalReason.CORRUPT, "it is damaged"));
+    assertEquals(RefusalReason.CORRUPT, refusal(refused));
     done(good);
   }
 
   /** The queue is full at the first batch of a producer, and has room for the second. */
   @Test
   void noBatchIsAddedBeforeARefusedBatchOfItsProducer() throws Exception {
-    WritingServer server = new WritingServer(Stores.open(folder.toString()), new Terms(0, 0, 1000, 0, false));
-    CompletableFuture<Checked> slow = new CompletableFuture<>();
-    CompletableFuture<Appended> full = server.writers.append("t", 1, ByteBuffer.allocate(800), slow);
+    WritingServer server = new WritingServer(Stores.open(folder.toString()), new CommitSettings(0, 0, 1000, 0, false));
+    CompletableFuture<PreparedAppend> slow = new CompletableFuture<>();
+    CompletableFuture<AppendResult> full = server.writers.append("t", 1, ByteBuffer.allocate(800), slow);
     ClientBatch first = ClientBatch.of(20, "first").by(7, 0, 0);
     ClientBatch second = ClientBatch.of(1, "second").by(7, 0, 20);
-    assertEquals(Refusal.BUSY, refusal(server.send(0, first)));
-    CompletableFuture<Appended> early = server.send(0, second);
-    CompletableFuture<Appended> other = server.send(0, ClientBatch.of(1, "other").by(8, 0, 20));
+    assertEquals(RefusalReason.BUSY, refusal(server.send(0, first)));
+    CompletableFuture<AppendResult> early = server.send(0, second);
+    CompletableFuture<AppendResult> other = server.send(0, ClientBatch.of(1, "other").by(8, 0, 20));
     slow.complete(server.checked(1, ClientBatch.of(1, "v")));
     done(full);
     done(other);
-    assertEquals(Refusal.OUT_OF_ORDER, refusal(early));
+    assertEquals(RefusalReason.OUT_OF_ORDER, refusal(early));
     assertEquals(done(server.send(0, first)).end(), done(server.send(0, second)).base());
   }
 
@@ -358,29 +358,29 @@ final class TopicWriterTest extends Drivers {
   @Test
   void noBatchIsAddedBeforeADamagedBatchOfItsProducer() throws Exception {
     WritingServer server = new WritingServer();
-    CompletableFuture<Checked> bad = new CompletableFuture<>();
+    CompletableFuture<PreparedAppend> bad = new CompletableFuture<>();
     ClientBatch first = ClientBatch.of(3, "first").by(7, 0, 0);
     ClientBatch second = ClientBatch.of(1, "second").by(7, 0, 3);
-    CompletableFuture<Appended> damaged = server.writers.append("t", 0, first.bytes(), bad);
-    CompletableFuture<Appended> early = server.send(0, second);
-    bad.completeExceptionally(new Refused(Refusal.CORRUPT, "it is damaged"));
-    assertEquals(Refusal.CORRUPT, refusal(damaged));
-    assertEquals(Refusal.OUT_OF_ORDER, refusal(early));
+    CompletableFuture<AppendResult> damaged = server.writers.append("t", 0, first.bytes(), bad);
+    CompletableFuture<AppendResult> early = server.send(0, second);
+    bad.completeExceptionally(new AppendRefused(RefusalReason.CORRUPT, "it is damaged"));
+    assertEquals(RefusalReason.CORRUPT, refusal(damaged));
+    assertEquals(RefusalReason.OUT_OF_ORDER, refusal(early));
     done(server.send(0, ClientBatch.of(1, "new").by(7, 1, 0)));
   }
 
   @Test
   void noBatchIsAddedBeforeABatchWhoseCommitFailed() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), CommitSettings.USUAL);
     AtomicInteger full = new AtomicInteger(1);
     store.at((call, name, when) -> {
       if (call.equals("flush") && name.contains("/data/") && when == When.BEFORE && full.getAndDecrement() > 0) {
         throw new IOException("No space left on device");
       }
     });
-    assertEquals(Refusal.STORAGE, refusal(server.send(0, ClientBatch.of(3, "first").by(7, 0, 0))));
-    assertEquals(Refusal.OUT_OF_ORDER, refusal(server.send(0, ClientBatch.of(1, "second").by(7, 0, 3))));
+    assertEquals(RefusalReason.STORAGE, refusal(server.send(0, ClientBatch.of(3, "first").by(7, 0, 0))));
+    assertEquals(RefusalReason.OUT_OF_ORDER, refusal(server.send(0, ClientBatch.of(1, "second").by(7, 0, 3))));
     nowMs += 300_000; // The client gave up.
     done(server.send(0, ClientBatch.of(1, "second").by(7, 0, 3)));
   }
@@ -388,10 +388,10 @@ final class TopicWriterTest extends Drivers {
   @Test
   void aBatchThatIsRefusedForGoodHoldsUpNoOther() throws Exception {
     WritingServer server = new WritingServer();
-    CompletableFuture<Checked> bad = new CompletableFuture<>();
-    CompletableFuture<Appended> refused = server.writers.append("t", 0, ClientBatch.of(3, "first").by(7, 0, 0).bytes(), bad);
-    bad.completeExceptionally(new Refused(Refusal.INVALID_RECORD, "it has no records"));
-    assertEquals(Refusal.INVALID_RECORD, refusal(refused));
+    CompletableFuture<PreparedAppend> bad = new CompletableFuture<>();
+    CompletableFuture<AppendResult> refused = server.writers.append("t", 0, ClientBatch.of(3, "first").by(7, 0, 0).bytes(), bad);
+    bad.completeExceptionally(new AppendRefused(RefusalReason.INVALID_RECORD, "it has no records"));
+    assertEquals(RefusalReason.INVALID_RECORD, refusal(refused));
     done(server.send(0, ClientBatch.of(1, "second").by(7, 0, 3)));
   }
 
@@ -401,10 +401,10 @@ final class TopicWriterTest extends Drivers {
     createAgain("message.timestamp.type", "LogAppendTime");
     WritingServer server = new WritingServer();
     ClientBatch batch = ClientBatch.of(3, "a").by(7, 0, 0);
-    Appended first = done(server.send(0, batch));
+    AppendResult first = done(server.send(0, batch));
     assertEquals(nowMs, first.time());
     nowMs += 1000;
-    assertEquals(new Appended(first.base(), first.end(), 0, -1), done(server.send(0, batch)));
+    assertEquals(new AppendResult(first.base(), first.end(), 0, -1), done(server.send(0, batch)));
   }
 
   @Test
@@ -413,8 +413,8 @@ final class TopicWriterTest extends Drivers {
     WritingServer server = new WritingServer();
     done(server.send(0, ClientBatch.of(2, "v")));
     assertEquals(5, state().partitions(), "the re-route that waited is done before the write");
-    assertEquals(Refusal.POLICY, refusal(server.send(0, ClientBatch.of(2, "v").keyed("k"))));
-    WritingServer lenient = new WritingServer(Stores.open(folder.toString()), new Terms(0, 0, 1 << 20, 0, true));
+    assertEquals(RefusalReason.POLICY, refusal(server.send(0, ClientBatch.of(2, "v").keyed("k"))));
+    WritingServer lenient = new WritingServer(Stores.open(folder.toString()), new CommitSettings(0, 0, 1 << 20, 0, true));
     done(lenient.send(0, ClientBatch.of(2, "v").keyed("k")));
     List<Segment> segments = state().segments(0);
     assertFalse(segments.get(segments.size() - 1).routed());
@@ -422,20 +422,20 @@ final class TopicWriterTest extends Drivers {
 
   @Test
   void theQueueIsBounded() throws Exception {
-    WritingServer server = new WritingServer(Stores.open(folder.toString()), new Terms(0, 0, 1000, 0, false));
-    CompletableFuture<Checked> slow = new CompletableFuture<>();
-    CompletableFuture<Appended> first = server.writers.append("t", 0, ByteBuffer.allocate(900), slow);
-    assertEquals(Refusal.BUSY, refusal(server.writers.append("t", 0, ByteBuffer.allocate(200), slow)));
+    WritingServer server = new WritingServer(Stores.open(folder.toString()), new CommitSettings(0, 0, 1000, 0, false));
+    CompletableFuture<PreparedAppend> slow = new CompletableFuture<>();
+    CompletableFuture<AppendResult> first = server.writers.append("t", 0, ByteBuffer.allocate(900), slow);
+    assertEquals(RefusalReason.BUSY, refusal(server.writers.append("t", 0, ByteBuffer.allocate(200), slow)));
     slow.complete(server.checked(0, ClientBatch.of(1, "v")));
     done(first);
     done(server.writers.append("t", 0, ByteBuffer.allocate(900), slow));
   }
 
-  private Arrival arrival(CompletableFuture<Checked> checked) {
-    return new Arrival(0, 100, checked, new CompletableFuture<>(), nowMs);
+  private PendingAppend arrival(CompletableFuture<PreparedAppend> checked) {
+    return new PendingAppend(0, 100, checked, new CompletableFuture<>(), nowMs);
   }
 
-  private static Refusal refused(TopicWriter writer, Arrival arrival) {
+  private static RefusalReason refused(TopicWriter writer, PendingAppend arrival) {
     writer.queue(arrival);
     writer.start();
     return refusal(arrival.done());
@@ -443,24 +443,24 @@ final class TopicWriterTest extends Drivers {
 
   @Test
   void withoutAThreadBatchesAreRefused() {
-    Threads none = new Threads();
+    CommitThreads none = new CommitThreads();
     none.end();
-    Means means = new Means(Terms.USUAL, none, topic -> {}, clock(), random, new Resends(clock()));
+    CommitContext means = new CommitContext(CommitSettings.USUAL, none, topic -> {}, clock(), random, new Resends(clock()));
     TopicWriter writer = new TopicWriter(means, new Driver().log(), () -> {});
-    assertEquals(Refusal.STORAGE, refused(writer, arrival(new CompletableFuture<>())));
-    assertEquals(Refusal.STORAGE, refused(writer, arrival(new CompletableFuture<>())), "the next arrival tries again");
+    assertEquals(RefusalReason.STORAGE, refused(writer, arrival(new CompletableFuture<>())));
+    assertEquals(RefusalReason.STORAGE, refused(writer, arrival(new CompletableFuture<>())), "the next arrival tries again");
   }
 
   @Test
   void anErrorBetweenTwoCommitsLeavesNoTopicWithoutAWriter() throws Exception {
     WritingServer server = new WritingServer();
     LiveClock clock = new LiveClock();
-    Means means = new Means(Terms.USUAL, new Threads(), topic -> {}, clock, random, new Resends(clock));
+    CommitContext means = new CommitContext(CommitSettings.USUAL, new CommitThreads(), topic -> {}, clock, random, new Resends(clock));
     TopicWriter writer = new TopicWriter(means, new Driver().log(), () -> {});
     clock.failures.set(1);
-    CompletableFuture<Checked> checked = CompletableFuture.completedFuture(server.checked(0, ClientBatch.of(3, "v")));
-    assertEquals(Refusal.STORAGE, refused(writer, arrival(checked)));
-    Arrival next = arrival(checked);
+    CompletableFuture<PreparedAppend> checked = CompletableFuture.completedFuture(server.checked(0, ClientBatch.of(3, "v")));
+    assertEquals(RefusalReason.STORAGE, refused(writer, arrival(checked)));
+    PendingAppend next = arrival(checked);
     writer.queue(next);
     writer.start();
     done(next.done());
@@ -471,8 +471,8 @@ final class TopicWriterTest extends Drivers {
   void aTopicThatDoesNotExistKeepsNoWriter() throws Exception {
     WritingServer server = new WritingServer();
     done(server.send(0, ClientBatch.of(1, "v")));
-    CompletableFuture<Checked> checked = CompletableFuture.completedFuture(server.checked(0, ClientBatch.of(1, "v")));
-    assertEquals(Refusal.UNKNOWN_TOPIC, refusal(server.writers.append("absent", 0, ByteBuffer.allocate(100), checked)));
+    CompletableFuture<PreparedAppend> checked = CompletableFuture.completedFuture(server.checked(0, ClientBatch.of(1, "v")));
+    assertEquals(RefusalReason.UNKNOWN_TOPIC, refusal(server.writers.append("absent", 0, ByteBuffer.allocate(100), checked)));
     while (server.writers.serves("absent")) {
       Thread.sleep(1); // The writer ends after its answers.
     }
@@ -483,7 +483,7 @@ final class TopicWriterTest extends Drivers {
   @Test
   void commitsShareADataFolder() throws Exception {
     FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
-    WritingServer server = new WritingServer(store.store(), Terms.USUAL);
+    WritingServer server = new WritingServer(store.store(), CommitSettings.USUAL);
     done(server.send(0, ClientBatch.of(1, "v")));
     List<String> opening = List.copyOf(store.calls());
     store.calls().clear();
@@ -522,7 +522,7 @@ final class TopicWriterTest extends Drivers {
       if (i == 1) {
         store.calls().clear(); // A process looks at the whole view once.
       }
-      CompletableFuture<Appended> sent = writers.append(view, Optional.of(root.state(view)), i % 3, 7, i / 3, 1, "v");
+      CompletableFuture<AppendResult> sent = writers.append(view, Optional.of(root.state(view)), i % 3, 7, i / 3, 1, "v");
       writers.commit();
       done(sent);
       writers.keepUp();

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.Drivers;
-import io.sparklog.log.Sequences.Answer;
+import io.sparklog.log.Sequences.Verdict;
 import io.sparklog.log.Sequences.Decision;
 import io.sparklog.segment.Names;
 import io.sparklog.segment.Segment;
@@ -45,7 +45,7 @@ final class SequencesTest extends Drivers {
       public Optional<NextVersion> next(Optional<State> newest) {
         Sequences sequences = new Sequences(newest.orElseThrow());
         found[0] = sequences.next(0, ID, epoch, first, records(), newest.get().end(0));
-        if (found[0].answer() != Answer.NEW) {
+        if (found[0].answer() != Verdict.NEW) {
           return Optional.empty();
         }
         NextVersion next = new NextVersion(newest.get(), "write").send(sequences);
@@ -62,42 +62,42 @@ final class SequencesTest extends Drivers {
     long[] bases = new long[7];
     for (int i = 0; i < 7; i++) {
       Decision decision = send(0, (long) i * records());
-      assertEquals(Answer.NEW, decision.answer());
+      assertEquals(Verdict.NEW, decision.answer());
       bases[i] = decision.base();
     }
     for (int i = 2; i < 7; i++) {
-      assertEquals(new Decision(Answer.REPEATED, bases[i]), send(0, (long) i * records()), "batch " + i);
+      assertEquals(new Decision(Verdict.REPEATED, bases[i]), send(0, (long) i * records()), "batch " + i);
     }
     for (int i = 0; i < 2; i++) {
-      assertEquals(Answer.OUT_OF_ORDER, send(0, (long) i * records()).answer(), "batch " + i + " is forgotten");
+      assertEquals(Verdict.OUT_OF_ORDER, send(0, (long) i * records()).answer(), "batch " + i + " is forgotten");
     }
-    assertEquals(Answer.OUT_OF_ORDER, send(0, 8L * records()).answer(), "batch 7 is missing");
+    assertEquals(Verdict.OUT_OF_ORDER, send(0, 8L * records()).answer(), "batch 7 is missing");
   }
 
   @Test
   void anEpochBeginsAtSequence0AndEndsTheEpochBefore() {
-    assertEquals(Answer.NEW, send(3, 77).answer(), "a producer that is not known may begin anywhere");
-    assertEquals(Answer.OUT_OF_ORDER, send(4, 77 + records()).answer());
-    assertEquals(Answer.NEW, send(4, 0).answer());
-    assertEquals(Answer.OLD_EPOCH, send(3, 77).answer());
-    assertEquals(Answer.OLD_EPOCH, send(3, 77 + records()).answer());
+    assertEquals(Verdict.NEW, send(3, 77).answer(), "a producer that is not known may begin anywhere");
+    assertEquals(Verdict.OUT_OF_ORDER, send(4, 77 + records()).answer());
+    assertEquals(Verdict.NEW, send(4, 0).answer());
+    assertEquals(Verdict.OLD_EPOCH, send(3, 77).answer());
+    assertEquals(Verdict.OLD_EPOCH, send(3, 77 + records()).answer());
   }
 
   @Test
   void theSequenceAfterTheLastIs0() {
-    assertEquals(Answer.NEW, send(0, (1L << 31) - records()).answer());
-    assertEquals(Answer.NEW, send(0, 0).answer());
-    assertEquals(Answer.REPEATED, send(0, (1L << 31) - records()).answer());
+    assertEquals(Verdict.NEW, send(0, (1L << 31) - records()).answer());
+    assertEquals(Verdict.NEW, send(0, 0).answer());
+    assertEquals(Verdict.REPEATED, send(0, (1L << 31) - records()).answer());
   }
 
   @Test
   void batchesOfOneVersionFollowOneAnother() {
     Sequences sequences = new Sequences(Producers.NONE);
-    assertEquals(new Decision(Answer.NEW, 10), sequences.next(0, ID, 0, 0, 3, 10));
-    assertEquals(new Decision(Answer.REPEATED, 10), sequences.next(0, ID, 0, 0, 3, 13));
-    assertEquals(new Decision(Answer.NEW, 13), sequences.next(0, ID, 0, 3, 2, 13));
-    assertEquals(Answer.NEW, sequences.next(1, ID, 0, 5, 2, 13).answer(), "each partition counts by itself");
-    assertEquals(Answer.OUT_OF_ORDER, sequences.next(0, ID, 0, 6, 2, 15).answer());
+    assertEquals(new Decision(Verdict.NEW, 10), sequences.next(0, ID, 0, 0, 3, 10));
+    assertEquals(new Decision(Verdict.REPEATED, 10), sequences.next(0, ID, 0, 0, 3, 13));
+    assertEquals(new Decision(Verdict.NEW, 13), sequences.next(0, ID, 0, 3, 2, 13));
+    assertEquals(Verdict.NEW, sequences.next(1, ID, 0, 5, 2, 13).answer(), "each partition counts by itself");
+    assertEquals(Verdict.OUT_OF_ORDER, sequences.next(0, ID, 0, 6, 2, 15).answer());
   }
 
   @Test
@@ -106,9 +106,9 @@ final class SequencesTest extends Drivers {
     Decision first = send(0, 0);
     assertTrue(state().head().fields().features().has(Feature.PRODUCERS));
     new Driver().commit();
-    assertEquals(new Decision(Answer.REPEATED, first.base()), send(0, 0));
+    assertEquals(new Decision(Verdict.REPEATED, first.base()), send(0, 0));
     nowMs += 5_000;
     new Driver().commit();
-    assertEquals(Answer.NEW, send(0, 0).answer());
+    assertEquals(Verdict.NEW, send(0, 0).answer());
   }
 }

@@ -1,8 +1,8 @@
 package io.sparklog.sim;
 
-import io.sparklog.commits.Appended;
-import io.sparklog.commits.Refusal;
-import io.sparklog.commits.Refused;
+import io.sparklog.commits.AppendResult;
+import io.sparklog.commits.RefusalReason;
+import io.sparklog.commits.AppendRefused;
 import io.sparklog.commits.SteppedWriters;
 import io.sparklog.log.State;
 import io.sparklog.spec.PartlogException;
@@ -15,7 +15,8 @@ import java.util.concurrent.CompletionException;
 final class Coordinator {
   static final String NOTHING = "nothing";
   static final char AFTER = '<';
-  private static final Set<Refusal> REFUSALS = Set.of(Refusal.FENCED, Refusal.TOPIC_RECREATED, Refusal.UNKNOWN_TOPIC);
+  private static final Set<RefusalReason> REFUSALS = Set.of(RefusalReason.FENCED, RefusalReason.TOPIC_RECREATED,
+      RefusalReason.UNKNOWN_TOPIC);
   private static final Set<String> EXPECTED = Set.of("WRITE_EXPIRED", "COMMIT_UNKNOWN", "TOPIC_RECREATED");
 
   private final Process process;
@@ -43,7 +44,7 @@ final class Coordinator {
         continue;
       }
       String record = process.name + "." + n + AFTER + name(last);
-      CompletableFuture<Appended> added = writers.append(Truth.TOPIC, known.topicId(), 0, end, world.chance(6), record);
+      CompletableFuture<AppendResult> added = writers.append(Truth.TOPIC, known.topicId(), 0, end, world.chance(6), record);
       writers.commit();
       writers.keepUp();
       try {
@@ -57,7 +58,7 @@ final class Coordinator {
   }
 
   private void excuse(Throwable failure, int faults) {
-    if (process.world.scheduler.isOver() || failure instanceof Refused refused && REFUSALS.contains(refused.refusal())) {
+    if (process.world.scheduler.isOver() || failure instanceof AppendRefused refused && REFUSALS.contains(refused.refusal())) {
       return;
     }
     // Another process may have found the new data folder empty, and deleted it. Then no version was put.

@@ -109,9 +109,9 @@ final class Mutants {
       // batch that is sent again. The broken rule below does not name it, as a writer that kept no numbers of its own would.
       Mutant.served(2, "a batch that is sent again is decided about before `next`", "commits/GroupCommit.decision",
           "BatchHeader.count(batch, 0), base);",
-          "BatchHeader.count(batch, 0), base);\n    if (decision.answer() == Sequences.Answer.REPEATED\n"
+          "BatchHeader.count(batch, 0), base);\n    if (decision.answer() == Sequences.Verdict.REPEATED\n"
               + "&& planned.filter(State::knowsProducers).isPresent()\n" + "&& !new Sequences(planned.get()).knows(partition, id)) {\n"
-              + "decision = new Sequences.Decision(Sequences.Answer.NEW, base);\n    }"),
+              + "decision = new Sequences.Decision(Sequences.Verdict.NEW, base);\n    }"),
       Mutant.served(0, "a batch is acknowledged before the put", "commits/GroupCommit.next", "named = segments.get(0).file();",
           "named = segments.get(0).file();\n    settled();"),
       Mutant.served(0, "a coordinator has no fence", "commits/GroupCommit.requireFence", "fence.end() != end", "fence.end() > end"));

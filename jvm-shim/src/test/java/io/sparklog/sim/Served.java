@@ -1,9 +1,9 @@
 package io.sparklog.sim;
 
 import io.sparklog.log.State;
-import io.sparklog.commits.Appended;
-import io.sparklog.commits.Refusal;
-import io.sparklog.commits.Refused;
+import io.sparklog.commits.AppendResult;
+import io.sparklog.commits.RefusalReason;
+import io.sparklog.commits.AppendRefused;
 import io.sparklog.commits.SteppedWriters;
 import io.sparklog.spec.PartlogException;
 import java.util.ArrayDeque;
@@ -38,8 +38,8 @@ final class Served {
     private final int records;
     private final String text;
     private final long sinceMs;
-    private Appended appended;
-    private Refusal refusal;
+    private AppendResult appended;
+    private RefusalReason refusal;
 
     private Request(long id, int partition, int first, int records, String text, long sinceMs) {
       this.id = id;
@@ -126,7 +126,7 @@ final class Served {
       }
     }
 
-    private void answer(Request request, int life, Appended appended, Throwable failure) {
+    private void answer(Request request, int life, AppendResult appended, Throwable failure) {
       World world = process.world;
       look(request);
       if (world.scheduler.isOver()) {
@@ -136,7 +136,7 @@ final class Served {
       world.say(process.name + " answers " + request.values() + " with " + (appended == null ? cause : appended));
       if (appended != null) {
         process.check(() -> world.truth.done(request.values(), life, Optional.empty()));
-      } else if (!(cause instanceof Refused)) {
+      } else if (!(cause instanceof AppendRefused)) {
         throw world.scheduler.fail("I10: " + process.name + " answers with " + cause, cause);
       }
       if (world.chance(5)) {
@@ -144,7 +144,7 @@ final class Served {
         return;
       }
       request.appended = appended;
-      request.refusal = appended == null ? ((Refused) cause).refusal() : null;
+      request.refusal = appended == null ? ((AppendRefused) cause).refusal() : null;
     }
   }
 
@@ -235,7 +235,7 @@ final class Served {
     }
 
     private void requireInOrder(Request first) {
-      if (life == world.truth.life() && (first.refusal == Refusal.OUT_OF_ORDER || first.refusal == Refusal.OLD_EPOCH)) {
+      if (life == world.truth.life() && (first.refusal == RefusalReason.OUT_OF_ORDER || first.refusal == RefusalReason.OLD_EPOCH)) {
         throw world.scheduler.fail("I3: " + process.name + " hears " + first.refusal + " of its first batch " + first.values(), null);
       }
     }

@@ -314,7 +314,7 @@ final class PlannedReadsTest {
     byte[] b = file("b", MIB);
     List<PlannedReads.Range> ranges = List.of(new PlannedReads.Range("a", 100, a.length), new PlannedReads.Range("b", 0, MIB));
     List<PlannedReads.Range> streams = new ArrayList<>();
-    PlannedReads.Opener opener = (name, bytes) -> new FileReader() {
+    PlannedReads.FileOpener opener = (name, bytes) -> new FileReader() {
       private final FileReader file = open(name, bytes);
 
       @Override

@@ -3,7 +3,7 @@ package io.sparklog.serve.coordinator;
 import io.sparklog.serve.members.Address;
 import io.sparklog.serve.members.Server;
 import io.sparklog.serve.members.Servers;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
 import io.sparklog.serve.protocol.KafkaErrors;
 import java.util.List;
@@ -23,7 +23,7 @@ public record FindCoordinatorHandler(GroupRequests groups, Servers servers) impl
   private static final short KEYS = FindCoordinatorRequest.MIN_BATCHED_VERSION;
 
   @Override
-  public CompletableFuture<FindCoordinatorResponse> answer(Asked asked, FindCoordinatorRequest request) {
+  public CompletableFuture<FindCoordinatorResponse> answer(ClientRequest asked, FindCoordinatorRequest request) {
     List<String> keys = asked.version() < KEYS ? List.of(request.data().key()) : request.data().coordinatorKeys();
     List<CompletableFuture<Coordinator>> found = keys.stream().map(key -> coordinator(asked, request.data().keyType(), key)).toList();
     return CompletableFuture.allOf(found.toArray(CompletableFuture[]::new)).thenApply(done -> {
@@ -41,7 +41,7 @@ public record FindCoordinatorHandler(GroupRequests groups, Servers servers) impl
     });
   }
 
-  private CompletableFuture<Coordinator> coordinator(Asked asked, byte type, String key) {
+  private CompletableFuture<Coordinator> coordinator(ClientRequest asked, byte type, String key) {
     if (type != CoordinatorType.GROUP.id()) {
       boolean isTransaction = type == CoordinatorType.TRANSACTION.id();
       return CompletableFuture.completedFuture(refused(key,

@@ -1,6 +1,6 @@
 package io.sparklog.serve.coordinator;
 
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handlers;
 import io.sparklog.serve.protocol.KafkaErrors;
 import java.util.ArrayList;
@@ -39,12 +39,12 @@ public record GroupListHandlers(GroupRequests groups) {
         .add(ApiKeys.DELETE_GROUPS, this::delete);
   }
 
-  private CompletableFuture<ListGroupsResponse> list(Asked asked, ListGroupsRequest request) {
+  private CompletableFuture<ListGroupsResponse> list(ClientRequest asked, ListGroupsRequest request) {
     return groups.askAll(coordinator -> coordinator.listGroups(asked.context(), request.data()), new ListGroupsResponseData())
         .thenApply(ListGroupsResponse::new);
   }
 
-  private CompletableFuture<DescribeGroupsResponse> describe(Asked asked, DescribeGroupsRequest request) {
+  private CompletableFuture<DescribeGroupsResponse> describe(ClientRequest asked, DescribeGroupsRequest request) {
     return each(request.data().groups(), (coordinator, group) -> coordinator.describeGroups(asked.context(), List.of(group)),
         (group, failure) -> List
             .of(new DescribeGroupsResponseData.DescribedGroup().setGroupId(group).setErrorCode(KafkaErrors.of(failure).code())))
@@ -57,7 +57,7 @@ public record GroupListHandlers(GroupRequests groups) {
         });
   }
 
-  private CompletableFuture<ConsumerGroupDescribeResponse> describeConsumers(Asked asked, ConsumerGroupDescribeRequest request) {
+  private CompletableFuture<ConsumerGroupDescribeResponse> describeConsumers(ClientRequest asked, ConsumerGroupDescribeRequest request) {
     return each(request.data().groupIds(), (coordinator, group) -> coordinator.consumerGroupDescribe(asked.context(), List.of(group)),
         (group, failure) -> List
             .of(new ConsumerGroupDescribeResponseData.DescribedGroup().setGroupId(group).setErrorCode(KafkaErrors.of(failure).code())))
@@ -70,7 +70,7 @@ public record GroupListHandlers(GroupRequests groups) {
         });
   }
 
-  private CompletableFuture<DeleteGroupsResponse> delete(Asked asked, DeleteGroupsRequest request) {
+  private CompletableFuture<DeleteGroupsResponse> delete(ClientRequest asked, DeleteGroupsRequest request) {
     return each(request.data().groupsNames(),
         (coordinator, group) -> HiddenTopics.requireKnown(asked, coordinator, group)
             .thenCompose(known -> coordinator.deleteGroups(asked.context(), List.of(group), BufferSupplier.NO_CACHING)),

@@ -39,10 +39,10 @@ public final class GroupMetrics {
   private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final GroupRequests requests;
-  private Look look;
+  private Snapshot look;
 
   /** The result of one look. */
-  private record Look(long nanos, SortedMap<String, State> topics, List<Position> positions, List<Sample> unreadable) {}
+  private record Snapshot(long nanos, SortedMap<String, State> topics, List<Position> positions, List<Sample> unreadable) {}
 
   /** The position of a group in a partition. @param offset −1 without a position */
   private record Position(String group, State state, int partition, long offset) {
@@ -82,19 +82,19 @@ public final class GroupMetrics {
     return samples;
   }
 
-  private synchronized Look look() {
+  private synchronized Snapshot look() {
     if (look == null || System.nanoTime() - look.nanos >= FRESH_NANOS) {
       SortedMap<String, State> topics = new TreeMap<>();
       try {
         topics = requests.topics().all();
-        look = new Look(System.nanoTime(), topics, positions(topics), List.of());
+        look = new Snapshot(System.nanoTime(), topics, positions(topics), List.of());
       } catch (PartlogException e) {
-        look = new Look(System.nanoTime(), topics, List.of(),
+        look = new Snapshot(System.nanoTime(), topics, List.of(),
             List.of(Sample.of(1, "root", requests.topics().root().location(), e.condition())));
       } catch (Exception e) {
         Throwable cause = e.getCause() == null ? e : e.getCause();
         Warnings.warn(GroupMetrics.class, "the groups cannot be told now", cause);
-        look = new Look(System.nanoTime(), topics, List.of(),
+        look = new Snapshot(System.nanoTime(), topics, List.of(),
             List.of(Sample.of(1, "groups", Rights.OFFSETS_TOPIC, KafkaErrors.of(cause).name())));
       }
     }

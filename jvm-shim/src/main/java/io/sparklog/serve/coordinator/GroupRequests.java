@@ -3,7 +3,7 @@ package io.sparklog.serve.coordinator;
 import io.sparklog.log.State;
 import io.sparklog.serve.coordinator.groups.Groups;
 import io.sparklog.serve.coordinator.groups.KnownTopic;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import io.sparklog.serve.topics.ServedTopics;
 import io.sparklog.spec.Warnings;
 import java.util.Collection;
@@ -32,14 +32,14 @@ public final class GroupRequests {
 
   private final Groups groups;
   private final ServedTopics topics;
-  private final Work work;
+  private final Workers work;
   private final LongSupplier nanos;
 
   /** A topic, and when the look that found it began. */
-  private record Seen(KnownTopic topic, long at) {}
+  private record KnownAt(KnownTopic topic, long at) {}
 
   /** The topics that the coordinator knows, by name. The map guards itself, and the order in which the coordinator learns of changes. */
-  private final Map<String, Seen> seen = new HashMap<>();
+  private final Map<String, KnownAt> seen = new HashMap<>();
 
   /** When the last look at all topics began that has ended. */
   private volatile long looked;
@@ -47,11 +47,11 @@ public final class GroupRequests {
   /** The last look at all topics. Guarded by this. */
   private CompletableFuture<Void> look;
 
-  public GroupRequests(Groups groups, ServedTopics topics, Work work) {
+  public GroupRequests(Groups groups, ServedTopics topics, Workers work) {
     this(groups, topics, work, System::nanoTime);
   }
 
-  GroupRequests(Groups groups, ServedTopics topics, Work work, LongSupplier nanos) {
+  GroupRequests(Groups groups, ServedTopics topics, Workers work, LongSupplier nanos) {
     this.groups = groups;
     this.topics = topics;
     this.work = work;
@@ -89,7 +89,7 @@ public final class GroupRequests {
     return topics;
   }
 
-  Work work() {
+  Workers work() {
     return work;
   }
 
@@ -134,13 +134,13 @@ public final class GroupRequests {
     topics.read(names, found::put);
     synchronized (seen) {
       found.forEach((name, state) -> {
-        Seen before = seen.get(name);
+        KnownAt before = seen.get(name);
         if (before == null || before.at <= began) {
-          state.ifPresentOrElse(now -> seen.put(name, new Seen(new KnownTopic(name, now.topicId(), now.partitions()), began)),
+          state.ifPresentOrElse(now -> seen.put(name, new KnownAt(new KnownTopic(name, now.topicId(), now.partitions()), began)),
               () -> seen.remove(name));
         }
       });
-      groups.topics(seen.values().stream().map(Seen::topic).toList());
+      groups.topics(seen.values().stream().map(KnownAt::topic).toList());
     }
     return null;
   }

@@ -1,6 +1,6 @@
 package io.sparklog.serve.coordinator;
 
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.security.Rights;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
@@ -46,7 +46,7 @@ final class HiddenTopics {
   }
 
   /** Fails with GROUP_AUTHORIZATION_FAILED if the group has a position in a topic that the client may not know. */
-  static CompletableFuture<Void> requireKnown(Asked asked, GroupCoordinator coordinator, String group) {
+  static CompletableFuture<Void> requireKnown(ClientRequest asked, GroupCoordinator coordinator, String group) {
     if (asked.rights().prefixes().isEmpty()) {
       return CompletableFuture.completedFuture(null);
     }

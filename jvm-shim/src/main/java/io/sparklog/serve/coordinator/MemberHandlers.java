@@ -1,6 +1,6 @@
 package io.sparklog.serve.coordinator;
 
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handlers;
 import io.sparklog.serve.security.Rights;
 import java.util.List;
@@ -32,13 +32,13 @@ public record MemberHandlers(GroupRequests groups) {
         .add(ApiKeys.CONSUMER_GROUP_HEARTBEAT, this::beatOfConsumer);
   }
 
-  private CompletableFuture<JoinGroupResponse> join(Asked asked, JoinGroupRequest request) {
+  private CompletableFuture<JoinGroupResponse> join(ClientRequest asked, JoinGroupRequest request) {
     return groups
         .ask(request.data().groupId(), coordinator -> coordinator.joinGroup(asked.context(), request.data(), BufferSupplier.NO_CACHING))
         .thenApply(data -> new JoinGroupResponse(data, asked.version()));
   }
 
-  private CompletableFuture<SyncGroupResponse> sync(Asked asked, SyncGroupRequest request) {
+  private CompletableFuture<SyncGroupResponse> sync(ClientRequest asked, SyncGroupRequest request) {
     if (!request.areMandatoryProtocolTypeAndNamePresent()) {
       throw Errors.INCONSISTENT_GROUP_PROTOCOL.exception();
     }
@@ -47,17 +47,17 @@ public record MemberHandlers(GroupRequests groups) {
         .thenApply(SyncGroupResponse::new);
   }
 
-  private CompletableFuture<HeartbeatResponse> beat(Asked asked, HeartbeatRequest request) {
+  private CompletableFuture<HeartbeatResponse> beat(ClientRequest asked, HeartbeatRequest request) {
     return groups.ask(request.data().groupId(), coordinator -> coordinator.heartbeat(asked.context(), request.data()))
         .thenApply(HeartbeatResponse::new);
   }
 
-  private CompletableFuture<LeaveGroupResponse> leave(Asked asked, LeaveGroupRequest request) {
+  private CompletableFuture<LeaveGroupResponse> leave(ClientRequest asked, LeaveGroupRequest request) {
     return groups.ask(request.data().groupId(), coordinator -> coordinator.leaveGroup(asked.context(), request.normalizedData()))
         .thenApply(data -> new LeaveGroupResponse(data, asked.version()));
   }
 
-  private CompletableFuture<ConsumerGroupHeartbeatResponse> beatOfConsumer(Asked asked, ConsumerGroupHeartbeatRequest request) {
+  private CompletableFuture<ConsumerGroupHeartbeatResponse> beatOfConsumer(ClientRequest asked, ConsumerGroupHeartbeatRequest request) {
     Rights rights = asked.rights();
     List<String> names = request.data().subscribedTopicNames();
     String pattern = request.data().subscribedTopicRegex();

@@ -1,7 +1,7 @@
 package io.sparklog.serve.coordinator;
 
 import io.sparklog.log.State;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handlers;
 import io.sparklog.serve.protocol.KafkaErrors;
 import java.util.ArrayList;
@@ -42,7 +42,7 @@ public record OffsetHandlers(GroupRequests groups) {
         .add(ApiKeys.OFFSET_DELETE, this::delete);
   }
 
-  private CompletableFuture<OffsetCommitResponse> commit(Asked asked, OffsetCommitRequest request) {
+  private CompletableFuture<OffsetCommitResponse> commit(ClientRequest asked, OffsetCommitRequest request) {
     return groups.work().run(() -> known(asked, request)).thenCompose(known -> {
       if (known.request.topics().isEmpty()) {
         return CompletableFuture.completedFuture(known.answer.build());
@@ -56,7 +56,7 @@ public record OffsetHandlers(GroupRequests groups) {
   /** The part of a commit about topics and partitions that exist, and the answer to the rest. */
   private record KnownCommit(OffsetCommitRequestData request, OffsetCommitResponse.Builder answer) {}
 
-  private KnownCommit known(Asked asked, OffsetCommitRequest request) {
+  private KnownCommit known(ClientRequest asked, OffsetCommitRequest request) {
     boolean isById = OffsetCommitResponse.useTopicIds(asked.version());
     OffsetCommitResponse.Builder answer = OffsetCommitResponse.newBuilder(isById);
     List<OffsetCommitRequestTopic> topics = new ArrayList<>();
@@ -83,17 +83,17 @@ public record OffsetHandlers(GroupRequests groups) {
     return new KnownCommit(request.data().setTopics(topics), answer);
   }
 
-  private static Errors unknown(Asked asked, String topic) {
+  private static Errors unknown(ClientRequest asked, String topic) {
     return asked.rights().mayRead(topic) ? Errors.UNKNOWN_TOPIC_OR_PARTITION : Errors.TOPIC_AUTHORIZATION_FAILED;
   }
 
   /** The topic that a request names or gives the id of; empty if it does not exist, or the client may not read it. */
-  private Optional<State> state(Asked asked, boolean isById, Uuid id, String name) {
+  private Optional<State> state(ClientRequest asked, boolean isById, Uuid id, String name) {
     return (isById ? groups.topics().newestById(id.toString()) : groups.topics().newest(name))
         .filter(state -> asked.rights().mayRead(state.topic()));
   }
 
-  private CompletableFuture<OffsetFetchResponse> fetch(Asked asked, OffsetFetchRequest request) {
+  private CompletableFuture<OffsetFetchResponse> fetch(ClientRequest asked, OffsetFetchRequest request) {
     List<CompletableFuture<OffsetFetchResponseGroup>> answers = request.groups()
         .stream()
         .map(group -> fetchOf(group, asked, request))
@@ -102,7 +102,8 @@ public record OffsetHandlers(GroupRequests groups) {
         .thenApply(done -> new OffsetFetchResponse.Builder(answers.stream().map(CompletableFuture::join).toList()).build(asked.version()));
   }
 
-  private CompletableFuture<OffsetFetchResponseGroup> fetchOf(OffsetFetchRequestGroup group, Asked asked, OffsetFetchRequest request) {
+  private CompletableFuture<OffsetFetchResponseGroup> fetchOf(OffsetFetchRequestGroup group, ClientRequest asked,
+      OffsetFetchRequest request) {
     boolean isById = OffsetFetchRequest.useTopicIds(asked.version());
     List<OffsetFetchResponseTopics> unknown = new ArrayList<>();
     return groups.work()
@@ -120,7 +121,7 @@ public record OffsetHandlers(GroupRequests groups) {
   }
 
   /** The part of a request about topics that exist; the answer to the rest is added to {@code unknown}. */
-  private OffsetFetchRequestGroup known(Asked asked, boolean isById, OffsetFetchRequestGroup group,
+  private OffsetFetchRequestGroup known(ClientRequest asked, boolean isById, OffsetFetchRequestGroup group,
       List<OffsetFetchResponseTopics> unknown) {
     if (group.topics() == null) { // All topics.
       return group;
@@ -153,7 +154,7 @@ public record OffsetHandlers(GroupRequests groups) {
   }
 
   /** Whether an answer may have the topic. A request for all topics may find an offset of a deleted topic, which has no id. */
-  private boolean isShown(Asked asked, boolean isById, OffsetFetchResponseTopics topic) {
+  private boolean isShown(ClientRequest asked, boolean isById, OffsetFetchResponseTopics topic) {
     if (!asked.rights().mayRead(topic.name())) {
       return false;
     }
@@ -164,7 +165,7 @@ public record OffsetHandlers(GroupRequests groups) {
     return true;
   }
 
-  private CompletableFuture<OffsetDeleteResponse> delete(Asked asked, OffsetDeleteRequest request) {
+  private CompletableFuture<OffsetDeleteResponse> delete(ClientRequest asked, OffsetDeleteRequest request) {
     OffsetDeleteRequestData data = request.data();
     OffsetDeleteResponse.Builder answer = new OffsetDeleteResponse.Builder();
     return groups.work().run(() -> {

@@ -52,11 +52,11 @@ public final class Metrics {
   }
 
   /** Times by buckets, for each value of one label. */
-  public static final class Times {
+  public static final class Timer {
     private final Map<String, Buckets> series = new ConcurrentHashMap<>();
     private final String label;
 
-    private Times(String label) {
+    private Timer(String label) {
       this.label = label;
     }
 
@@ -95,7 +95,7 @@ public final class Metrics {
     }
   }
 
-  private final Map<String, Times> times = new ConcurrentHashMap<>();
+  private final Map<String, Timer> times = new ConcurrentHashMap<>();
 
   /** Declares a metric that is counted. @param name ends with {@code _total} */
   public Counter counter(String name, String help, String... labels) {
@@ -108,8 +108,8 @@ public final class Metrics {
   }
 
   /** Declares a metric of times. @param name ends with {@code _seconds} */
-  public Times times(String name, String help, String label) {
-    Times declared = new Times(label);
+  public Timer times(String name, String help, String label) {
+    Timer declared = new Timer(label);
     times.put(name, declared);
     families.add(new Family(name, "histogram", help, List.of(label), List::of));
     return declared;

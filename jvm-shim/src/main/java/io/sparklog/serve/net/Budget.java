@@ -149,14 +149,14 @@ class Budget {
     if (left >= rest && parts.stream().allMatch(each -> left >= each.length - each.held)) {
       return true;
     }
-    record Part(int held, int rest) {}
-    List<Part> ends = Stream
-        .concat(parts.stream().filter(each -> each != asking).map(each -> new Part(each.held, each.length - each.held)),
-            Stream.of(new Part(held, rest)))
-        .sorted(Comparator.comparingInt(Part::rest))
+    record Unread(int held, int rest) {}
+    List<Unread> ends = Stream
+        .concat(parts.stream().filter(each -> each != asking).map(each -> new Unread(each.held, each.length - each.held)),
+            Stream.of(new Unread(held, rest)))
+        .sorted(Comparator.comparingInt(Unread::rest))
         .toList();
     long room = left;
-    for (Part part : ends) {
+    for (Unread part : ends) {
       if (part.rest > room) {
         return false;
       }

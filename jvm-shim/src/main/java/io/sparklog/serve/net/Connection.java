@@ -34,12 +34,12 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
   private static final long TAKE_MS = 5_000;
 
   /** A request. @param made the bytes of its answer in memory, which count from the moment at which the answer is complete */
-  private record Request(CompletableFuture<Reply> reply, CompletableFuture<Long> made) {}
+  private record PendingReply(CompletableFuture<Reply> reply, CompletableFuture<Long> made) {}
 
   private final Session session;
   private final Reading reading;
   private final Answers answers;
-  private final ArrayDeque<Request> unanswered = new ArrayDeque<>();
+  private final ArrayDeque<PendingReply> unanswered = new ArrayDeque<>();
   private long bytes;
   /** The bytes of answers that the client has not taken. */
   private long untaken;
@@ -69,11 +69,11 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
       claim.give();
       throw e;
     }
-    Request request = new Request(reply, reply.thenApply(done -> answers.add(done, context.alloc())));
+    PendingReply request = new PendingReply(reply, reply.thenApply(done -> answers.add(done, context.alloc())));
     unanswered.add(request);
     bytes += length;
     if (!session.takesNext()) {
-      reading.hold(Reading.Stop.TURN);
+      reading.hold(Reading.ReadStop.TURN);
     }
     request.made.whenComplete((made, failure) -> {
       claim.give();
@@ -128,7 +128,7 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
   /** Writes the answers that are complete, up to the first that is missing. */
   private void write(ChannelHandlerContext context) {
     while (!ended && !unanswered.isEmpty() && unanswered.peek().made.isDone()) {
-      Request next = unanswered.remove();
+      PendingReply next = unanswered.remove();
       Reply reply = next.reply.isCompletedExceptionally() ? Reply.CLOSE : next.reply.join();
       for (Iterator<ReferenceCounted> parts = reply.parts().iterator(); parts.hasNext();) {
         ChannelFuture written = context.write(parts.next());
@@ -155,14 +155,14 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
 
   private void pauseOrGoOn(ChannelHandlerContext context) {
     if (unanswered.isEmpty()) {
-      reading.goOn(Reading.Stop.TURN);
+      reading.goOn(Reading.ReadStop.TURN);
     }
     boolean isFull = unanswered.size() >= REQUESTS_MAX || bytes >= BYTES_MAX || !context.channel().isWritable();
     boolean hasRoom = unanswered.size() <= REQUESTS_MAX / 2 && bytes <= BYTES_MAX / 2 && context.channel().isWritable();
     if (isFull) {
-      reading.stop(Reading.Stop.UNANSWERED);
+      reading.stop(Reading.ReadStop.UNANSWERED);
     } else if (hasRoom) {
-      reading.goOn(Reading.Stop.UNANSWERED);
+      reading.goOn(Reading.ReadStop.UNANSWERED);
     }
   }
 
@@ -176,7 +176,7 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
   public void userEventTriggered(ChannelHandlerContext context, Object event) {
     if (event == DRAIN) {
       drains = true;
-      reading.stop(Reading.Stop.DRAIN);
+      reading.stop(Reading.ReadStop.DRAIN);
       write(context);
     } else if (event instanceof IdleStateEvent && unanswered.isEmpty()) {
       endAfterWrites(context);
@@ -192,7 +192,7 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
   /** Requests without an answer are given up. An answer that comes nevertheless is released. */
   private void end() {
     ended = true;
-    for (Request request; (request = unanswered.poll()) != null;) {
+    for (PendingReply request; (request = unanswered.poll()) != null;) {
       request.reply.cancel(false);
       if (!request.reply.isCompletedExceptionally()) {
         request.reply.join().release();

@@ -16,10 +16,10 @@ final class FileRegions extends ChannelOutboundHandlerAdapter {
 
   @Override
   public void write(ChannelHandlerContext context, Object message, ChannelPromise promise) {
-    context.write(message instanceof FileRegion region ? new Pieces(region) : message, promise);
+    context.write(message instanceof FileRegion region ? new RegionInput(region) : message, promise);
   }
 
-  private record Pieces(FileRegion region) implements ChunkedInput<ByteBuf> {
+  private record RegionInput(FileRegion region) implements ChunkedInput<ByteBuf> {
     @Override
     public boolean isEndOfInput() {
       return region.transferred() >= region.count();
@@ -29,7 +29,7 @@ final class FileRegions extends ChannelOutboundHandlerAdapter {
     public ByteBuf readChunk(ByteBufAllocator allocator) throws Exception {
       ByteBuf piece = allocator.buffer(PIECE_BYTES);
       try {
-        region.transferTo(new Piece(piece), region.transferred());
+        region.transferTo(new PieceChannel(piece), region.transferred());
         return piece;
       } catch (Exception e) {
         piece.release();
@@ -60,7 +60,7 @@ final class FileRegions extends ChannelOutboundHandlerAdapter {
   }
 
   /** Takes as many bytes as a piece has. */
-  private record Piece(ByteBuf buffer) implements WritableByteChannel {
+  private record PieceChannel(ByteBuf buffer) implements WritableByteChannel {
     @Override
     public int write(ByteBuffer bytes) {
       int length = Math.min(bytes.remaining(), PIECE_BYTES - buffer.readableBytes());

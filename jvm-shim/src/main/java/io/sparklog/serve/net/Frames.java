@@ -102,7 +102,7 @@ final class Frames extends ByteToMessageDecoder {
         watch(context);
         return;
       } else if (!take(context)) {
-        reading.stop(Reading.Stop.MEMORY);
+        reading.stop(Reading.ReadStop.MEMORY);
         return;
       }
     }
@@ -151,7 +151,7 @@ final class Frames extends ByteToMessageDecoder {
       context.fireExceptionCaught(e);
     }
     isGiven = true;
-    reading.goOn(Reading.Stop.MEMORY);
+    reading.goOn(Reading.ReadStop.MEMORY);
   }
 
   private void grow() {
@@ -176,7 +176,7 @@ final class Frames extends ByteToMessageDecoder {
       if (claim == null || number != of) {
         return;
       }
-      boolean waited = isGiven || reading.isStopped(Reading.Stop.MEMORY);
+      boolean waited = isGiven || reading.isStopped(Reading.ReadStop.MEMORY);
       isGiven = false;
       boolean isSlow = frame.position() - before < Budget.SHORT_BYTES && frame.capacity() > 0 && !waited;
       if (isSlow && budget.isShort()) {

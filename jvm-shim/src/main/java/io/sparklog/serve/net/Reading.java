@@ -6,7 +6,7 @@ import java.util.EnumSet;
 /** Whether bytes of a connection are read. Several parts stop it, each for its own reason. Belongs to the thread of the connection. */
 final class Reading {
   /** Why a connection is not read. */
-  enum Stop {
+  enum ReadStop {
     /** The next frame waits for the budget. */
     MEMORY,
     /** The last request must be answered before the next. */
@@ -18,7 +18,7 @@ final class Reading {
   }
 
   private final Channel channel;
-  private final EnumSet<Stop> stops = EnumSet.noneOf(Stop.class);
+  private final EnumSet<ReadStop> stops = EnumSet.noneOf(ReadStop.class);
   private Runnable next = () -> {};
 
   Reading(Channel channel) {
@@ -34,17 +34,17 @@ final class Reading {
     return !stops.isEmpty();
   }
 
-  boolean isStopped(Stop reason) {
+  boolean isStopped(ReadStop reason) {
     return stops.contains(reason);
   }
 
-  void stop(Stop reason) {
+  void stop(ReadStop reason) {
     stops.add(reason);
     pause();
   }
 
   /** No frame is taken. Bytes are read until there are some, or the connection ends: so its end is seen. */
-  void hold(Stop reason) {
+  void hold(ReadStop reason) {
     stops.add(reason);
   }
 
@@ -52,7 +52,7 @@ final class Reading {
     channel.config().setAutoRead(false);
   }
 
-  void goOn(Stop reason) {
+  void goOn(ReadStop reason) {
     if (stops.remove(reason) && stops.isEmpty()) {
       channel.config().setAutoRead(true);
       channel.eventLoop().execute(next); // Not here: the caller may be in the midst of these bytes.

@@ -11,7 +11,7 @@ import org.apache.kafka.common.requests.ApiVersionsResponse;
 /** Tells the APIs that are served, with their versions. */
 public record ApiVersionsHandler(Handlers handlers) implements Handler<ApiVersionsRequest> {
   @Override
-  public CompletableFuture<ApiVersionsResponse> answer(Asked asked, ApiVersionsRequest request) {
+  public CompletableFuture<ApiVersionsResponse> answer(ClientRequest asked, ApiVersionsRequest request) {
     if (!request.isValid()) {
       throw Errors.INVALID_REQUEST.exception();
     }

@@ -30,7 +30,7 @@ public final class Handlers {
   }
 
   @SuppressWarnings("unchecked") // The handler of a key takes the class of its requests.
-  CompletableFuture<? extends AbstractResponse> answer(Asked asked, AbstractRequest request) {
+  CompletableFuture<? extends AbstractResponse> answer(ClientRequest asked, AbstractRequest request) {
     Handler<AbstractRequest> handler = (Handler<AbstractRequest>) handlers.get(request.apiKey());
     if (handler == null) {
       throw Errors.UNSUPPORTED_VERSION.exception("This server does not have the API " + request.apiKey().name + ".");

@@ -1,8 +1,8 @@
 package io.sparklog.serve.protocol;
 
 import io.sparklog.segment.Names;
-import io.sparklog.commits.Refusal;
-import io.sparklog.commits.Refused;
+import io.sparklog.commits.RefusalReason;
+import io.sparklog.commits.AppendRefused;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
@@ -41,7 +41,7 @@ public final class KafkaErrors {
     if (cause instanceof CancellationException) {
       return Errors.NETWORK_EXCEPTION.exception();
     }
-    if (cause instanceof Refused refused) {
+    if (cause instanceof AppendRefused refused) {
       return refusal(refused.refusal()).exception(switch (refused.refusal()) {
         case STORAGE -> "The commit failed: " + why(refused.getCause()) + ".";
         case UNKNOWN_OUTCOME -> "The commit may be done or not: " + why(refused.getCause()) + ".";
@@ -104,7 +104,7 @@ public final class KafkaErrors {
   }
 
   /** Never UNKNOWN_SERVER_ERROR: a client that gets it for a batch may send the batch again under another epoch. */
-  private static Errors refusal(Refusal refusal) {
+  private static Errors refusal(RefusalReason refusal) {
     return switch (refusal) {
       case CORRUPT -> Errors.CORRUPT_MESSAGE;
       case UNSUPPORTED_MAGIC -> Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT;

@@ -14,7 +14,8 @@ import io.sparklog.serve.security.Sasl;
  * @param credentials of users; null if the listener does not ask for a name
  * @param traffic of all listeners
  */
-public record KafkaService(Listener listener, Handlers handlers, Credentials credentials, Work work, Traffic traffic) implements Service {
+public record KafkaService(Listener listener, Handlers handlers, Credentials credentials, Workers work,
+    RequestMetrics traffic) implements Service {
   @Override
   public Session open(Peer peer) {
     Sasl sasl = listener.asksForName() ? new Sasl(listener.mechanisms(), credentials) : null;

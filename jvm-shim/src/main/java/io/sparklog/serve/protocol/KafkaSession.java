@@ -31,12 +31,12 @@ final class KafkaSession implements Session {
   private final Peer peer;
   private final Sasl sasl;
   private final SaslRequests proof;
-  private final Traffic traffic;
-  private final Traffic.Client client;
+  private final RequestMetrics traffic;
+  private final RequestMetrics.ClientConnection client;
   private boolean takesNext;
 
   /** @param sasl by which the client proves its name; null if it need not */
-  KafkaSession(Listener listener, Handlers handlers, Peer peer, Sasl sasl, Work work, Traffic traffic) {
+  KafkaSession(Listener listener, Handlers handlers, Peer peer, Sasl sasl, Workers work, RequestMetrics traffic) {
     this.sasl = sasl;
     this.proof = sasl == null ? null : new SaslRequests(sasl, listener.mechanisms(), work);
     this.listener = listener;
@@ -103,10 +103,10 @@ final class KafkaSession implements Session {
     return new Reply(Wire.frame(peer.allocator(), lowest, versions), false);
   }
 
-  private Asked asked(RequestHeader header) {
+  private ClientRequest asked(RequestHeader header) {
     RequestContext context = new RequestContext(header, Long.toString(peer.connection()), peer.address(), principal(),
         new ListenerName(listener.name()), listener.protocol(), ClientInformation.EMPTY, false);
-    return new Asked(context, listener);
+    return new ClientRequest(context, listener);
   }
 
   private KafkaPrincipal principal() {

@@ -25,11 +25,11 @@ final class SaslRequests {
 
   private final Sasl sasl;
   private final List<String> mechanisms;
-  private final Work work;
+  private final Workers work;
   private boolean isBusy;
   private boolean hasFailed;
 
-  SaslRequests(Sasl sasl, List<String> mechanisms, Work work) {
+  SaslRequests(Sasl sasl, List<String> mechanisms, Workers work) {
     this.sasl = sasl;
     this.mechanisms = mechanisms;
     this.work = work;

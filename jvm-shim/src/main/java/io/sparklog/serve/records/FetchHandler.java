@@ -5,16 +5,16 @@ import io.netty.util.ReferenceCounted;
 import io.sparklog.log.State;
 import io.sparklog.segment.Names;
 import io.sparklog.serve.protocol.AfterSend;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
 import io.sparklog.serve.protocol.KafkaErrors;
 import io.sparklog.serve.protocol.RecordParts;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import io.sparklog.serve.records.fetch.Fetches;
-import io.sparklog.serve.records.fetch.Found;
-import io.sparklog.serve.records.fetch.Part;
+import io.sparklog.serve.records.fetch.FetchedPartition;
+import io.sparklog.serve.records.fetch.FetchedBytes;
 import io.sparklog.serve.records.fetch.PartitionReads;
-import io.sparklog.serve.records.fetch.Wanted;
+import io.sparklog.serve.records.fetch.PartitionFetch;
 import io.sparklog.serve.topics.ServedTopics;
 import java.util.ArrayList;
 import java.util.List;
@@ -42,13 +42,13 @@ public final class FetchHandler implements Handler<FetchRequest> {
 
   private final ServedTopics topics;
   private final Fetches fetches;
-  private final Work work;
+  private final Workers work;
   private final FetchSessions sessions;
   private final int bytesMax;
-  private final Turns turns = new Turns();
+  private final ConnectionOrder turns = new ConnectionOrder();
 
   /** @param bytesMax of the records of an answer; a client may ask for fewer */
-  public FetchHandler(ServedTopics topics, Fetches fetches, FetchSessions sessions, Work work, int bytesMax) {
+  public FetchHandler(ServedTopics topics, Fetches fetches, FetchSessions sessions, Workers work, int bytesMax) {
     this.topics = topics;
     this.sessions = sessions;
     this.fetches = fetches;
@@ -57,13 +57,13 @@ public final class FetchHandler implements Handler<FetchRequest> {
   }
 
   /** The partitions of a request. @param session null without a session @param isChange whether the answer has changes alone */
-  private record Asks(FetchSession session, boolean isChange, List<Line> lines) {}
+  private record Asks(FetchSession session, boolean isChange, List<FetchLine> lines) {}
 
   /** One partition of a request. @param error the reason why it is not read; null if it is */
-  private record Line(FetchTopic topic, int partition, Errors error, Wanted wanted) {}
+  private record FetchLine(FetchTopic topic, int partition, Errors error, PartitionFetch wanted) {}
 
   @Override
-  public CompletableFuture<FetchResponse> answer(Asked asked, FetchRequest request) {
+  public CompletableFuture<FetchResponse> answer(ClientRequest asked, FetchRequest request) {
     CompletableFuture<FetchResponse> answer = new CompletableFuture<>();
     turns.take(asked.context().connectionId, turn -> {
       answer.whenComplete((data, failure) -> {
@@ -82,15 +82,15 @@ public final class FetchHandler implements Handler<FetchRequest> {
     return answer;
   }
 
-  private Asks asks(Asked asked, FetchRequest request) {
+  private Asks asks(ClientRequest asked, FetchRequest request) {
     boolean isById = asked.version() >= BY_ID;
     FetchSession session = sessions.of(request.data(), isById);
     boolean isChange = session != null && request.data().sessionEpoch() != FetchMetadata.INITIAL_EPOCH;
     return new Asks(session, isChange, lines(asked, isById, isChange ? session.partitions() : request.data().topics()));
   }
 
-  private List<Line> lines(Asked asked, boolean isById, List<FetchTopic> wantedTopics) {
-    List<Line> lines = new ArrayList<>();
+  private List<FetchLine> lines(ClientRequest asked, boolean isById, List<FetchTopic> wantedTopics) {
+    List<FetchLine> lines = new ArrayList<>();
     for (FetchTopic topic : wantedTopics) {
       Optional<String> name = isById ? topics.name(topic.topicId().toString()) : Optional.of(topic.topic());
       String id = isById ? topic.topicId().toString() : null;
@@ -102,21 +102,21 @@ public final class FetchHandler implements Handler<FetchRequest> {
                 : !asked.rights().mayRead(name.get())
                     ? Errors.TOPIC_AUTHORIZATION_FAILED
                     : partition.currentLeaderEpoch() > 0 ? Errors.UNKNOWN_LEADER_EPOCH : null;
-        Wanted wanted = error != null
+        PartitionFetch wanted = error != null
             ? null
-            : new Wanted(name.get(), id, partition.partition(), partition.fetchOffset(), partition.partitionMaxBytes());
-        lines.add(new Line(topic, partition.partition(), error, wanted));
+            : new PartitionFetch(name.get(), id, partition.partition(), partition.fetchOffset(), partition.partitionMaxBytes());
+        lines.add(new FetchLine(topic, partition.partition(), error, wanted));
       }
     }
     return lines;
   }
 
   private void fetch(FetchRequest request, Asks asks, CompletableFuture<FetchResponse> answer, CompletableFuture<Void> turn) {
-    List<Line> lines = asks.lines;
-    List<Wanted> wanted = lines.stream().filter(line -> line.error == null).map(Line::wanted).toList();
+    List<FetchLine> lines = asks.lines;
+    List<PartitionFetch> wanted = lines.stream().filter(line -> line.error == null).map(FetchLine::wanted).toList();
     long waitMs = wanted.size() < lines.size() ? 0 : Math.max(0, request.maxWait());
-    CompletableFuture<List<Found>> reading = fetches
-        .fetch(new Fetches.Request(wanted, request.minBytes(), Math.min(request.maxBytes(), bytesMax), waitMs));
+    CompletableFuture<List<FetchedPartition>> reading = fetches
+        .fetch(new Fetches.Fetch(wanted, request.minBytes(), Math.min(request.maxBytes(), bytesMax), waitMs));
     answer.whenComplete((data, failure) -> reading.cancel(false)); // The connection ended, or the answer is there.
     reading.thenAccept(found -> {
       AfterSend sent = new AfterSend(() -> {
@@ -141,23 +141,23 @@ public final class FetchHandler implements Handler<FetchRequest> {
   }
 
   /** Files are closed each by its own region. */
-  private static void closeCopies(List<Found> found) {
-    found.forEach(one -> PartitionReads.close(one.parts().stream().filter(part -> part instanceof Part.Copied).toList()));
+  private static void closeCopies(List<FetchedPartition> found) {
+    found.forEach(one -> PartitionReads.close(one.parts().stream().filter(part -> part instanceof FetchedBytes.Copied).toList()));
   }
 
   /** @param sent goes with the last records, if there are any */
-  private static FetchResponseData message(Asks asks, List<Found> found, AfterSend sent) {
+  private static FetchResponseData message(Asks asks, List<FetchedPartition> found, AfterSend sent) {
     FetchSession session = asks.session;
     FetchResponseData data = new FetchResponseData().setSessionId(session == null ? FetchMetadata.INVALID_SESSION_ID : session.id());
-    Found lastWithParts = found.stream().filter(one -> !one.parts().isEmpty()).reduce((one, next) -> next).orElse(null);
+    FetchedPartition lastWithParts = found.stream().filter(one -> !one.parts().isEmpty()).reduce((one, next) -> next).orElse(null);
     FetchTopic last = null;
     int next = 0;
-    for (Line line : asks.lines) {
-      Found one = line.error == null ? found.get(next++) : null;
+    for (FetchLine line : asks.lines) {
+      FetchedPartition one = line.error == null ? found.get(next++) : null;
       PartitionData partition = one == null
           ? FetchResponse.partitionResponse(line.partition, line.error)
           : partition(line.wanted, one, one == lastWithParts ? List.of(sent) : List.of());
-      FetchSession.Place place = new FetchSession.Place(line.topic.topic(), line.topic.topicId(), line.partition);
+      FetchSession.PartitionName place = new FetchSession.PartitionName(line.topic.topic(), line.topic.topicId(), line.partition);
       boolean isTold = session == null || session.tells(place, partition);
       if (!isTold && asks.isChange) {
         continue;
@@ -171,7 +171,7 @@ public final class FetchHandler implements Handler<FetchRequest> {
     return data;
   }
 
-  private static PartitionData partition(Wanted wanted, Found found, List<AfterSend> after) {
+  private static PartitionData partition(PartitionFetch wanted, FetchedPartition found, List<AfterSend> after) {
     int number = wanted.partition();
     if (found.failure() != null) {
       Errors error = KafkaErrors.of(found.failure());
@@ -188,16 +188,16 @@ public final class FetchHandler implements Handler<FetchRequest> {
         .setRecords(records(found, after));
   }
 
-  private static BaseRecords records(Found found, List<AfterSend> after) {
+  private static BaseRecords records(FetchedPartition found, List<AfterSend> after) {
     if (found.parts().isEmpty()) {
       return MemoryRecords.EMPTY;
     }
     List<ReferenceCounted> parts = new ArrayList<>();
-    for (Part part : found.parts()) {
-      if (part instanceof Part.InFile file) {
+    for (FetchedBytes part : found.parts()) {
+      if (part instanceof FetchedBytes.FromFile file) {
         parts.addAll(FileBatches.pieces(file));
       } else {
-        parts.add(Unpooled.wrappedBuffer(((Part.Copied) part).take()));
+        parts.add(Unpooled.wrappedBuffer(((FetchedBytes.Copied) part).take()));
       }
     }
     return new RecordParts(parts, after, found.bytes());

@@ -23,19 +23,19 @@ final class FetchSession {
   private final boolean byId;
 
   /** In the order in which they are read: a partition that has given records goes to the end, so that each has its turn. */
-  private final Map<Place, Line> lines = new LinkedHashMap<>();
+  private final Map<PartitionName, SessionPartition> lines = new LinkedHashMap<>();
   private int epoch = FetchMetadata.nextEpoch(FetchMetadata.INITIAL_EPOCH);
 
   /** A partition by the name or the id of its topic. */
-  record Place(String topic, Uuid id, int partition) {}
+  record PartitionName(String topic, Uuid id, int partition) {}
 
   /** A partition as the client asks for it, with the offsets that the client knows. This object belongs to one request at a time. */
-  private static final class Line {
+  private static final class SessionPartition {
     FetchPartition asked;
     long toldEnd = -1;
     long toldStart = -1;
 
-    Line(FetchPartition asked) {
+    SessionPartition(FetchPartition asked) {
       this.asked = asked;
     }
   }
@@ -65,8 +65,8 @@ final class FetchSession {
     return size;
   }
 
-  private static Place place(FetchTopic topic, FetchPartition partition) {
-    return new Place(topic.topic(), topic.topicId(), partition.partition());
+  private static PartitionName place(FetchTopic topic, FetchPartition partition) {
+    return new PartitionName(topic.topic(), topic.topicId(), partition.partition());
   }
 
   /**
@@ -86,7 +86,7 @@ final class FetchSession {
     epoch = FetchMetadata.nextEpoch(epoch);
     add(request);
     for (ForgottenTopic topic : request.forgottenTopicsData()) {
-      topic.partitions().forEach(partition -> lines.remove(new Place(topic.topic(), topic.topicId(), partition)));
+      topic.partitions().forEach(partition -> lines.remove(new PartitionName(topic.topic(), topic.topicId(), partition)));
     }
   }
 
@@ -94,10 +94,10 @@ final class FetchSession {
   synchronized void add(FetchRequestData request) {
     for (FetchTopic topic : request.topics()) {
       for (FetchPartition partition : topic.partitions()) {
-        Place place = place(topic, partition);
-        Line known = lines.get(place);
+        PartitionName place = place(topic, partition);
+        SessionPartition known = lines.get(place);
         if (known == null) {
-          lines.put(place, new Line(kept(partition)));
+          lines.put(place, new SessionPartition(kept(partition)));
         } else {
           known.asked = kept(partition);
         }
@@ -117,8 +117,8 @@ final class FetchSession {
   synchronized List<FetchTopic> partitions() {
     List<FetchTopic> topics = new ArrayList<>();
     FetchTopic last = null;
-    for (Map.Entry<Place, Line> each : lines.entrySet()) {
-      Place place = each.getKey();
+    for (Map.Entry<PartitionName, SessionPartition> each : lines.entrySet()) {
+      PartitionName place = each.getKey();
       if (last == null || !last.topic().equals(place.topic) || !last.topicId().equals(place.id)) {
         last = new FetchTopic().setTopic(place.topic).setTopicId(place.id);
         topics.add(last);
@@ -129,8 +129,8 @@ final class FetchSession {
   }
 
   /** Whether an answer has something that the client does not know. The client knows it from now on. */
-  synchronized boolean tells(Place place, PartitionData data) {
-    Line line = lines.get(place);
+  synchronized boolean tells(PartitionName place, PartitionData data) {
+    SessionPartition line = lines.get(place);
     if (line == null) {
       return true; // A later request has forgotten it.
     }

@@ -3,7 +3,7 @@ package io.sparklog.serve.records;
 import io.netty.buffer.Unpooled;
 import io.netty.util.ReferenceCounted;
 import io.sparklog.serve.protocol.AfterSend;
-import io.sparklog.serve.records.fetch.Part;
+import io.sparklog.serve.records.fetch.FetchedBytes;
 import io.sparklog.serve.records.fetch.PartitionReads;
 import java.io.IOException;
 import java.nio.channels.WritableByteChannel;
@@ -12,13 +12,13 @@ import java.util.List;
 
 /** Bytes of batches that go from their file to the connection, with no copy in memory. */
 final class FileBatches extends AfterSend {
-  private final Part.InFile part;
+  private final FetchedBytes.FromFile part;
   private final int from;
   private final int bytes;
   private long sent;
 
   /** @param whenSent runs when these bytes are sent, or the answer is given up */
-  private FileBatches(Part.InFile part, int from, int bytes, Runnable whenSent) {
+  private FileBatches(FetchedBytes.FromFile part, int from, int bytes, Runnable whenSent) {
     super(whenSent);
     this.part = part;
     this.from = from;
@@ -26,9 +26,9 @@ final class FileBatches extends AfterSend {
   }
 
   /** The batches, with absolute base offsets. The last piece closes the file. */
-  static List<ReferenceCounted> pieces(Part.InFile part) {
+  static List<ReferenceCounted> pieces(FetchedBytes.FromFile part) {
     List<ReferenceCounted> pieces = new ArrayList<>();
-    part.give(new Part.InFile.Pieces() {
+    part.give(new FetchedBytes.FromFile.ByteTaker() {
       @Override
       public void ofFile(int from, int bytes, boolean isLast) {
         pieces.add(new FileBatches(part, from, bytes, isLast ? () -> PartitionReads.close(List.of(part)) : () -> {}));

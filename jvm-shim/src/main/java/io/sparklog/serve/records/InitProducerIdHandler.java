@@ -1,6 +1,6 @@
 package io.sparklog.serve.records;
 
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
 import java.util.concurrent.CompletableFuture;
 import java.util.random.RandomGenerator;
@@ -17,7 +17,7 @@ import org.apache.kafka.common.requests.InitProducerIdResponse;
  */
 public record InitProducerIdHandler(RandomGenerator random) implements Handler<InitProducerIdRequest> {
   @Override
-  public CompletableFuture<InitProducerIdResponse> answer(Asked asked, InitProducerIdRequest request) {
+  public CompletableFuture<InitProducerIdResponse> answer(ClientRequest asked, InitProducerIdRequest request) {
     InitProducerIdRequestData data = request.data();
     if (data.transactionalId() != null) {
       throw Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.exception("Transactions are not supported.");

@@ -1,11 +1,11 @@
 package io.sparklog.serve.records;
 
 import io.sparklog.log.State;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
 import io.sparklog.serve.protocol.KafkaErrors;
-import io.sparklog.serve.protocol.Work;
-import io.sparklog.serve.records.fetch.Offsets;
+import io.sparklog.serve.protocol.Workers;
+import io.sparklog.serve.records.fetch.OffsetLookup;
 import io.sparklog.serve.topics.ServedTopics;
 import java.io.IOException;
 import java.util.Optional;
@@ -22,12 +22,12 @@ import org.apache.kafka.common.requests.ListOffsetsRequest;
 import org.apache.kafka.common.requests.ListOffsetsResponse;
 
 /** Tells the first, the next, and by time any offset of partitions. */
-public record ListOffsetsHandler(ServedTopics topics, Offsets offsets, Work work) implements Handler<ListOffsetsRequest> {
+public record ListOffsetsHandler(ServedTopics topics, OffsetLookup offsets, Workers work) implements Handler<ListOffsetsRequest> {
   /** The first version that tells leader epochs. */
   private static final short WITH_EPOCHS = 4;
 
   @Override
-  public CompletableFuture<ListOffsetsResponse> answer(Asked asked, ListOffsetsRequest request) {
+  public CompletableFuture<ListOffsetsResponse> answer(ClientRequest asked, ListOffsetsRequest request) {
     return work.run(() -> {
       ListOffsetsResponseData data = new ListOffsetsResponseData();
       Set<TopicPartition> twice = request.duplicatePartitions();
@@ -43,7 +43,7 @@ public record ListOffsetsHandler(ServedTopics topics, Offsets offsets, Work work
     });
   }
 
-  private ListOffsetsPartitionResponse partition(Asked asked, String topic, ListOffsetsPartition partition) {
+  private ListOffsetsPartitionResponse partition(ClientRequest asked, String topic, ListOffsetsPartition partition) {
     if (!asked.rights().mayRead(topic)) {
       return failed(partition, Errors.TOPIC_AUTHORIZATION_FAILED);
     }
@@ -55,7 +55,7 @@ public record ListOffsetsHandler(ServedTopics topics, Offsets offsets, Work work
       if (partition.currentLeaderEpoch() > 0) {
         return failed(partition, Errors.UNKNOWN_LEADER_EPOCH);
       }
-      Offsets.At at = at(state.get(), partition.partitionIndex(), partition.timestamp());
+      OffsetLookup.At at = at(state.get(), partition.partitionIndex(), partition.timestamp());
       ListOffsetsPartitionResponse told = new ListOffsetsPartitionResponse().setPartitionIndex(partition.partitionIndex())
           .setOffset(at.offset())
           .setTimestamp(at.timestampMs());
@@ -69,17 +69,17 @@ public record ListOffsetsHandler(ServedTopics topics, Offsets offsets, Work work
     return partition >= 0 && partition < state.partitions();
   }
 
-  private Offsets.At at(State state, int partition, long timestamp) throws IOException {
+  private OffsetLookup.At at(State state, int partition, long timestamp) throws IOException {
     if (timestamp == ListOffsetsRequest.LATEST_TIMESTAMP) {
-      return new Offsets.At(state.end(partition), -1);
+      return new OffsetLookup.At(state.end(partition), -1);
     }
     if (timestamp == ListOffsetsRequest.EARLIEST_TIMESTAMP || timestamp == ListOffsetsRequest.EARLIEST_LOCAL_TIMESTAMP) {
-      return new Offsets.At(state.start(partition), -1);
+      return new OffsetLookup.At(state.start(partition), -1);
     }
     if (timestamp == ListOffsetsRequest.MAX_TIMESTAMP) {
       return offsets.greatest(state, partition);
     }
-    return timestamp < 0 ? Offsets.NONE : offsets.first(state, partition, timestamp); // Nothing is tiered, and nothing is to be uploaded.
+    return timestamp < 0 ? OffsetLookup.NONE : offsets.first(state, partition, timestamp); // Nothing is tiered or to be uploaded.
   }
 
   private static ListOffsetsPartitionResponse failed(ListOffsetsPartition partition, Errors error) {

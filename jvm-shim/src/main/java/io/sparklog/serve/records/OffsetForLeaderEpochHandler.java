@@ -1,10 +1,10 @@
 package io.sparklog.serve.records;
 
 import io.sparklog.log.State;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
 import io.sparklog.serve.protocol.KafkaErrors;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import io.sparklog.serve.topics.ServedTopics;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -18,9 +18,9 @@ import org.apache.kafka.common.requests.OffsetsForLeaderEpochRequest;
 import org.apache.kafka.common.requests.OffsetsForLeaderEpochResponse;
 
 /** Tells that no record was truncated: the only leader epoch is 0, and it ends at the end offset. */
-public record OffsetForLeaderEpochHandler(ServedTopics topics, Work work) implements Handler<OffsetsForLeaderEpochRequest> {
+public record OffsetForLeaderEpochHandler(ServedTopics topics, Workers work) implements Handler<OffsetsForLeaderEpochRequest> {
   @Override
-  public CompletableFuture<OffsetsForLeaderEpochResponse> answer(Asked asked, OffsetsForLeaderEpochRequest request) {
+  public CompletableFuture<OffsetsForLeaderEpochResponse> answer(ClientRequest asked, OffsetsForLeaderEpochRequest request) {
     return work.run(() -> {
       OffsetForLeaderEpochResponseData data = new OffsetForLeaderEpochResponseData();
       for (OffsetForLeaderTopic topic : request.data().topics()) {
@@ -32,7 +32,7 @@ public record OffsetForLeaderEpochHandler(ServedTopics topics, Work work) implem
     });
   }
 
-  private EpochEndOffset partition(Asked asked, String topic, OffsetForLeaderPartition partition) {
+  private EpochEndOffset partition(ClientRequest asked, String topic, OffsetForLeaderPartition partition) {
     int number = partition.partition();
     EpochEndOffset told = new EpochEndOffset().setPartition(number);
     if (!asked.rights().mayRead(topic)) {

@@ -2,12 +2,12 @@ package io.sparklog.serve.records;
 
 import io.sparklog.log.State;
 import io.sparklog.segment.Names;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
 import io.sparklog.serve.protocol.KafkaErrors;
-import io.sparklog.serve.protocol.Work;
-import io.sparklog.commits.Appended;
-import io.sparklog.commits.Checked;
+import io.sparklog.serve.protocol.Workers;
+import io.sparklog.commits.AppendResult;
+import io.sparklog.commits.PreparedAppend;
 import io.sparklog.commits.Intake;
 import io.sparklog.commits.TopicWriters;
 import io.sparklog.serve.topics.ServedTopics;
@@ -46,14 +46,14 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
   private final ServedTopics topics;
   private final TopicWriters writers;
   private final Clock clock;
-  private final Work work;
-  private final Work checks;
+  private final Workers work;
+  private final Workers checks;
 
   /** By connection, the last request whose batches do not wait for their commit yet. */
   private final Map<String, CompletableFuture<?>> unnamed = new ConcurrentHashMap<>();
 
   /** @param checks the threads that check batches, {@link #checksAtOnce} of them; so checks that wait hold no thread of {@code work} */
-  public ProduceHandler(ServedTopics topics, TopicWriters writers, Clock clock, Work work, Work checks) {
+  public ProduceHandler(ServedTopics topics, TopicWriters writers, Clock clock, Workers work, Workers checks) {
     this.topics = topics;
     this.writers = writers;
     this.clock = clock;
@@ -71,13 +71,14 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
   }
 
   /** The batches of one partition of a request. @param checked is complete when they are checked */
-  private record Part(int partition, ByteBuffer records, CompletableFuture<Checked> checked, CompletableFuture<Appended> done) {}
+  private record PartitionBatches(int partition, ByteBuffer records, CompletableFuture<PreparedAppend> checked,
+      CompletableFuture<AppendResult> done) {}
 
   /** The batches of one topic of a request. @param error of the whole topic, or null */
-  private record TopicParts(String name, Uuid id, Errors error, List<Part> parts) {}
+  private record TopicBatches(String name, Uuid id, Errors error, List<PartitionBatches> parts) {}
 
   @Override
-  public CompletableFuture<ProduceResponse> answer(Asked asked, ProduceRequest request) {
+  public CompletableFuture<ProduceResponse> answer(ClientRequest asked, ProduceRequest request) {
     if (request.transactionalId() != null) {
       throw Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.exception("Transactions are not supported.");
     }
@@ -89,7 +90,7 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
   }
 
   /** Puts the batches into their queues: now, unless the name of a topic, or an earlier request of the connection, must be waited for. */
-  private CompletableFuture<List<TopicParts>> named(Asked asked, ProduceRequest request) {
+  private CompletableFuture<List<TopicBatches>> named(ClientRequest asked, ProduceRequest request) {
     String connection = asked.context().connectionId();
     CompletableFuture<?> earlier = unnamed.get(connection);
     boolean isKnown = request.data().topicData().stream().allMatch(topic -> writers.serves(name(topic)));
@@ -97,7 +98,7 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
       return CompletableFuture.completedFuture(queued(asked, request, Set.of()));
     }
     CompletableFuture<?> before = earlier == null ? CompletableFuture.completedFuture(null) : earlier.exceptionally(failure -> null);
-    CompletableFuture<List<TopicParts>> later = before.thenCompose(done -> work.run(() -> queued(asked, request, absent(request))));
+    CompletableFuture<List<TopicBatches>> later = before.thenCompose(done -> work.run(() -> queued(asked, request, absent(request))));
     unnamed.put(connection, later);
     later.whenComplete((done, failure) -> unnamed.remove(connection, later));
     return later;
@@ -131,19 +132,19 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
     return absent;
   }
 
-  private List<TopicParts> queued(Asked asked, ProduceRequest request, Set<String> absent) {
-    List<TopicParts> queued = new ArrayList<>();
+  private List<TopicBatches> queued(ClientRequest asked, ProduceRequest request, Set<String> absent) {
+    List<TopicBatches> queued = new ArrayList<>();
     for (TopicProduceData topic : request.data().topicData()) {
       String name = name(topic);
       Errors error = error(asked, topic, name, absent);
-      List<Part> parts = new ArrayList<>();
+      List<PartitionBatches> parts = new ArrayList<>();
       for (PartitionProduceData partition : topic.partitionData()) {
         ByteBuffer records = partition.records() instanceof MemoryRecords memory ? memory.buffer() : ByteBuffer.allocate(0);
-        CompletableFuture<Checked> checked = new CompletableFuture<>();
-        CompletableFuture<Appended> done = error == null
+        CompletableFuture<PreparedAppend> checked = new CompletableFuture<>();
+        CompletableFuture<AppendResult> done = error == null
             ? append(topic, name, partition.index(), records, checked)
             : refuse(topic, name, partition.index(), records, error);
-        parts.add(new Part(partition.index(), records, checked, done));
+        parts.add(new PartitionBatches(partition.index(), records, checked, done));
       }
       if (error == null) {
         checks.run(() -> {
@@ -151,27 +152,27 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
           return null;
         }).exceptionally(e -> fail(parts, e)); // Without an answer, a part would block its topic.
       }
-      queued.add(new TopicParts(name, topic.topicId(), error, parts));
+      queued.add(new TopicBatches(name, topic.topicId(), error, parts));
     }
     return queued;
   }
 
-  private CompletableFuture<Appended> append(TopicProduceData topic, String name, int partition, ByteBuffer records,
-      CompletableFuture<Checked> checked) {
+  private CompletableFuture<AppendResult> append(TopicProduceData topic, String name, int partition, ByteBuffer records,
+      CompletableFuture<PreparedAppend> checked) {
     if (!isByName(topic)) {
       writers.named(topic.topicId().toString(), name, partition, records);
     }
     return writers.append(name, partition, records, checked);
   }
 
-  private CompletableFuture<Appended> refuse(TopicProduceData topic, String name, int partition, ByteBuffer records, Errors error) {
+  private CompletableFuture<AppendResult> refuse(TopicProduceData topic, String name, int partition, ByteBuffer records, Errors error) {
     if (error == Errors.UNKNOWN_TOPIC_ID || error == Errors.UNKNOWN_TOPIC_OR_PARTITION) {
       writers.refused(name.isEmpty() ? topic.topicId().toString() : name, partition, records, error.exception());
     }
     return CompletableFuture.failedFuture(error.exception());
   }
 
-  private static Errors error(Asked asked, TopicProduceData topic, String name, Set<String> absent) {
+  private static Errors error(ClientRequest asked, TopicProduceData topic, String name, Set<String> absent) {
     if (!isByName(topic) && name.isEmpty()) {
       return Errors.UNKNOWN_TOPIC_ID;
     }
@@ -185,16 +186,16 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
   }
 
   /** Checks the batches of a topic, and tells the writer of the topic. */
-  private void check(String name, Uuid id, List<Part> parts) {
+  private void check(String name, Uuid id, List<PartitionBatches> parts) {
     try {
       State state = topics.newest(name).orElseThrow(Errors.UNKNOWN_TOPIC_OR_PARTITION::exception);
       if (!id.equals(Uuid.ZERO_UUID) && !state.topicId().equals(id.toString())) {
         throw Errors.UNKNOWN_TOPIC_ID.exception();
       }
       Intake intake = new Intake(state, clock);
-      for (Part part : parts) {
+      for (PartitionBatches part : parts) {
         try {
-          part.checked().complete(Checked.of(intake, part.partition(), part.records()));
+          part.checked().complete(PreparedAppend.of(intake, part.partition(), part.records()));
         } catch (Exception refused) {
           part.checked().completeExceptionally(refused);
         }
@@ -204,18 +205,18 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
     }
   }
 
-  private static Void fail(List<Part> parts, Throwable e) {
+  private static Void fail(List<PartitionBatches> parts, Throwable e) {
     parts.forEach(part -> part.checked().completeExceptionally(e));
     return null;
   }
 
-  private static CompletableFuture<ProduceResponse> answered(List<TopicParts> queued) {
+  private static CompletableFuture<ProduceResponse> answered(List<TopicBatches> queued) {
     ProduceResponseData data = new ProduceResponseData();
     List<CompletableFuture<?>> all = new ArrayList<>();
-    for (TopicParts topic : queued) {
+    for (TopicBatches topic : queued) {
       TopicProduceResponse response = new TopicProduceResponse().setName(topic.name()).setTopicId(topic.id());
       data.responses().add(response);
-      for (Part part : topic.parts()) {
+      for (PartitionBatches part : topic.parts()) {
         PartitionProduceResponse answer = new PartitionProduceResponse().setIndex(part.partition()).setBaseOffset(-1);
         response.partitionResponses().add(answer);
         all.add(part.done().handle((appended, failure) -> failure == null ? told(answer, appended) : told(answer, failure)));
@@ -224,7 +225,7 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
     return CompletableFuture.allOf(all.toArray(CompletableFuture[]::new)).thenApply(done -> new ProduceResponse(data));
   }
 
-  private static PartitionProduceResponse told(PartitionProduceResponse answer, Appended appended) {
+  private static PartitionProduceResponse told(PartitionProduceResponse answer, AppendResult appended) {
     return answer.setBaseOffset(appended.base()).setLogAppendTimeMs(appended.time()).setLogStartOffset(appended.logStart());
   }
 

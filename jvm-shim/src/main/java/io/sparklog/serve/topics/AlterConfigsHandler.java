@@ -1,8 +1,8 @@
 package io.sparklog.serve.topics;
 
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -17,9 +17,9 @@ import org.apache.kafka.common.requests.ApiError;
  * Changes all settings of topics: the settings that a client does not name get their defaults. Older clients know this request alone.
  * Settings that Kafka does not know stay, since a client cannot name them.
  */
-public record AlterConfigsHandler(Operators operators, Work work) implements Handler<AlterConfigsRequest> {
+public record AlterConfigsHandler(Operators operators, Workers work) implements Handler<AlterConfigsRequest> {
   @Override
-  public CompletableFuture<AlterConfigsResponse> answer(Asked asked, AlterConfigsRequest request) {
+  public CompletableFuture<AlterConfigsResponse> answer(ClientRequest asked, AlterConfigsRequest request) {
     return work.run(() -> {
       AlterConfigsResponseData data = new AlterConfigsResponseData();
       request.data().resources().forEach(resource -> data.responses().add(changed(asked, resource, request.data().validateOnly())));
@@ -27,7 +27,7 @@ public record AlterConfigsHandler(Operators operators, Work work) implements Han
     });
   }
 
-  private AlterConfigsResourceResponse changed(Asked asked, AlterConfigsResource resource, boolean validateOnly) {
+  private AlterConfigsResourceResponse changed(ClientRequest asked, AlterConfigsResource resource, boolean validateOnly) {
     ApiError error = SettingsChange.make(operators, asked, resource.resourceType(), resource.resourceName(), validateOnly, state -> {
       Map<String, String> changes = new HashMap<>(TopicSettings.resetAll(resource.resourceName(), state.config()));
       Map<String, String> given = new HashMap<>();

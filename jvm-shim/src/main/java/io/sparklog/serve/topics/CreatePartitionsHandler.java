@@ -2,10 +2,10 @@ package io.sparklog.serve.topics;
 
 import io.sparklog.admin.RerouteTime;
 import io.sparklog.log.State;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
 import io.sparklog.serve.protocol.KafkaErrors;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.message.CreatePartitionsRequestData.CreatePartitionsTopic;
 import org.apache.kafka.common.message.CreatePartitionsResponseData.CreatePartitionsTopicResult;
@@ -20,9 +20,9 @@ import org.apache.kafka.common.requests.CreatePartitionsResponse;
  *
  * @param keysAnywhere whether clients may write keyed records to a topic with slots
  */
-public record CreatePartitionsHandler(Operators operators, boolean keysAnywhere, Work work) implements Handler<CreatePartitionsRequest> {
+public record CreatePartitionsHandler(Operators operators, boolean keysAnywhere, Workers work) implements Handler<CreatePartitionsRequest> {
   @Override
-  public CompletableFuture<CreatePartitionsResponse> answer(Asked asked, CreatePartitionsRequest request) {
+  public CompletableFuture<CreatePartitionsResponse> answer(ClientRequest asked, CreatePartitionsRequest request) {
     return work.run(() -> {
       CreatePartitionsResponseData data = new CreatePartitionsResponseData();
       request.data().topics().forEach(topic -> data.results().add(grown(asked, topic, request.data().validateOnly())));
@@ -30,7 +30,7 @@ public record CreatePartitionsHandler(Operators operators, boolean keysAnywhere,
     });
   }
 
-  private CreatePartitionsTopicResult grown(Asked asked, CreatePartitionsTopic topic, boolean validateOnly) {
+  private CreatePartitionsTopicResult grown(ClientRequest asked, CreatePartitionsTopic topic, boolean validateOnly) {
     CreatePartitionsTopicResult result = new CreatePartitionsTopicResult().setName(topic.name());
     try {
       State state = operators.changeable(asked, topic.name());

@@ -2,10 +2,10 @@ package io.sparklog.serve.topics;
 
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.TopicConfig;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
 import io.sparklog.serve.protocol.KafkaErrors;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import io.sparklog.spec.Option;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -28,9 +28,9 @@ import org.apache.kafka.common.requests.CreateTopicsResponse;
  *
  * @param partitions of a topic for which the client leaves the number to the server
  */
-public record CreateTopicsHandler(Operators operators, int partitions, Work work) implements Handler<CreateTopicsRequest> {
+public record CreateTopicsHandler(Operators operators, int partitions, Workers work) implements Handler<CreateTopicsRequest> {
   @Override
-  public CompletableFuture<CreateTopicsResponse> answer(Asked asked, CreateTopicsRequest request) {
+  public CompletableFuture<CreateTopicsResponse> answer(ClientRequest asked, CreateTopicsRequest request) {
     return work.run(() -> {
       CreateTopicsResponseData data = new CreateTopicsResponseData();
       Set<String> seen = new HashSet<>();
@@ -49,7 +49,7 @@ public record CreateTopicsHandler(Operators operators, int partitions, Work work
     });
   }
 
-  private CreatableTopicResult created(Asked asked, CreatableTopic topic, boolean isTwice, boolean validateOnly) {
+  private CreatableTopicResult created(ClientRequest asked, CreatableTopic topic, boolean isTwice, boolean validateOnly) {
     CreatableTopicResult result = new CreatableTopicResult().setName(topic.name());
     try {
       if (isTwice) {

@@ -2,10 +2,10 @@ package io.sparklog.serve.topics;
 
 import io.sparklog.admin.Changed;
 import io.sparklog.log.State;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
 import io.sparklog.serve.protocol.KafkaErrors;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.message.DeleteRecordsRequestData.DeleteRecordsPartition;
@@ -18,9 +18,9 @@ import org.apache.kafka.common.requests.DeleteRecordsRequest;
 import org.apache.kafka.common.requests.DeleteRecordsResponse;
 
 /** Raises log start offsets, of all partitions of a topic in one commit. */
-public record DeleteRecordsHandler(Operators operators, Work work) implements Handler<DeleteRecordsRequest> {
+public record DeleteRecordsHandler(Operators operators, Workers work) implements Handler<DeleteRecordsRequest> {
   @Override
-  public CompletableFuture<DeleteRecordsResponse> answer(Asked asked, DeleteRecordsRequest request) {
+  public CompletableFuture<DeleteRecordsResponse> answer(ClientRequest asked, DeleteRecordsRequest request) {
     return work.run(() -> {
       DeleteRecordsResponseData data = new DeleteRecordsResponseData();
       request.data().topics().forEach(topic -> data.topics().add(deleted(asked, topic)));
@@ -28,7 +28,7 @@ public record DeleteRecordsHandler(Operators operators, Work work) implements Ha
     });
   }
 
-  private DeleteRecordsTopicResult deleted(Asked asked, DeleteRecordsTopic topic) {
+  private DeleteRecordsTopicResult deleted(ClientRequest asked, DeleteRecordsTopic topic) {
     DeleteRecordsTopicResult result = new DeleteRecordsTopicResult().setName(topic.name());
     TreeMap<Integer, Long> offsets = new TreeMap<>();
     Errors failed = Errors.NONE;

@@ -1,9 +1,9 @@
 package io.sparklog.serve.topics;
 
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
 import io.sparklog.serve.protocol.KafkaErrors;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.DeleteTopicsRequestData.DeleteTopicState;
@@ -14,9 +14,9 @@ import org.apache.kafka.common.requests.DeleteTopicsRequest;
 import org.apache.kafka.common.requests.DeleteTopicsResponse;
 
 /** Deletes topics, by name or by id. */
-public record DeleteTopicsHandler(Operators operators, Work work) implements Handler<DeleteTopicsRequest> {
+public record DeleteTopicsHandler(Operators operators, Workers work) implements Handler<DeleteTopicsRequest> {
   @Override
-  public CompletableFuture<DeleteTopicsResponse> answer(Asked asked, DeleteTopicsRequest request) {
+  public CompletableFuture<DeleteTopicsResponse> answer(ClientRequest asked, DeleteTopicsRequest request) {
     return work.run(() -> {
       DeleteTopicsResponseData data = new DeleteTopicsResponseData();
       request.topics().forEach(topic -> data.responses().add(deleted(asked, topic)));
@@ -24,7 +24,7 @@ public record DeleteTopicsHandler(Operators operators, Work work) implements Han
     });
   }
 
-  private DeletableTopicResult deleted(Asked asked, DeleteTopicState topic) {
+  private DeletableTopicResult deleted(ClientRequest asked, DeleteTopicState topic) {
     DeletableTopicResult result = new DeletableTopicResult().setName(topic.name()).setTopicId(topic.topicId());
     try {
       boolean isById = !topic.topicId().equals(Uuid.ZERO_UUID);

@@ -2,7 +2,7 @@ package io.sparklog.serve.topics;
 
 import io.sparklog.serve.members.Address;
 import io.sparklog.serve.members.Servers;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.message.DescribeClusterResponseData.DescribeClusterBroker;
@@ -16,7 +16,7 @@ public record DescribeClusterHandler(Servers servers) implements Handler<Describ
   private static final byte BROKERS = 1;
 
   @Override
-  public CompletableFuture<DescribeClusterResponse> answer(Asked asked, DescribeClusterRequest request) {
+  public CompletableFuture<DescribeClusterResponse> answer(ClientRequest asked, DescribeClusterRequest request) {
     if (request.data().endpointType() != BROKERS) {
       throw Errors.MISMATCHED_ENDPOINT_TYPE.exception();
     }
@@ -25,7 +25,7 @@ public record DescribeClusterHandler(Servers servers) implements Handler<Describ
         .setEndpointType(BROKERS);
     servers.at(asked.listener().name()).forEach((node, address) -> data.brokers().add(broker(node, address)));
     if (request.data().includeClusterAuthorizedOperations()) {
-      data.setClusterAuthorizedOperations(Operations.ofCluster(asked.rights()));
+      data.setClusterAuthorizedOperations(AuthorizedOperations.ofCluster(asked.rights()));
     }
     return CompletableFuture.completedFuture(new DescribeClusterResponse(data));
   }

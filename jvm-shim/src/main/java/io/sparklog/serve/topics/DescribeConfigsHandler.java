@@ -2,10 +2,10 @@ package io.sparklog.serve.topics;
 
 import io.sparklog.log.State;
 import io.sparklog.serve.members.Servers;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
 import io.sparklog.serve.protocol.KafkaErrors;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import io.sparklog.serve.security.Rights;
 import java.util.List;
 import java.util.SortedMap;
@@ -28,9 +28,9 @@ import org.apache.kafka.common.requests.DescribeConfigsResponse;
  * @param settings of this server
  */
 public record DescribeConfigsHandler(ServedTopics topics, Servers servers, SortedMap<String, String> settings,
-    Work work) implements Handler<DescribeConfigsRequest> {
+    Workers work) implements Handler<DescribeConfigsRequest> {
   @Override
-  public CompletableFuture<DescribeConfigsResponse> answer(Asked asked, DescribeConfigsRequest request) {
+  public CompletableFuture<DescribeConfigsResponse> answer(ClientRequest asked, DescribeConfigsRequest request) {
     return work.run(() -> {
       List<DescribeConfigsResult> results = request.data().resources().stream().map(resource -> result(asked.rights(), resource)).toList();
       if (!request.data().includeSynonyms()) {

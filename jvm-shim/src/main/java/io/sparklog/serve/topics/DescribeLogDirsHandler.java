@@ -2,9 +2,9 @@ package io.sparklog.serve.topics;
 
 import io.sparklog.log.State;
 import io.sparklog.segment.Segment;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import io.sparklog.serve.security.Rights;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -20,9 +20,9 @@ import org.apache.kafka.common.requests.DescribeLogDirsRequest;
 import org.apache.kafka.common.requests.DescribeLogDirsResponse;
 
 /** Tells the bytes of partitions. The root is the one directory. */
-public record DescribeLogDirsHandler(ServedTopics topics, Work work) implements Handler<DescribeLogDirsRequest> {
+public record DescribeLogDirsHandler(ServedTopics topics, Workers work) implements Handler<DescribeLogDirsRequest> {
   @Override
-  public CompletableFuture<DescribeLogDirsResponse> answer(Asked asked, DescribeLogDirsRequest request) {
+  public CompletableFuture<DescribeLogDirsResponse> answer(ClientRequest asked, DescribeLogDirsRequest request) {
     return work.run(() -> {
       List<DescribeLogDirsTopic> told = new ArrayList<>();
       if (request.isAllTopicPartitions()) {

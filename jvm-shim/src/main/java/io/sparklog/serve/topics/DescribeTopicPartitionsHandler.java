@@ -2,10 +2,10 @@ package io.sparklog.serve.topics;
 
 import io.sparklog.log.State;
 import io.sparklog.serve.members.Servers;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
 import io.sparklog.serve.protocol.KafkaErrors;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import io.sparklog.serve.security.Rights;
 import java.util.Collection;
 import java.util.List;
@@ -24,15 +24,15 @@ import org.apache.kafka.common.requests.DescribeTopicPartitionsResponse;
 
 /** Tells the partitions of topics, in pages: topics by name, and a cursor where the next page begins. */
 public record DescribeTopicPartitionsHandler(ServedTopics topics, Servers servers,
-    Work work) implements Handler<DescribeTopicPartitionsRequest> {
+    Workers work) implements Handler<DescribeTopicPartitionsRequest> {
   private static final int PAGE_MAX = 2000;
 
   @Override
-  public CompletableFuture<DescribeTopicPartitionsResponse> answer(Asked asked, DescribeTopicPartitionsRequest request) {
+  public CompletableFuture<DescribeTopicPartitionsResponse> answer(ClientRequest asked, DescribeTopicPartitionsRequest request) {
     return work.run(() -> new DescribeTopicPartitionsResponse(page(asked, request.data())));
   }
 
-  private DescribeTopicPartitionsResponseData page(Asked asked, DescribeTopicPartitionsRequestData request) {
+  private DescribeTopicPartitionsResponseData page(ClientRequest asked, DescribeTopicPartitionsRequestData request) {
     Rights rights = asked.rights();
     DescribeTopicPartitionsRequestData.Cursor from = request.cursor();
     if (from != null && from.partitionIndex() < 0 || request.responsePartitionLimit() <= 0) {
@@ -76,11 +76,11 @@ public record DescribeTopicPartitionsHandler(ServedTopics topics, Servers server
     return page;
   }
 
-  private void describe(DescribeTopicPartitionsResponseTopic topic, State state, Asked asked, int first, int end) {
+  private void describe(DescribeTopicPartitionsResponseTopic topic, State state, ClientRequest asked, int first, int end) {
     List<Integer> leader = List.of(servers.preferred(asked.listener().name(), state.topicId()).node());
     topic.setTopicId(Uuid.fromString(state.topicId()))
         .setIsInternal(state.topic().equals(Rights.OFFSETS_TOPIC))
-        .setTopicAuthorizedOperations(Operations.ofTopic(asked.rights(), state.topic()));
+        .setTopicAuthorizedOperations(AuthorizedOperations.ofTopic(asked.rights(), state.topic()));
     for (int partition = first; partition < end; partition++) {
       topic.partitions()
           .add(new DescribeTopicPartitionsResponsePartition().setPartitionIndex(partition)

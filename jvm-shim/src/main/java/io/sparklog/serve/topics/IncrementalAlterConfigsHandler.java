@@ -1,8 +1,8 @@
 package io.sparklog.serve.topics;
 
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -17,9 +17,9 @@ import org.apache.kafka.common.requests.IncrementalAlterConfigsRequest;
 import org.apache.kafka.common.requests.IncrementalAlterConfigsResponse;
 
 /** Changes the settings of topics that a client names. */
-public record IncrementalAlterConfigsHandler(Operators operators, Work work) implements Handler<IncrementalAlterConfigsRequest> {
+public record IncrementalAlterConfigsHandler(Operators operators, Workers work) implements Handler<IncrementalAlterConfigsRequest> {
   @Override
-  public CompletableFuture<IncrementalAlterConfigsResponse> answer(Asked asked, IncrementalAlterConfigsRequest request) {
+  public CompletableFuture<IncrementalAlterConfigsResponse> answer(ClientRequest asked, IncrementalAlterConfigsRequest request) {
     return work.run(() -> {
       IncrementalAlterConfigsResponseData data = new IncrementalAlterConfigsResponseData();
       request.data().resources().forEach(resource -> data.responses().add(changed(asked, resource, request.data().validateOnly())));
@@ -27,7 +27,7 @@ public record IncrementalAlterConfigsHandler(Operators operators, Work work) imp
     });
   }
 
-  private AlterConfigsResourceResponse changed(Asked asked, AlterConfigsResource resource, boolean validateOnly) {
+  private AlterConfigsResourceResponse changed(ClientRequest asked, AlterConfigsResource resource, boolean validateOnly) {
     ApiError error = SettingsChange.make(operators, asked, resource.resourceType(), resource.resourceName(), validateOnly, state -> {
       Map<String, String> changes = new HashMap<>();
       resource.configs().forEach(config -> changes.putAll(change(resource.resourceName(), config)));

@@ -1,9 +1,9 @@
 package io.sparklog.serve.topics;
 
 import io.sparklog.serve.members.Servers;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.config.ConfigResource;
@@ -13,9 +13,10 @@ import org.apache.kafka.common.requests.ListConfigResourcesRequest;
 import org.apache.kafka.common.requests.ListConfigResourcesResponse;
 
 /** Tells the names of topics and servers, whose settings DescribeConfigs tells. */
-public record ListConfigResourcesHandler(ServedTopics topics, Servers servers, Work work) implements Handler<ListConfigResourcesRequest> {
+public record ListConfigResourcesHandler(ServedTopics topics, Servers servers,
+    Workers work) implements Handler<ListConfigResourcesRequest> {
   @Override
-  public CompletableFuture<ListConfigResourcesResponse> answer(Asked asked, ListConfigResourcesRequest request) {
+  public CompletableFuture<ListConfigResourcesResponse> answer(ClientRequest asked, ListConfigResourcesRequest request) {
     return work.run(() -> {
       Set<Byte> types = Set.copyOf(request.data().resourceTypes());
       if (!request.supportedResourceTypes().containsAll(types)) {

@@ -3,10 +3,10 @@ package io.sparklog.serve.topics;
 import io.sparklog.log.State;
 import io.sparklog.segment.Names;
 import io.sparklog.serve.members.Servers;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handler;
 import io.sparklog.serve.protocol.KafkaErrors;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import io.sparklog.serve.security.Rights;
 import java.util.List;
 import java.util.Optional;
@@ -27,16 +27,16 @@ import org.apache.kafka.common.requests.MetadataResponse;
  * @param firstUse creates topics that clients name; empty if a topic must be created before its use
  */
 public record MetadataHandler(ServedTopics topics, Servers servers, Optional<FirstUse> firstUse,
-    Work work) implements Handler<MetadataRequest> {
+    Workers work) implements Handler<MetadataRequest> {
   @Override
-  public CompletableFuture<MetadataResponse> answer(Asked asked, MetadataRequest request) {
+  public CompletableFuture<MetadataResponse> answer(ClientRequest asked, MetadataRequest request) {
     return work.run(() -> {
       MetadataResponseData data = new MetadataResponseData().setClusterId(servers.clusterId()).setControllerId(servers.self().node());
       servers.at(asked.listener().name())
           .forEach((node, address) -> data.brokers()
               .add(new MetadataResponseBroker().setNodeId(node).setHost(address.host()).setPort(address.port())));
       if (asked.version() >= 8 && asked.version() <= 10 && request.data().includeClusterAuthorizedOperations()) {
-        data.setClusterAuthorizedOperations(Operations.ofCluster(asked.rights()));
+        data.setClusterAuthorizedOperations(AuthorizedOperations.ofCluster(asked.rights()));
       }
       if (request.isAllTopics()) {
         topics.all()
@@ -53,14 +53,14 @@ public record MetadataHandler(ServedTopics topics, Servers servers, Optional<Fir
       }
       if (request.data().includeTopicAuthorizedOperations()) {
         data.topics()
-            .forEach(
-                topic -> topic.setTopicAuthorizedOperations(topic.name() == null ? 0 : Operations.ofTopic(asked.rights(), topic.name())));
+            .forEach(topic -> topic
+                .setTopicAuthorizedOperations(topic.name() == null ? 0 : AuthorizedOperations.ofTopic(asked.rights(), topic.name())));
       }
       return new MetadataResponse(data, asked.version());
     });
   }
 
-  private MetadataResponseTopic topic(Asked asked, MetadataRequestTopic wanted, boolean mayCreate) {
+  private MetadataResponseTopic topic(ClientRequest asked, MetadataRequestTopic wanted, boolean mayCreate) {
     Rights rights = asked.rights();
     boolean isById = wanted.name() == null;
     try {
@@ -87,7 +87,7 @@ public record MetadataHandler(ServedTopics topics, Servers servers, Optional<Fir
     return new MetadataResponseTopic().setName(wanted.name()).setTopicId(wanted.topicId()).setErrorCode(error.code());
   }
 
-  private MetadataResponseTopic told(Asked asked, State state) {
+  private MetadataResponseTopic told(ClientRequest asked, State state) {
     List<Integer> leader = List.of(servers.preferred(asked.listener().name(), state.topicId()).node());
     MetadataResponseTopic topic = new MetadataResponseTopic().setName(state.topic())
         .setTopicId(Uuid.fromString(state.topicId()))

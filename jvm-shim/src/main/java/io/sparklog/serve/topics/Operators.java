@@ -4,7 +4,7 @@ import io.sparklog.admin.Administration;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.segment.Names;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import io.sparklog.upkeep.TopicWork;
@@ -51,12 +51,12 @@ public record Operators(ServedTopics topics, Clock clock, RandomGenerator random
   }
 
   /** The newest state of a topic that the client may change. */
-  State changeable(Asked asked, String topic) {
+  State changeable(ClientRequest asked, String topic) {
     requireRight(asked, topic);
     return topics.newest(topic).orElseThrow(Errors.UNKNOWN_TOPIC_OR_PARTITION::exception);
   }
 
-  static void requireRight(Asked asked, String topic) {
+  static void requireRight(ClientRequest asked, String topic) {
     if (!asked.rights().mayWrite(topic)) {
       throw Errors.TOPIC_AUTHORIZATION_FAILED.exception();
     }

@@ -1,7 +1,7 @@
 package io.sparklog.serve.topics;
 
 import io.sparklog.log.State;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.KafkaErrors;
 import java.util.Map;
 import org.apache.kafka.common.config.ConfigResource;
@@ -14,7 +14,7 @@ interface SettingsChange {
   Map<String, String> of(State state);
 
   /** Makes the change. */
-  static ApiError make(Operators operators, Asked asked, byte type, String name, boolean validateOnly, SettingsChange change) {
+  static ApiError make(Operators operators, ClientRequest asked, byte type, String name, boolean validateOnly, SettingsChange change) {
     try {
       if (type != ConfigResource.Type.TOPIC.id()) {
         throw Errors.INVALID_REQUEST.exception("Settings of topics alone can be changed. Give a server its settings when it starts.");

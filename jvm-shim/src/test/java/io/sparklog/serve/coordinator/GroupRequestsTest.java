@@ -5,14 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.commits.Terms;
+import io.sparklog.commits.CommitSettings;
 import io.sparklog.commits.TopicWriters;
 import io.sparklog.kit.Seed;
 import io.sparklog.log.Root;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.segment.Names;
 import io.sparklog.serve.coordinator.groups.Groups;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import io.sparklog.serve.topics.ServedTopics;
 import io.sparklog.spec.Options;
 import io.sparklog.storage.LogStore;
@@ -61,7 +61,7 @@ final class GroupRequestsTest {
 
   /** Seconds of the clock by which topics get old. */
   private final AtomicLong seconds = new AtomicLong();
-  private final Work work = new Work("test", 4);
+  private final Workers work = new Workers("test", 4);
   private final Random random = new Random(Seed.draw());
   private Root root;
   private TopicWriters writers;
@@ -92,7 +92,7 @@ final class GroupRequestsTest {
       create(name);
     }
     root = new Root(store);
-    writers = new TopicWriters(root, Terms.USUAL, topic -> {}, Clock.systemUTC(), new SecureRandom());
+    writers = new TopicWriters(root, CommitSettings.USUAL, topic -> {}, Clock.systemUTC(), new SecureRandom());
     groups = new Groups(root, writers, 1, Map.of("offsets.topic.num.partitions", "1"), partition -> true, Clock.systemUTC(), random);
     requests = new GroupRequests(groups, new ServedTopics(root, Clock.systemUTC()), work, () -> TimeUnit.SECONDS.toNanos(seconds.get()));
   }

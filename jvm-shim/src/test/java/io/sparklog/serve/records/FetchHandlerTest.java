@@ -7,9 +7,9 @@ import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.util.ReferenceCounted;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.TopicConfig;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Wire;
-import io.sparklog.serve.protocol.Work;
+import io.sparklog.serve.protocol.Workers;
 import io.sparklog.serve.records.fetch.Commits;
 import io.sparklog.serve.records.fetch.Fetches;
 import io.sparklog.serve.records.fetch.PartitionReads;
@@ -47,7 +47,7 @@ final class FetchHandlerTest {
   @TempDir
   Path directory;
 
-  private final Work work = new Work("test", 2);
+  private final Workers work = new Workers("test", 2);
   private Commits commits;
   private FetchHandler handler;
 
@@ -80,7 +80,8 @@ final class FetchHandlerTest {
       wanted.partitions().add(new FetchPartition().setPartition(partition).setFetchOffset(offset).setPartitionMaxBytes(1 << 20));
     }
     FetchRequestData data = new FetchRequestData().setTopics(List.of(wanted)).setMinBytes(1).setMaxWaitMs(maxWaitMs).setMaxBytes(1 << 20);
-    return handler.answer(new Asked(context, new Listener("PLAINTEXT", Rights.ALL, false, List.of())), new FetchRequest(data, VERSION));
+    return handler.answer(new ClientRequest(context, new Listener("PLAINTEXT", Rights.ALL, false, List.of())),
+        new FetchRequest(data, VERSION));
   }
 
   private static List<ReferenceCounted> sent(CompletableFuture<FetchResponse> answer) throws Exception {

@@ -1,7 +1,7 @@
 package io.sparklog.serve.records;
 
 import io.sparklog.kit.MillisClock;
-import io.sparklog.serve.protocol.Asked;
+import io.sparklog.serve.protocol.ClientRequest;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -50,7 +50,7 @@ final class FetchHistory {
   private record Told(long start, long end, boolean isFault) {}
 
   /** A request that is not answered. */
-  private record Asked(FetchSession session, boolean isChange, List<FetchSession.Place> places) {}
+  private record ClientRequest(FetchSession session, boolean isChange, List<FetchSession.PartitionName> places) {}
 
   private static final class Wrong extends RuntimeException {
     private static final long serialVersionUID = 1;
@@ -68,16 +68,16 @@ final class FetchHistory {
     private long usedMs;
     private boolean mayBeGone;
     /** The offset of each partition, in the order in which the partitions must be read. */
-    private final Map<FetchSession.Place, Long> wanted = new LinkedHashMap<>();
-    private final Map<FetchSession.Place, Told> known = new HashMap<>();
-    private Asked asked;
+    private final Map<FetchSession.PartitionName, Long> wanted = new LinkedHashMap<>();
+    private final Map<FetchSession.PartitionName, Told> known = new HashMap<>();
+    private ClientRequest asked;
 
-    private FetchSession.Place place(int number) {
+    private FetchSession.PartitionName place(int number) {
       int topic = number / PARTITIONS;
-      return new FetchSession.Place(byId ? "" : "t" + topic, byId ? IDS.get(topic) : Uuid.ZERO_UUID, number % PARTITIONS);
+      return new FetchSession.PartitionName(byId ? "" : "t" + topic, byId ? IDS.get(topic) : Uuid.ZERO_UUID, number % PARTITIONS);
     }
 
-    private Told truth(FetchSession.Place place) {
+    private Told truth(FetchSession.PartitionName place) {
       int topic = byId ? IDS.indexOf(place.id()) : place.topic().charAt(1) - '0';
       return truth[topic * PARTITIONS + place.partition()];
     }
@@ -86,7 +86,7 @@ final class FetchHistory {
     private FetchRequestData request(int atEpoch, int count) {
       FetchRequestData request = new FetchRequestData().setSessionId(id).setSessionEpoch(atEpoch);
       for (int i = 0; i < count; i++) {
-        FetchSession.Place place = place(random.nextInt(truth.length));
+        FetchSession.PartitionName place = place(random.nextInt(truth.length));
         FetchPartition partition = new FetchPartition().setPartition(place.partition()).setFetchOffset(random.nextInt(50));
         request.topics().add(new FetchTopic().setTopic(place.topic()).setTopicId(place.id()).setPartitions(List.of(partition)));
       }
@@ -96,9 +96,10 @@ final class FetchHistory {
     private void note(FetchRequestData request) {
       request.topics()
           .forEach(topic -> topic.partitions()
-              .forEach(each -> wanted.put(new FetchSession.Place(topic.topic(), topic.topicId(), each.partition()), each.fetchOffset())));
+              .forEach(each -> wanted.put(new FetchSession.PartitionName(topic.topic(), topic.topicId(), each.partition()),
+                  each.fetchOffset())));
       request.forgottenTopicsData().forEach(topic -> topic.partitions().forEach(each -> {
-        FetchSession.Place place = new FetchSession.Place(topic.topic(), topic.topicId(), each);
+        FetchSession.PartitionName place = new FetchSession.PartitionName(topic.topic(), topic.topicId(), each);
         wanted.remove(place);
         known.remove(place);
       }));
@@ -139,17 +140,17 @@ final class FetchHistory {
     }
 
     private void ask(FetchSession session, boolean isChange) {
-      List<FetchSession.Place> places = new ArrayList<>();
-      Map<FetchSession.Place, Long> there = new LinkedHashMap<>();
+      List<FetchSession.PartitionName> places = new ArrayList<>();
+      Map<FetchSession.PartitionName, Long> there = new LinkedHashMap<>();
       for (FetchTopic topic : session.partitions()) {
         topic.partitions().forEach(each -> {
-          places.add(new FetchSession.Place(topic.topic(), topic.topicId(), each.partition()));
+          places.add(new FetchSession.PartitionName(topic.topic(), topic.topicId(), each.partition()));
           there.put(places.get(places.size() - 1), each.fetchOffset());
         });
       }
       require(there.equals(wanted), "a session has " + there + ", and its client asked for " + wanted);
       require(places.equals(List.copyOf(wanted.keySet())), "a session reads " + places + ", and " + wanted.keySet() + " is the order");
-      asked = new Asked(session, isChange, places);
+      asked = new ClientRequest(session, isChange, places);
     }
 
     private void follow() {
@@ -184,14 +185,14 @@ final class FetchHistory {
       ask(session, true);
     }
 
-    private FetchSession.Place place(FetchTopic topic) {
-      return new FetchSession.Place(topic.topic(), topic.topicId(), topic.partitions().get(0).partition());
+    private FetchSession.PartitionName place(FetchTopic topic) {
+      return new FetchSession.PartitionName(topic.topic(), topic.topicId(), topic.partitions().get(0).partition());
     }
 
     /** A request that is refused, and that changes nothing. */
     private void misuse(Class<? extends ApiException> expected, int ofId, int atEpoch, boolean asksById) {
       FetchRequestData request = new FetchRequestData().setSessionId(ofId).setSessionEpoch(atEpoch);
-      FetchSession.Place first = wanted.keySet().iterator().next();
+      FetchSession.PartitionName first = wanted.keySet().iterator().next();
       request.topics()
           .add(new FetchTopic().setTopic(asksById ? "" : "t0")
               .setTopicId(asksById ? first.id() : Uuid.ZERO_UUID)
@@ -211,9 +212,9 @@ final class FetchHistory {
 
     /** Takes the answer. */
     private void hear() {
-      Asked of = asked;
+      ClientRequest of = asked;
       asked = null;
-      for (FetchSession.Place place : of.places) {
+      for (FetchSession.PartitionName place : of.places) {
         Told now = truth(place);
         boolean hasRecords = !now.isFault && wanted.get(place) < now.end && random.nextInt(3) > 0;
         PartitionData data = new PartitionData().setErrorCode((now.isFault ? Errors.CORRUPT_MESSAGE : Errors.NONE).code())

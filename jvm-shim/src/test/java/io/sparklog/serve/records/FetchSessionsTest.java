@@ -51,7 +51,7 @@ final class FetchSessionsTest {
   }
 
   private static boolean tells(FetchSession session, int partition, long end) {
-    return session.tells(new FetchSession.Place("t", Uuid.ZERO_UUID, partition),
+    return session.tells(new FetchSession.PartitionName("t", Uuid.ZERO_UUID, partition),
         new PartitionData().setHighWatermark(end).setLogStartOffset(0));
   }
 
@@ -100,7 +100,7 @@ final class FetchSessionsTest {
     assertEquals(false, tells(session, 0, 5), "nothing is new");
     assertEquals(true, tells(session, 0, 6), "the end offset is new");
     PartitionData fault = new PartitionData().setErrorCode(Errors.CORRUPT_MESSAGE.code()).setHighWatermark(6).setLogStartOffset(0);
-    FetchSession.Place place = new FetchSession.Place("t", Uuid.ZERO_UUID, 0);
+    FetchSession.PartitionName place = new FetchSession.PartitionName("t", Uuid.ZERO_UUID, 0);
     assertEquals(true, session.tells(place, fault));
     assertEquals(true, session.tells(place, fault), "a fault is told each time");
     assertEquals(true, tells(session, 0, 6), "the fault is over");

@@ -8,9 +8,9 @@ import io.sparklog.format.BatchHeader;
 import io.sparklog.format.Codec;
 import io.sparklog.format.Layout;
 import io.sparklog.kit.Drivers;
-import io.sparklog.serve.protocol.Asked;
-import io.sparklog.serve.protocol.Work;
-import io.sparklog.commits.Terms;
+import io.sparklog.serve.protocol.ClientRequest;
+import io.sparklog.serve.protocol.Workers;
+import io.sparklog.commits.CommitSettings;
 import io.sparklog.commits.TopicWriters;
 import io.sparklog.serve.security.Listener;
 import io.sparklog.serve.security.Rights;
@@ -73,7 +73,7 @@ final class ProduceHandlerTest extends Drivers {
     RequestHeader header = new RequestHeader(ApiKeys.PRODUCE, version, "a client", 1);
     RequestContext context = new RequestContext(header, "1", InetAddress.getLoopbackAddress(), KafkaPrincipal.ANONYMOUS,
         new ListenerName("PLAINTEXT"), SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
-    Asked asked = new Asked(context, new Listener("PLAINTEXT", Rights.ALL, false, List.of()));
+    ClientRequest asked = new ClientRequest(context, new Listener("PLAINTEXT", Rights.ALL, false, List.of()));
     ProduceResponseData told = handler.answer(asked, new ProduceRequest(data, version)).get(60, TimeUnit.SECONDS).data();
     List<PartitionProduceResponse> answers = told.responses().iterator().next().partitionResponses();
     assertEquals(batches.size(), answers.size());
@@ -86,8 +86,9 @@ final class ProduceHandlerTest extends Drivers {
   void batchesThatNoThreadChecksDoNotBlockTheirTopic() throws Exception {
     Driver driver = new Driver();
     ServedTopics topics = new ServedTopics(driver.root, clock());
-    Work ended = new Work("test", 1);
-    try (TopicWriters writers = new TopicWriters(driver.root, Terms.USUAL, topic -> {}, clock(), random); Work work = new Work("test", 1)) {
+    Workers ended = new Workers("test", 1);
+    try (TopicWriters writers = new TopicWriters(driver.root, CommitSettings.USUAL, topic -> {}, clock(), random);
+        Workers work = new Workers("test", 1)) {
       ProduceHandler whole = new ProduceHandler(topics, writers, clock(), work, work);
       assertEquals(Errors.NONE, answer(whole, Map.of(0, batch())));
       ended.close();
@@ -103,9 +104,9 @@ final class ProduceHandlerTest extends Drivers {
     Driver driver = new Driver();
     ServedTopics topics = new ServedTopics(driver.root, clock());
     CountDownLatch released = new CountDownLatch(1);
-    try (TopicWriters writers = new TopicWriters(driver.root, Terms.USUAL, topic -> {}, clock(), random);
-        Work work = new Work("test", 1);
-        Work checks = new Work("test-checks", 1)) {
+    try (TopicWriters writers = new TopicWriters(driver.root, CommitSettings.USUAL, topic -> {}, clock(), random);
+        Workers work = new Workers("test", 1);
+        Workers checks = new Workers("test-checks", 1)) {
       CompletableFuture<Object> held = checks.run(() -> {
         released.await();
         return null;
@@ -141,7 +142,8 @@ final class ProduceHandlerTest extends Drivers {
     Path away = folder.resolve("away");
     Files.move(there, away);
     ServedTopics topics = new ServedTopics(new Driver().root, clock());
-    try (TopicWriters writers = new TopicWriters(driver.root, Terms.USUAL, topic -> {}, clock(), random); Work work = new Work("test", 1)) {
+    try (TopicWriters writers = new TopicWriters(driver.root, CommitSettings.USUAL, topic -> {}, clock(), random);
+        Workers work = new Workers("test", 1)) {
       ProduceHandler handler = new ProduceHandler(topics, writers, clock(), work, work);
       Supplier<TopicProduceData> topic = () -> byId ? new TopicProduceData().setTopicId(id) : new TopicProduceData().setName("t");
       assertEquals(byId ? Errors.UNKNOWN_TOPIC_ID : Errors.UNKNOWN_TOPIC_OR_PARTITION,

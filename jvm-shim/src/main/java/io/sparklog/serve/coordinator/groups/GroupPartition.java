@@ -1,6 +1,6 @@
 package io.sparklog.serve.coordinator.groups;
 
-import io.sparklog.commits.Accepted;
+import io.sparklog.commits.PreparedBatch;
 import io.sparklog.log.State;
 import io.sparklog.segment.SegmentGone;
 import io.sparklog.spec.Warnings;
@@ -69,7 +69,7 @@ final class GroupPartition {
   /** The end offset after all appends. */
   private long end;
 
-  private List<Accepted> waiting = new ArrayList<>();
+  private List<PreparedBatch> waiting = new ArrayList<>();
 
   /** The number of records at which the partition is worth a compaction. */
   private long compactAt;
@@ -171,7 +171,7 @@ final class GroupPartition {
         least = Math.min(least, record.timestamp());
         count++;
       }
-      waiting.add(Accepted.unordered(bytes.array(), least));
+      waiting.add(PreparedBatch.unordered(bytes.array(), least));
       end += count;
       this.records += count;
     }
@@ -183,7 +183,7 @@ final class GroupPartition {
 
   /** Otherwise a coordinator that loads them, here or in another process, could need more memory than there is. */
   private void requireMemory(MemoryRecords records) {
-    LiveSizes.Change change = sizes.new Change();
+    LiveSizes.Added change = sizes.new Added();
     boolean isOfPositions = true;
     for (Record record : records.records()) {
       change.add(record.key(), record.value());
@@ -210,7 +210,7 @@ final class GroupPartition {
   }
 
   private void commit() {
-    List<Accepted> batches = waiting;
+    List<PreparedBatch> batches = waiting;
     waiting = new ArrayList<>();
     underWay = end;
     int of = epoch;

@@ -1,6 +1,6 @@
 package io.sparklog.serve.coordinator.groups;
 
-import io.sparklog.commits.Accepted;
+import io.sparklog.commits.PreparedBatch;
 import io.sparklog.serve.coordinator.groups.OffsetsTopic.Stored;
 import io.sparklog.spec.Warnings;
 import java.nio.ByteBuffer;
@@ -26,7 +26,7 @@ import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
  * <p>Everybody who can write files of the root can write records here. A record that no coordinator can read is left out, and named in the
  * log. Then the record before it counts, so that a group reads records again at most. A type of record that is not known is kept.
  */
-final class LiveRecords implements OffsetsTopic.Taker {
+final class LiveRecords implements OffsetsTopic.RecordTaker {
   /** So many records that cannot be read are named in the log; the others are counted. */
   private static final int NAMED = 10;
 
@@ -122,8 +122,8 @@ final class LiveRecords implements OffsetsTopic.Taker {
   }
 
   /** The records as batches. @param batchBytes a batch is closed when it has so many bytes */
-  List<Accepted> batches(int batchBytes) {
-    List<Accepted> batches = new ArrayList<>();
+  List<PreparedBatch> batches(int batchBytes) {
+    List<PreparedBatch> batches = new ArrayList<>();
     List<Stored> open = new ArrayList<>();
     int size = 0;
     for (Stored record : newest.values()) {
@@ -141,7 +141,7 @@ final class LiveRecords implements OffsetsTopic.Taker {
     return batches;
   }
 
-  private static Accepted batch(List<Stored> records, int size) {
+  private static PreparedBatch batch(List<Stored> records, int size) {
     ByteBuffer buffer = ByteBuffer.allocate(size + 64 * records.size() + 128);
     long min = Long.MAX_VALUE;
     try (MemoryRecordsBuilder builder = MemoryRecords.builder(buffer, RecordBatch.CURRENT_MAGIC_VALUE, Compression.NONE,
@@ -154,7 +154,7 @@ final class LiveRecords implements OffsetsTopic.Taker {
       ByteBuffer built = builder.build().buffer();
       byte[] bytes = new byte[built.remaining()];
       built.duplicate().get(bytes);
-      return Accepted.unordered(bytes, min);
+      return PreparedBatch.unordered(bytes, min);
     }
   }
 }

@@ -29,7 +29,7 @@ final class LiveSizes {
   }
 
   /** The changes that some records make, which {@link #take} makes then. */
-  final class Change {
+  final class Added {
     private final Map<Long, Integer> newest = new HashMap<>();
     private long growth;
 
@@ -49,12 +49,12 @@ final class LiveSizes {
     }
   }
 
-  void take(Change change) {
+  void take(Added change) {
     change.newest.forEach(this::put);
   }
 
   void put(ByteBuffer key, ByteBuffer value) {
-    Change change = new Change();
+    Added change = new Added();
     change.add(key, value);
     take(change);
   }

@@ -1,9 +1,9 @@
 package io.sparklog.serve.coordinator.groups;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.commits.Accepted;
-import io.sparklog.commits.Appended;
-import io.sparklog.commits.Checked;
+import io.sparklog.commits.PreparedBatch;
+import io.sparklog.commits.AppendResult;
+import io.sparklog.commits.PreparedAppend;
 import io.sparklog.commits.TopicWriters;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.log.ReadableTopics;
@@ -43,7 +43,7 @@ final class OffsetsTopic {
 
   /** Takes the records of a partition in the order of their offsets. */
   @FunctionalInterface
-  interface Taker {
+  interface RecordTaker {
     void take(Stored record);
   }
 
@@ -90,15 +90,15 @@ final class OffsetsTopic {
    *
    * @param topicId of the topic that the records are for
    * @param replaces whether they take the place of all records of the partition
-   * @return the end offset after them; {@link NotCoordinatorException} if this process may not; {@link io.sparklog.commits.Refused}, with
-   *     which they may be there or not
+   * @return the end offset after them; {@link NotCoordinatorException} if this process may not; {@link io.sparklog.commits.AppendRefused},
+   *     with which they may be there or not
    */
-  CompletableFuture<Long> append(String topicId, int partition, long end, boolean replaces, List<Accepted> batches) {
+  CompletableFuture<Long> append(String topicId, int partition, long end, boolean replaces, List<PreparedBatch> batches) {
     if (!isOurs.test(partition)) { // After a sleep, the timers of this process take all members for dead.
       return CompletableFuture.failedFuture(new NotCoordinatorException("another server may coordinate the groups of " + partition));
     }
-    Checked fenced = Checked.of(topicId, batches, new Checked.Fence(end, replaces));
-    return writers.append(NAME, partition, fenced).thenApply(Appended::end);
+    PreparedAppend fenced = PreparedAppend.of(topicId, batches, new PreparedAppend.Fence(end, replaces));
+    return writers.append(NAME, partition, fenced).thenApply(AppendResult::end);
   }
 
   /**
@@ -106,7 +106,7 @@ final class OffsetsTopic {
    *
    * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING
    */
-  void read(State state, int partition, Taker taker) throws IOException {
+  void read(State state, int partition, RecordTaker taker) throws IOException {
     List<Extent> extents = new ArrayList<>();
     for (Segment segment : state.segments(partition)) {
       long start = Math.max(segment.base(), state.start(partition));
@@ -125,7 +125,7 @@ final class OffsetsTopic {
     }
   }
 
-  private static void take(ExtentReader reader, BatchDecoder decoder, Taker taker) {
+  private static void take(ExtentReader reader, BatchDecoder decoder, RecordTaker taker) {
     for (int i = 0; i < decoder.count(); i++) {
       long offset = reader.base() + decoder.offsetDeltas()[i];
       if (offset >= reader.extent().startOffset()) {

@@ -24,11 +24,11 @@ final class CheckedBatches {
 
   private record Partition(String topicId, int number) {}
 
-  private record Place(Partition partition, long base) {}
+  private record BatchPlace(Partition partition, long base) {}
 
   private final int cutsMax;
   private final Map<Partition, TreeMap<Long, Batches>> known = new HashMap<>();
-  private final ArrayDeque<Place> oldest = new ArrayDeque<>();
+  private final ArrayDeque<BatchPlace> oldest = new ArrayDeque<>();
   private int cuts;
 
   CheckedBatches() {
@@ -92,13 +92,13 @@ final class CheckedBatches {
       ofPartition.put(each.base(), each);
       cuts += weight(each);
       if (before == null) {
-        oldest.add(new Place(of, each.base()));
+        oldest.add(new BatchPlace(of, each.base()));
       } else {
         cuts -= weight(before);
       }
     }
     while (cuts > cutsMax) {
-      Place first = oldest.remove();
+      BatchPlace first = oldest.remove();
       TreeMap<Long, Batches> ofPartition = known.get(first.partition);
       cuts -= weight(ofPartition.remove(first.base));
       if (ofPartition.isEmpty()) {

@@ -27,15 +27,15 @@ public final class Commits implements AutoCloseable {
   private static final int SHARE = 10;
 
   /** … within these limits: on a disk, and where each look takes requests. */
-  private static final Limits LOCAL = new Limits(20, 50);
-  private static final Limits REMOTE = new Limits(500, 5_000);
+  private static final Rhythm LOCAL = new Rhythm(20, 50);
+  private static final Rhythm REMOTE = new Rhythm(500, 5_000);
 
-  private record Limits(long leastMs, long mostMs) {}
+  private record Rhythm(long leastMs, long mostMs) {}
 
   private final ReadableTopics topics;
   private final Executor work;
   private final Clock clock;
-  private final Limits limits;
+  private final Rhythm limits;
   private final ScheduledThreadPoolExecutor timer;
   private final Map<String, Watched> watched = new ConcurrentHashMap<>();
 

@@ -41,7 +41,7 @@ public final class Fetches {
    * @param bytesMax it is given no further partition from so many bytes on
    * @param waitMs it waits so long at most
    */
-  public record Request(List<Wanted> wanted, int bytesMin, int bytesMax, long waitMs) {}
+  public record Fetch(List<PartitionFetch> wanted, int bytesMin, int bytesMax, long waitMs) {}
 
   /**
    * Waits until there are enough bytes or something is wrong, and then reads. Files are read once, after the wait: states have
@@ -50,10 +50,10 @@ public final class Fetches {
    *
    * @return the answers, in the order of {@code wanted}. If it was cancelled, nothing is left open
    */
-  public CompletableFuture<List<Found>> fetch(Request request) {
-    CompletableFuture<List<Found>> answer = new CompletableFuture<>();
-    Pending pending = new Pending(request);
-    Set<String> names = request.wanted.stream().map(Wanted::topic).collect(Collectors.toSet());
+  public CompletableFuture<List<FetchedPartition>> fetch(Fetch request) {
+    CompletableFuture<List<FetchedPartition>> answer = new CompletableFuture<>();
+    WaitingFetch pending = new WaitingFetch(request);
+    Set<String> names = request.wanted.stream().map(PartitionFetch::topic).collect(Collectors.toSet());
     CompletableFuture<Boolean> wait = commits.await(names, pending::isEnough, request.waitMs);
     answer.whenComplete((found, failure) -> wait.cancel(false)); // The connection ended, or the wait is over.
     wait.whenCompleteAsync((enough, failure) -> {
@@ -64,7 +64,7 @@ public final class Fetches {
         if (failure != null) {
           throw failure;
         }
-        List<Found> found = readWithin(reads.memory(), pending);
+        List<FetchedPartition> found = readWithin(reads.memory(), pending);
         if (!answer.complete(found)) {
           close(found);
         }
@@ -76,7 +76,7 @@ public final class Fetches {
   }
 
   /** The parts take their bytes from the memory while they are made. So bytes are kept for them meanwhile. */
-  private static List<Found> readWithin(Memory memory, Pending pending) {
+  private static List<FetchedPartition> readWithin(Memory memory, WaitingFetch pending) {
     long bytes = pending.bytes();
     long kept = memory.take(bytes);
     try {
@@ -87,21 +87,21 @@ public final class Fetches {
   }
 
   /** Closes the parts of answers that are not sent. */
-  public static void close(List<Found> found) {
+  public static void close(List<FetchedPartition> found) {
     found.forEach(each -> PartitionReads.close(each.parts()));
   }
 
   /** A request, and the newest states that it has seen. For one thread at a time. */
-  private final class Pending {
-    private final Request request;
+  private final class WaitingFetch {
+    private final Fetch request;
     private final Map<String, Optional<State>> states = new HashMap<>();
     private final Map<String, PartlogException> faults = new HashMap<>();
 
-    Pending(Request request) {
+    WaitingFetch(Fetch request) {
       this.request = request;
     }
 
-    private synchronized void look(Wanted wanted, boolean isNow) {
+    private synchronized void look(PartitionFetch wanted, boolean isNow) {
       faults.remove(wanted.topic());
       try {
         states.put(wanted.topic(), isNow ? commits.newest(wanted.topic()) : commits.recent(wanted.topic()));
@@ -114,11 +114,11 @@ public final class Fetches {
     /** Whether to wait no longer: there are enough bytes, or a partition has an error. */
     synchronized boolean isEnough() {
       request.wanted.stream()
-          .collect(Collectors.toMap(Wanted::topic, wanted -> wanted, (one, other) -> one))
+          .collect(Collectors.toMap(PartitionFetch::topic, wanted -> wanted, (one, other) -> one))
           .values()
           .forEach(wanted -> look(wanted, false));
       long bytes = 0;
-      for (Wanted wanted : request.wanted) {
+      for (PartitionFetch wanted : request.wanted) {
         if (state(wanted).isEmpty()) {
           return true;
         }
@@ -132,7 +132,7 @@ public final class Fetches {
     }
 
     /** The topic that is meant. A state that does not have the offset may be old: then there is another look. */
-    private Optional<State> state(Wanted wanted) {
+    private Optional<State> state(PartitionFetch wanted) {
       Optional<State> known = states.get(wanted.topic());
       if (topics.isRemote() && (known.isEmpty() || !isMeant(known.get(), wanted) || !has(known.get(), wanted))) {
         look(wanted, true);
@@ -141,18 +141,18 @@ public final class Fetches {
       return known.filter(state -> isMeant(state, wanted));
     }
 
-    private static boolean isMeant(State state, Wanted wanted) {
+    private static boolean isMeant(State state, PartitionFetch wanted) {
       return wanted.topicId() == null || wanted.topicId().equals(state.topicId());
     }
 
-    private static boolean has(State state, Wanted wanted) {
+    private static boolean has(State state, PartitionFetch wanted) {
       return wanted.partition() >= 0 && wanted.partition() < state.partitions() && wanted.offset() <= state.end(wanted.partition());
     }
 
     /** About how many bytes a read gives, by the states that were seen last. */
     synchronized long bytes() {
       long bytes = 0;
-      for (Wanted wanted : request.wanted) {
+      for (PartitionFetch wanted : request.wanted) {
         Optional<State> state = states.getOrDefault(wanted.topic(), Optional.empty()).filter(known -> has(known, wanted));
         bytes += state.map(known -> Fetches.bytes(known, wanted)).orElse(0L);
       }
@@ -164,12 +164,12 @@ public final class Fetches {
      *
      * @param most bytes to give, but for the first batch
      */
-    synchronized List<Found> read(long most) {
-      List<Found> found = new ArrayList<>();
+    synchronized List<FetchedPartition> read(long most) {
+      List<FetchedPartition> found = new ArrayList<>();
       try {
         long left = Math.max(1, Math.min(request.bytesMax, most));
-        for (Wanted wanted : request.wanted) {
-          Found one = read(wanted, left);
+        for (PartitionFetch wanted : request.wanted) {
+          FetchedPartition one = read(wanted, left);
           left -= one.bytes();
           found.add(one);
         }
@@ -180,7 +180,7 @@ public final class Fetches {
       }
     }
 
-    private Found read(Wanted wanted, long left) {
+    private FetchedPartition read(PartitionFetch wanted, long left) {
       State state = null;
       try {
         if (faults.containsKey(wanted.topic())) {
@@ -193,20 +193,20 @@ public final class Fetches {
         long end = state.end(wanted.partition());
         boolean isFull = wanted.offset() >= start && wanted.offset() < end && left <= 0;
         // An offset that is out of range is met by the read, which reports it.
-        List<Part> parts = isFull || wanted.offset() == end
+        List<FetchedBytes> parts = isFull || wanted.offset() == end
             ? List.of()
             : reads.read(state, wanted.partition(), wanted.offset(), (int) Math.min(wanted.bytesMax(), left));
-        return new Found(state, parts, null);
+        return new FetchedPartition(state, parts, null);
       } catch (IOException e) {
-        return new Found(state, List.of(), PartlogException.io(e, topics.location() + ", topic " + wanted.topic()));
+        return new FetchedPartition(state, List.of(), PartlogException.io(e, topics.location() + ", topic " + wanted.topic()));
       } catch (RuntimeException e) {
-        return new Found(state, List.of(), e);
+        return new FetchedPartition(state, List.of(), e);
       }
     }
   }
 
   /** About how many bytes there are to read, up to the limit of the partition: as if the records of a segment were of one size. */
-  private static long bytes(State state, Wanted wanted) {
+  private static long bytes(State state, PartitionFetch wanted) {
     long bytes = 0;
     for (Segment segment : state.segments(wanted.partition(), wanted.offset(), state.end(wanted.partition()))) {
       double share = (double) (segment.end() - Math.max(wanted.offset(), segment.base())) / (segment.end() - segment.base());

@@ -18,7 +18,7 @@ final class IdleCursors {
   private static final long IDLE_MS = 30_000;
 
   /** A place where a cursor waits. */
-  private record Place(String topicId, int partition, long offset) {}
+  private record CursorPlace(String topicId, int partition, long offset) {}
 
   private record Idle(PartitionCursor cursor, long sinceMs) {}
 
@@ -26,7 +26,7 @@ final class IdleCursors {
   private final Clock clock;
 
   /** The longest waiting first. */
-  private final LinkedHashMap<Place, Idle> idle = new LinkedHashMap<>();
+  private final LinkedHashMap<CursorPlace, Idle> idle = new LinkedHashMap<>();
 
   /** @param most cursors that wait at the same time */
   IdleCursors(int most, Clock clock) {
@@ -36,7 +36,7 @@ final class IdleCursors {
 
   /** The cursor that waits at this offset; null without a cursor. The caller owns the cursor from now on. */
   synchronized PartitionCursor take(String topicId, int partition, long offset) {
-    Idle found = idle.remove(new Place(topicId, partition, offset));
+    Idle found = idle.remove(new CursorPlace(topicId, partition, offset));
     return found == null ? null : found.cursor;
   }
 
@@ -44,7 +44,7 @@ final class IdleCursors {
   void keep(PartitionCursor cursor, int partition) {
     List<Idle> dropped = new ArrayList<>();
     synchronized (this) {
-      Idle before = idle.put(new Place(cursor.topicId(), partition, cursor.position()), new Idle(cursor, clock.millis()));
+      Idle before = idle.put(new CursorPlace(cursor.topicId(), partition, cursor.position()), new Idle(cursor, clock.millis()));
       if (before != null) {
         dropped.add(before);
       }

@@ -58,9 +58,9 @@ public final class PartitionReads {
    * @throws PartlogException OFFSETS_EXPIRED below the log start offset, OFFSETS_OUT_OF_RANGE beyond the end offset, TOPIC_NOT_FOUND,
    *     TOPIC_REPLACED, PARTITION_NOT_FOUND, SEGMENT_MISSING, SEGMENT_CORRUPT, BATCH_CORRUPT
    */
-  public List<Part> read(State state, int partition, long offset, int bytesMax) throws IOException {
+  public List<FetchedBytes> read(State state, int partition, long offset, int bytesMax) throws IOException {
     List<PartitionCursor.Batches> known = checked.find(state, partition, offset, bytesMax);
-    List<Part> sent = known.isEmpty() ? null : parts(state.topic(), known);
+    List<FetchedBytes> sent = known.isEmpty() ? null : parts(state.topic(), known);
     if (sent != null && areWhole(sent)) {
       return sent;
     }
@@ -75,7 +75,7 @@ public final class PartitionReads {
     boolean kept = false;
     try {
       List<PartitionCursor.Batches> batches = cursor.next(bytesMax);
-      List<Part> parts = parts(state.topic(), batches);
+      List<FetchedBytes> parts = parts(state.topic(), batches);
       if (parts == null) { // A file went between the look of the cursor and the next one: the cursor would find its batches elsewhere.
         return read(state, partition, offset, bytesMax);
       }
@@ -102,16 +102,16 @@ public final class PartitionReads {
    */
   byte[] batch(State state, int partition, long offset, ReadRoom room) throws IOException {
     room.give(); // A read that waits for memory must not hold memory.
-    List<Part> parts = read(state, partition, offset, 1);
+    List<FetchedBytes> parts = read(state, partition, offset, 1);
     try {
       if (parts.isEmpty()) {
         return null;
       }
       room.buffer((int) Math.min(Integer.MAX_VALUE, 2L * parts.get(0).bytes()));
-      if (parts.get(0) instanceof Part.Copied copied) {
+      if (parts.get(0) instanceof FetchedBytes.Copied copied) {
         return copied.take();
       }
-      Part.InFile sent = (Part.InFile) parts.get(0);
+      FetchedBytes.FromFile sent = (FetchedBytes.FromFile) parts.get(0);
       return sent.copy();
     } finally {
       close(parts);
@@ -128,11 +128,11 @@ public final class PartitionReads {
   }
 
   /** The parts of an answer; null if the file of the first of them is gone. If a later file is gone, the parts before it. */
-  private List<Part> parts(String topic, List<PartitionCursor.Batches> batches) throws IOException {
-    List<Part> parts = new ArrayList<>();
+  private List<FetchedBytes> parts(String topic, List<PartitionCursor.Batches> batches) throws IOException {
+    List<FetchedBytes> parts = new ArrayList<>();
     try {
       for (PartitionCursor.Batches each : batches) {
-        parts.add(each.copy() != null ? new Part.Copied(each.copy(), memory) : inFile(topic, each));
+        parts.add(each.copy() != null ? new FetchedBytes.Copied(each.copy(), memory) : inFile(topic, each));
       }
     } catch (SegmentGone gone) {
       return parts.isEmpty() ? null : parts;
@@ -143,9 +143,9 @@ public final class PartitionReads {
     return parts;
   }
 
-  private static boolean areWhole(List<Part> parts) throws IOException {
-    for (Part part : parts) {
-      if (part instanceof Part.InFile sent && sent.file().fileBytes() < sent.position() + sent.bytes()) {
+  private static boolean areWhole(List<FetchedBytes> parts) throws IOException {
+    for (FetchedBytes part : parts) {
+      if (part instanceof FetchedBytes.FromFile sent && sent.file().fileBytes() < sent.position() + sent.bytes()) {
         return false;
       }
     }
@@ -157,7 +157,7 @@ public final class PartitionReads {
     return batches.copy() == null && batches.bytes() >= SENT_BYTES_MIN;
   }
 
-  private Part inFile(String topic, PartitionCursor.Batches batches) throws IOException {
+  private FetchedBytes inFile(String topic, PartitionCursor.Batches batches) throws IOException {
     boolean sent = isSent(batches) && files.incrementAndGet() <= FILES_MAX;
     if (!sent && isSent(batches)) {
       files.decrementAndGet();
@@ -166,11 +166,11 @@ public final class PartitionReads {
     try {
       file = topics.open(topic, batches.segment());
       if (sent) {
-        return new Part.InFile(file, batches, files::decrementAndGet);
+        return new FetchedBytes.FromFile(file, batches, files::decrementAndGet);
       }
-      byte[] copy = Part.InFile.copy(file, batches);
+      byte[] copy = FetchedBytes.FromFile.copy(file, batches);
       file.close();
-      return new Part.Copied(copy, memory);
+      return new FetchedBytes.Copied(copy, memory);
     } catch (IOException | RuntimeException | Error e) {
       if (sent) {
         files.decrementAndGet();
@@ -183,8 +183,8 @@ public final class PartitionReads {
   }
 
   /** Closes the parts of an answer that is not sent. */
-  public static void close(List<Part> parts) {
-    for (Part part : parts) {
+  public static void close(List<FetchedBytes> parts) {
+    for (FetchedBytes part : parts) {
       try {
         part.close();
       } catch (IOException e) {

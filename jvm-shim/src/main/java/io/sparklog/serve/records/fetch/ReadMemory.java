@@ -18,7 +18,7 @@ final class ReadMemory {
   private final Runnable closeIdle;
   private long buffers;
   private long ahead;
-  private final ArrayDeque<Share> waiting = new ArrayDeque<>();
+  private final ArrayDeque<Reservation> waiting = new ArrayDeque<>();
 
   /** @param closeIdle closes the cursors that wait for the next fetch, as others need their memory */
   ReadMemory(long bytes, Runnable closeIdle) {
@@ -29,7 +29,7 @@ final class ReadMemory {
   }
 
   /** The memory of one cursor. */
-  final class Share implements ReadRoom {
+  final class Reservation implements ReadRoom {
     private long ofBuffer;
     private long ofAhead;
 
@@ -107,8 +107,8 @@ final class ReadMemory {
     }
   }
 
-  Share share() {
-    return new Share();
+  Reservation share() {
+    return new Reservation();
   }
 
   /** Whether a cursor waits for a buffer. */

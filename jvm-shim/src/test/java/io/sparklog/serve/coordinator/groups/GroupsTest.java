@@ -7,10 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.commits.Accepted;
-import io.sparklog.commits.Refusal;
-import io.sparklog.commits.Refused;
-import io.sparklog.commits.Terms;
+import io.sparklog.commits.PreparedBatch;
+import io.sparklog.commits.RefusalReason;
+import io.sparklog.commits.AppendRefused;
+import io.sparklog.commits.CommitSettings;
 import io.sparklog.commits.TopicWriters;
 import io.sparklog.kit.Seed;
 import io.sparklog.log.Root;
@@ -95,7 +95,7 @@ final class GroupsTest {
 
   /** @param random is safe for many threads */
   private TopicWriters writers(Root root, RandomGenerator random) {
-    TopicWriters writers = new TopicWriters(root, Terms.USUAL, topic -> {}, Clock.systemUTC(), random);
+    TopicWriters writers = new TopicWriters(root, CommitSettings.USUAL, topic -> {}, Clock.systemUTC(), random);
     committing.add(writers);
     return writers;
   }
@@ -216,13 +216,13 @@ final class GroupsTest {
       byte[] bytes = new byte[records.sizeInBytes()];
       records.buffer().get(bytes);
       long end = before.end(0) + (i == 0 ? 0 : 1); // While the first is committed, the others wait for the same commit.
-      appends.add(raw.append(before.topicId(), 0, end, false, List.of(Accepted.unordered(bytes, -1))));
+      appends.add(raw.append(before.topicId(), 0, end, false, List.of(PreparedBatch.unordered(bytes, -1))));
     }
     long done = appends.stream().filter(append -> {
       try {
         return Member.await(append) > before.end(0);
       } catch (CompletionException fenced) {
-        assertEquals(Refusal.FENCED, ((Refused) fenced.getCause()).refusal(), fenced.toString());
+        assertEquals(RefusalReason.FENCED, ((AppendRefused) fenced.getCause()).refusal(), fenced.toString());
         return false;
       }
     }).count();
@@ -375,7 +375,7 @@ final class GroupsTest {
     byte[] bytes = new byte[records.sizeInBytes()];
     records.buffer().get(bytes);
     State before = state();
-    Member.await(raw.append(before.topicId(), 0, before.end(0), false, List.of(Accepted.unordered(bytes, -1))));
+    Member.await(raw.append(before.topicId(), 0, before.end(0), false, List.of(PreparedBatch.unordered(bytes, -1))));
     assertEquals(7, member.fetch(topics.get(0), 0));
     assertEquals(7, new Member(open(), "g").fetch(topics.get(0), 0));
     assertEquals(Errors.NONE, member.commit(topics.get(0), 0, 8));
@@ -453,7 +453,7 @@ final class GroupsTest {
     LiveSizes sizes = new LiveSizes();
     Map<ByteBuffer, Integer> model = new HashMap<>();
     for (int round = 0; round < 3000; round++) {
-      LiveSizes.Change change = sizes.new Change();
+      LiveSizes.Added change = sizes.new Added();
       long before = model.values().stream().mapToLong(size -> size).sum();
       for (int i = random.nextInt(4); i >= 0; i--) {
         ByteBuffer key = ByteBuffer.wrap(("key " + random.nextInt(round < 2000 ? 500 : 20)).getBytes());

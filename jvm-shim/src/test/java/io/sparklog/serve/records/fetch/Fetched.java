@@ -17,12 +17,12 @@ final class Fetched {
   private Fetched() {}
 
   /** The bytes that go to the client: those of files are sent from there. Closes the parts. */
-  static byte[] bytes(List<Part> parts) throws IOException {
+  static byte[] bytes(List<FetchedBytes> parts) throws IOException {
     ByteArrayOutputStream all = new ByteArrayOutputStream();
     WritableByteChannel to = Channels.newChannel(all);
-    for (Part part : parts) {
-      if (part instanceof Part.InFile sent) {
-        sent.give(new Part.InFile.Pieces() {
+    for (FetchedBytes part : parts) {
+      if (part instanceof FetchedBytes.FromFile sent) {
+        sent.give(new FetchedBytes.FromFile.ByteTaker() {
           @Override
           public void ofFile(int from, int bytes, boolean isLast) {
             try {
@@ -40,7 +40,7 @@ final class Fetched {
           }
         });
       } else {
-        all.writeBytes(((Part.Copied) part).take());
+        all.writeBytes(((FetchedBytes.Copied) part).take());
       }
     }
     PartitionReads.close(parts);

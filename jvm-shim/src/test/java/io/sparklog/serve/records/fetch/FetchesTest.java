@@ -57,15 +57,15 @@ final class FetchesTest {
     work.shutdownNow();
   }
 
-  private static Wanted wanted(int partition, long offset) {
-    return new Wanted("t", null, partition, offset, MUCH);
+  private static PartitionFetch wanted(int partition, long offset) {
+    return new PartitionFetch("t", null, partition, offset, MUCH);
   }
 
-  private CompletableFuture<List<Found>> ask(int bytesMin, int bytesMax, long waitMs, Wanted... wanted) {
-    return fetches.fetch(new Fetches.Request(List.of(wanted), bytesMin, bytesMax, waitMs));
+  private CompletableFuture<List<FetchedPartition>> ask(int bytesMin, int bytesMax, long waitMs, PartitionFetch... wanted) {
+    return fetches.fetch(new Fetches.Fetch(List.of(wanted), bytesMin, bytesMax, waitMs));
   }
 
-  private List<Integer> rows(List<Found> found) throws Exception {
+  private List<Integer> rows(List<FetchedPartition> found) throws Exception {
     List<Integer> rows = new ArrayList<>();
     for (int i = 0; i < found.size(); i++) {
       assertNull(found.get(i).failure());
@@ -83,7 +83,7 @@ final class FetchesTest {
 
   @Test
   void aRequestWaitsForItsLeastBytesOverAllPartitions() throws Exception {
-    CompletableFuture<List<Found>> asked = ask(100_000, MUCH, LONG_MS, wanted(0, 40), wanted(1, 20));
+    CompletableFuture<List<FetchedPartition>> asked = ask(100_000, MUCH, LONG_MS, wanted(0, 40), wanted(1, 20));
     while (commits.waiting("t") == 0) {
       Thread.onSpinWait();
     }
@@ -106,10 +106,10 @@ final class FetchesTest {
     Root root = new Root(new RemoteReads(Stores.open(directory.toString())).store());
     reads = new PartitionReads(root, Clock.systemUTC(), 130_000);
     fetches = new Fetches(root, reads, commits, work);
-    List<List<Found>> answers = new ArrayList<>();
+    List<List<FetchedPartition>> answers = new ArrayList<>();
     for (int records : List.of(40, 20, 20)) {
       answers.add(ask(1, MUCH, 0, wanted(0, 0), wanted(1, 40)).get(WAIT_S, TimeUnit.SECONDS));
-      List<Part> parts = answers.get(answers.size() - 1).get(0).parts();
+      List<FetchedBytes> parts = answers.get(answers.size() - 1).get(0).parts();
       assertEquals(records / 20, parts.size());
     }
     assertTrue(reads.memory().free() < 0);
@@ -122,7 +122,7 @@ final class FetchesTest {
   @Test
   void aRequestThatIsCancelledLeavesNoFileOpen() throws Exception {
     for (int i = 0; i < 50; i++) {
-      CompletableFuture<List<Found>> asked = ask(1, MUCH, LONG_MS, wanted(0, 0), wanted(1, 0));
+      CompletableFuture<List<FetchedPartition>> asked = ask(1, MUCH, LONG_MS, wanted(0, 0), wanted(1, 0));
       if (i % 2 == 0) {
         Thread.onSpinWait();
       }
@@ -144,8 +144,9 @@ final class FetchesTest {
       file.write(1);
     }
     Files.delete(topic.dataFile(2, 0));
-    List<Found> found = ask(1, MUCH, LONG_MS, wanted(0, 20), wanted(1, 0), wanted(2, 0), new Wanted("absent", null, 0, 0, MUCH),
-        wanted(7, 0), new Wanted("t", "another", 0, 0, MUCH)).get(WAIT_S, TimeUnit.SECONDS);
+    List<FetchedPartition> found = ask(1, MUCH, LONG_MS, wanted(0, 20), wanted(1, 0), wanted(2, 0),
+        new PartitionFetch("absent", null, 0, 0, MUCH), wanted(7, 0), new PartitionFetch("t", "another", 0, 0, MUCH))
+        .get(WAIT_S, TimeUnit.SECONDS);
     List<String> faults = found.stream().map(one -> one.failure() == null ? "" : ((PartlogException) one.failure()).id()).toList();
     assertEquals(List.of("BATCH_CORRUPT", "", "SEGMENT_MISSING", "TOPIC_NOT_FOUND", "PARTITION_NOT_FOUND", "TOPIC_NOT_FOUND"), faults);
     assertEquals(40, Fetched.rows(topic, 1, Fetched.bytes(found.get(1).parts())).size());
@@ -156,7 +157,7 @@ final class FetchesTest {
 
   @Test
   void aTopicThatIsDeletedEndsAWait() throws Exception {
-    CompletableFuture<List<Found>> asked = ask(1, MUCH, LONG_MS, new Wanted("t", topic.state().topicId(), 0, 40, MUCH));
+    CompletableFuture<List<FetchedPartition>> asked = ask(1, MUCH, LONG_MS, new PartitionFetch("t", topic.state().topicId(), 0, 40, MUCH));
     topic.operator().delete(false);
     assertEquals("TOPIC_NOT_FOUND", ((PartlogException) asked.get(WAIT_S, TimeUnit.SECONDS).get(0).failure()).id());
   }

@@ -29,7 +29,7 @@ final class OffsetsTest {
     for (int i = 0; i < 5; i++) {
       topic.segment(0, 1 + random.nextInt(20), 1 + random.nextInt(20)).commit();
     }
-    Offsets offsets = new Offsets(topic.root, new PartitionReads(topic.root, Clock.systemUTC(), Long.MAX_VALUE));
+    OffsetLookup offsets = new OffsetLookup(topic.root, new PartitionReads(topic.root, Clock.systemUTC(), Long.MAX_VALUE));
     for (long start = 0; start < topic.rows.get(0).size(); start += 1 + random.nextInt(15)) {
       State before = topic.state();
       topic.operator().deleteRecords(new TreeMap<>(Map.of(0, start)), new TreeMap<>(), false);
@@ -37,20 +37,20 @@ final class OffsetsTest {
       List<WrittenTopic.Row> rows = topic.rows(0, start, state.end(0));
       for (int i = 0; i < 20; i++) {
         long time = 900 + random.nextInt(1_200);
-        Offsets.At first = rows.stream()
+        OffsetLookup.At first = rows.stream()
             .filter(row -> row.timestampMs() >= time)
             .findFirst()
-            .map(row -> new Offsets.At(row.offset(), row.timestampMs()))
-            .orElse(Offsets.NONE);
+            .map(row -> new OffsetLookup.At(row.offset(), row.timestampMs()))
+            .orElse(OffsetLookup.NONE);
         assertEquals(first, offsets.first(state, 0, time));
         assertEquals(first, offsets.first(before, 0, time), "the records expired while it searched");
       }
       WrittenTopic.Row greatest = rows.stream()
           .max(Comparator.comparingLong(WrittenTopic.Row::timestampMs).thenComparing(row -> -row.offset()))
           .orElseThrow();
-      assertEquals(new Offsets.At(greatest.offset(), greatest.timestampMs()), offsets.greatest(state, 0));
+      assertEquals(new OffsetLookup.At(greatest.offset(), greatest.timestampMs()), offsets.greatest(state, 0));
       assertEquals(offsets.greatest(state, 0), offsets.greatest(before, 0));
     }
-    assertEquals(Offsets.NONE, offsets.greatest(topic.state(), 1));
+    assertEquals(OffsetLookup.NONE, offsets.greatest(topic.state(), 1));
   }
 }

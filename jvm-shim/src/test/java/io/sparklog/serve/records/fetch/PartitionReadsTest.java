@@ -55,7 +55,7 @@ final class PartitionReadsTest {
         assertEquals(List.of(), reads.read(state, 0, position, 1 << 20));
         continue;
       }
-      List<Part> parts = reads.read(state, 0, position, 1 + random.nextInt(80_000));
+      List<FetchedBytes> parts = reads.read(state, 0, position, 1 + random.nextInt(80_000));
       if (random.nextInt(2) == 0) {
         topic.move(0, random.nextInt(state.segments(0).size())); // The bytes of an answer that is not sent yet are still there.
       }
@@ -70,12 +70,12 @@ final class PartitionReadsTest {
   void largeBatchesAreSentFromTheirFileAndSmallOnesAreCopied() throws Exception {
     topic.padding = offset -> 3_000;
     topic.segment(0, 20, 1).commit();
-    List<Part> large = reads.read(topic.state(), 0, 0, 30_000);
-    assertTrue(large.get(0) instanceof Part.InFile);
+    List<FetchedBytes> large = reads.read(topic.state(), 0, 0, 30_000);
+    assertTrue(large.get(0) instanceof FetchedBytes.FromFile);
     assertEquals(1, reads.filesOpen());
     PartitionReads.close(large);
     assertEquals(0, reads.filesOpen());
-    assertTrue(reads.read(topic.state(), 0, 20, 30_000).get(0) instanceof Part.Copied);
+    assertTrue(reads.read(topic.state(), 0, 20, 30_000).get(0) instanceof FetchedBytes.Copied);
   }
 
   @Test
@@ -92,7 +92,7 @@ final class PartitionReadsTest {
       List<WrittenTopic.Row> seen = new ArrayList<>();
       for (long next = first; next < state.end(0);) {
         State now = topic.state();
-        List<Part> parts = reads.read(now, 0, next, bytesMax);
+        List<FetchedBytes> parts = reads.read(now, 0, next, bytesMax);
         if (random.nextInt(8) == 0) {
           topic.move(0, random.nextInt(now.segments(0).size()));
         }
@@ -139,7 +139,7 @@ final class PartitionReadsTest {
     for (long offset : new long[] {0, 20, 40}) {
       PartitionReads.close(reads.read(topic.state(), 0, offset, 1));
     }
-    List<Part> parts = reads.read(topic.state(), 0, 0, 1 << 20);
+    List<FetchedBytes> parts = reads.read(topic.state(), 0, 0, 1 << 20);
     assertEquals(1, parts.size());
     assertEquals(60, Fetched.rows(topic, 0, Fetched.bytes(parts)).size());
   }

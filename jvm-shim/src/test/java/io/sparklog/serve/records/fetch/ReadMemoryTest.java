@@ -67,7 +67,7 @@ final class ReadMemoryTest {
 
   @Test
   void eachCursorGetsItsBufferAndTheirSumIsBounded() throws Exception {
-    record Holder(ReadMemory.Share share, long buffer) {}
+    record Holder(ReadMemory.Reservation share, long buffer) {}
     ConcurrentLinkedQueue<Holder> idle = new ConcurrentLinkedQueue<>();
     AtomicLong buffers = new AtomicLong();
     AtomicLong ahead = new AtomicLong();
@@ -80,7 +80,7 @@ final class ReadMemoryTest {
     ReadMemory memory = new ReadMemory(BYTES, closeIdle);
     all(random -> {
       for (int round = 0; round < 2000; round++) {
-        ReadMemory.Share share = memory.share();
+        ReadMemory.Reservation share = memory.share();
         long held = 0;
         for (int step = random.nextInt(4); step > 0; step--) {
           int bytes = 1 + random.nextInt(random.nextInt(8) == 0 ? 2 * HALF : HALF / 2);
@@ -115,14 +115,14 @@ final class ReadMemoryTest {
   @Test
   void aLargeBufferIsThereAloneAndKeepsItsPlace() throws Exception {
     ReadMemory memory = new ReadMemory(BYTES, () -> {});
-    ReadMemory.Share first = memory.share();
+    ReadMemory.Reservation first = memory.share();
     first.buffer(1);
-    ReadMemory.Share large = memory.share();
+    ReadMemory.Reservation large = memory.share();
     Future<?> waits = threads.submit(() -> large.buffer(10 * HALF));
     while (!memory.isScarce()) {
       Thread.onSpinWait();
     }
-    ReadMemory.Share small = memory.share();
+    ReadMemory.Reservation small = memory.share();
     Future<?> later = threads.submit(() -> small.buffer(1));
     assertEquals(HALF / 8, small.ahead(), "bytes ahead are other memory, and never wait");
     assertFalse(waits.isDone() || later.isDone());
@@ -140,7 +140,7 @@ final class ReadMemoryTest {
     ReadMemory memory = new ReadMemory(BYTES, () -> {
       throw new IllegalStateException("no cursor can be closed");
     });
-    ReadMemory.Share first = memory.share();
+    ReadMemory.Reservation first = memory.share();
     first.buffer(HALF);
     assertThrows(IllegalStateException.class, () -> memory.share().buffer(1));
     assertFalse(memory.isScarce());
@@ -172,7 +172,7 @@ final class ReadMemoryTest {
         for (long next = random.nextInt((int) state.end(partition)), last = -1; next < state.end(partition) && next > last;) {
           last = next;
           try {
-            List<Part> parts = reads.read(state, partition, next, 1 + random.nextInt(400_000));
+            List<FetchedBytes> parts = reads.read(state, partition, next, 1 + random.nextInt(400_000));
             next = random.nextInt(8) == 0
                 ? next // The connection has ended.
                 : Fetched.rows(topic, partition, Fetched.bytes(new ArrayList<>(parts)))
@@ -214,7 +214,7 @@ final class ReadMemoryTest {
   void aLargeBatchOnADiskTakesNoBuffer() throws Exception {
     WrittenTopic topic = topic();
     PartitionReads reads = new PartitionReads(topic.root, Clock.systemUTC(), 2);
-    ReadMemory.Share all = reads.reading().share();
+    ReadMemory.Reservation all = reads.reading().share();
     all.buffer(1);
     for (long offset : new long[] {0, 25, 71}) { // A read that took a buffer would wait for ever.
       assertEquals(1,

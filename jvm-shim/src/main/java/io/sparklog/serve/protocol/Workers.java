@@ -9,7 +9,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Threads for what blocks, or takes long. */
-public final class Work implements Executor, AutoCloseable {
+public final class Workers implements Executor, AutoCloseable {
   private static final class Named implements ThreadFactory {
     private final AtomicInteger number = new AtomicInteger();
     private final String name;
@@ -29,7 +29,7 @@ public final class Work implements Executor, AutoCloseable {
   private final ExecutorService threads;
 
   /** @param threads that work at once */
-  public Work(String name, int threads) {
+  public Workers(String name, int threads) {
     this.threads = Executors.newFixedThreadPool(threads, new Named(name));
   }
 

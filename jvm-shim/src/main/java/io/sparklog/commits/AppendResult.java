@@ -8,4 +8,4 @@ package io.sparklog.commits;
  * @param logStart the log start offset of the partition
  * @param time that the log gave to the records, in ms since 1970; −1 if it gave none, or if the batch was there already
  */
-public record Appended(long base, long end, long logStart, long time) {}
+public record AppendResult(long base, long end, long logStart, long time) {}

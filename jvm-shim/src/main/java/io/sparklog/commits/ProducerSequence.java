@@ -9,16 +9,16 @@ import java.nio.ByteBuffer;
  * @param id of the producer; −1 without a producer
  * @param first the sequence of the first record
  */
-record Numbers(long id, int epoch, int first) {
-  private static final Numbers NONE = new Numbers(-1, -1, -1);
+record ProducerSequence(long id, int epoch, int first) {
+  private static final ProducerSequence NONE = new ProducerSequence(-1, -1, -1);
 
   /** The numbers of a batch that is not checked yet. */
-  static Numbers of(ByteBuffer batch) {
+  static ProducerSequence of(ByteBuffer batch) {
     int at = batch.position();
     if (batch.remaining() < Layout.HEADER_BYTES || batch.get(at + Layout.MAGIC_AT) != Layout.MAGIC) {
       return NONE;
     }
-    return new Numbers(batch.getLong(at + Layout.PRODUCER_ID_AT), batch.getShort(at + Layout.PRODUCER_EPOCH_AT),
+    return new ProducerSequence(batch.getLong(at + Layout.PRODUCER_ID_AT), batch.getShort(at + Layout.PRODUCER_EPOCH_AT),
         batch.getInt(at + Layout.BASE_SEQUENCE_AT));
   }
 

@@ -9,11 +9,11 @@ package io.sparklog.commits;
  * @param mergeBytes how many bytes the upkeep after a commit may merge
  * @param keysAnywhere whether records with keys are taken in topics with slots. Their readers may see a key out of order then
  */
-public record Terms(long lingerMs, long intervalMs, long queuedBytesMax, long mergeBytes, boolean keysAnywhere) {
-  public static final Terms USUAL = new Terms(0, 0, 256L << 20, 32L << 20, false);
+public record CommitSettings(long lingerMs, long intervalMs, long queuedBytesMax, long mergeBytes, boolean keysAnywhere) {
+  public static final CommitSettings USUAL = new CommitSettings(0, 0, 256L << 20, 32L << 20, false);
 
   /** The same, for batches that others wait for: they wait for nothing but the commit before. */
-  Terms withoutWait() {
-    return new Terms(0, 0, queuedBytesMax, mergeBytes, keysAnywhere);
+  CommitSettings withoutWait() {
+    return new CommitSettings(0, 0, queuedBytesMax, mergeBytes, keysAnywhere);
   }
 }

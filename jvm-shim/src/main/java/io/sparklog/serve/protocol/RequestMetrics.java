@@ -16,21 +16,21 @@ import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.AbstractResponse;
 
 /** The clients of a server that are connected, and their requests with times, bytes and errors. */
-public final class Traffic {
+public final class RequestMetrics {
   /** Clients name themselves, and in any number: beyond this, they are told together. */
   private static final int CLIENTS_MAX = 500;
   private static final int NAME_MAX = 100;
   private static final String OTHERS = "(others)";
 
-  private final Metrics.Times seconds;
+  private final Metrics.Timer seconds;
   private final Metrics.Counter read;
   private final Metrics.Counter written;
   private final Metrics.Counter errors;
   private final Metrics.Counter begun;
-  private final Set<Client> connected = ConcurrentHashMap.newKeySet();
+  private final Set<ClientConnection> connected = ConcurrentHashMap.newKeySet();
 
   /** Declares the metrics. */
-  public Traffic(Metrics metrics) {
+  public RequestMetrics(Metrics metrics) {
     seconds = metrics.times("partlog_server_request_seconds",
         "Time from a request that is read to its answer. A Fetch waits for records in it, and a Produce for its commit.", "api");
     read = metrics.counter("partlog_server_request_bytes_total", "Bytes of requests.", "api");
@@ -43,13 +43,13 @@ public final class Traffic {
   }
 
   /** The client of a connection. A client chooses the lengths of its names, so they are cut. */
-  static final class Client {
+  static final class ClientConnection {
     private final String listener;
     private final String host;
     private volatile String name = "";
     private volatile String software = "";
 
-    private Client(String listener, String host) {
+    private ClientConnection(String listener, String host) {
       this.listener = listener;
       this.host = host;
     }
@@ -69,14 +69,14 @@ public final class Traffic {
   }
 
   /** A connection has begun. {@link #end} must follow. */
-  Client begin(String listener, String host) {
-    Client client = new Client(listener, host);
+  ClientConnection begin(String listener, String host) {
+    ClientConnection client = new ClientConnection(listener, host);
     connected.add(client);
     begun.add(1, listener);
     return client;
   }
 
-  void end(Client client) {
+  void end(ClientConnection client) {
     connected.remove(client);
   }
 

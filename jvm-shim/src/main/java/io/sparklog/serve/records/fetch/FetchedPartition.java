@@ -10,9 +10,9 @@ import java.util.List;
  * @param parts the batches, which the caller closes
  * @param failure the reason why there are no batches; null without a fault
  */
-public record Found(State state, List<Part> parts, RuntimeException failure) {
+public record FetchedPartition(State state, List<FetchedBytes> parts, RuntimeException failure) {
   /** The bytes of all parts. */
   public int bytes() {
-    return parts.stream().mapToInt(Part::bytes).sum();
+    return parts.stream().mapToInt(FetchedBytes::bytes).sum();
   }
 }

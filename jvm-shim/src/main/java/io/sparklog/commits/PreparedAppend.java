@@ -11,7 +11,7 @@ import java.util.List;
  * @param router by which it is known where their keys go; null if that is not known
  * @param fence null if the batches may be added behind any others
  */
-public record Checked(String topicId, Router router, List<Accepted> batches, Fence fence) {
+public record PreparedAppend(String topicId, Router router, List<PreparedBatch> batches, Fence fence) {
   /**
    * The end offset that the partition must have. A process that knows all records below the offset adds batches behind them, or none: so
    * processes need no leader among them.
@@ -24,15 +24,15 @@ public record Checked(String topicId, Router router, List<Accepted> batches, Fen
    * The only batch in {@code records}, which is copied.
    *
    * @param intake of the topic
-   * @throws Refused if the batch may not be added
+   * @throws AppendRefused if the batch may not be added
    */
-  public static Checked of(Intake intake, int partition, ByteBuffer records) throws Refused {
-    return new Checked(intake.state().topicId(), intake.state().router(), List.of(intake.accept(partition, records)), null);
+  public static PreparedAppend of(Intake intake, int partition, ByteBuffer records) throws AppendRefused {
+    return new PreparedAppend(intake.state().topicId(), intake.state().router(), List.of(intake.accept(partition, records)), null);
   }
 
   /** Batches of this process, which are known to be right. */
-  public static Checked of(String topicId, List<Accepted> batches, Fence fence) {
-    return new Checked(topicId, null, batches, fence);
+  public static PreparedAppend of(String topicId, List<PreparedBatch> batches, Fence fence) {
+    return new PreparedAppend(topicId, null, batches, fence);
   }
 
   long bytes() {

@@ -10,10 +10,10 @@ import io.sparklog.format.BatchHeader;
  * @param routed whether each record has a key, and the router that {@link Intake} had puts the key into this partition
  * @param ordered whether no record has a lower time than a record before it, and the first has the base timestamp
  */
-public record Accepted(byte[] bytes, long minTimestamp, boolean keyed, boolean routed, boolean ordered) {
+public record PreparedBatch(byte[] bytes, long minTimestamp, boolean keyed, boolean routed, boolean ordered) {
   /** A batch that was not looked into: its records may be in any order, and anywhere else than their keys belong. */
-  public static Accepted unordered(byte[] bytes, long minTimestamp) {
-    return new Accepted(bytes, minTimestamp, false, false, false);
+  public static PreparedBatch unordered(byte[] bytes, long minTimestamp) {
+    return new PreparedBatch(bytes, minTimestamp, false, false, false);
   }
 
   /** The time that the log gave to all records, in ms since 1970; −1 if they have the times of their producer. */

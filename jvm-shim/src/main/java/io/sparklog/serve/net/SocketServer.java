@@ -25,7 +25,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** Listens. An address is taken first, and served later, so that a service can know all addresses of its server. */
-public final class Server {
+public final class SocketServer {
   /** The bytes of requests of clients that have not proved their names. */
   private static final long STRANGERS_BYTES = 8 << 20;
 
@@ -42,7 +42,7 @@ public final class Server {
   private final AtomicLong begun = new AtomicLong();
   private final AtomicLong refused = new AtomicLong();
 
-  public Server(Limits limits) {
+  public SocketServer(Limits limits) {
     this.limits = limits;
     this.budget = new Budget(limits.requestBytesMax(), limits.frameBytesMax());
     long strangersBytes = Math.min(STRANGERS_BYTES, limits.requestBytesMax());

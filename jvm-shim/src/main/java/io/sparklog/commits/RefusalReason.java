@@ -4,7 +4,7 @@ import java.util.EnumSet;
 import java.util.Set;
 
 /** The reasons why batches are not added. */
-public enum Refusal {
+public enum RefusalReason {
   /** The bytes are no batch, or were damaged on their way. */
   CORRUPT,
   /** The batch is of an older or a newer form than readers know. */
@@ -32,7 +32,7 @@ public enum Refusal {
   /** The commit may be done or not. */
   UNKNOWN_OUTCOME;
 
-  private static final Set<Refusal> FINAL = EnumSet.of(UNSUPPORTED_MAGIC, UNSUPPORTED_CODEC, INVALID_RECORD, INVALID_TIMESTAMP,
+  private static final Set<RefusalReason> FINAL = EnumSet.of(UNSUPPORTED_MAGIC, UNSUPPORTED_CODEC, INVALID_RECORD, INVALID_TIMESTAMP,
       TOO_LARGE_FOR_SEGMENT, POLICY, OUT_OF_ORDER, OLD_EPOCH);
 
   /** Whether a client sends the records again with the same sequences, perhaps in smaller batches. */

@@ -5,12 +5,12 @@ import java.util.List;
 import org.apache.kafka.common.acl.AclOperation;
 
 /** Rights as Kafka tells them: a bit for each operation. */
-final class Operations {
+final class AuthorizedOperations {
   private static final List<AclOperation> READ = List.of(AclOperation.READ, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS);
   private static final List<AclOperation> WRITE = List.of(AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER,
       AclOperation.ALTER_CONFIGS);
 
-  private Operations() {}
+  private AuthorizedOperations() {}
 
   static int ofTopic(Rights rights, String topic) {
     return (rights.mayRead(topic) ? bits(READ) : 0) | (rights.mayWrite(topic) ? bits(WRITE) : 0);

@@ -10,7 +10,7 @@ import org.apache.kafka.common.requests.RequestContext;
  * @param context as Kafka's own classes take it: header with the version and the client id, address, principal
  * @param listener by which the client came in
  */
-public record Asked(RequestContext context, Listener listener) {
+public record ClientRequest(RequestContext context, Listener listener) {
   /** The version of the API. */
   public short version() {
     return context.header.apiVersion();

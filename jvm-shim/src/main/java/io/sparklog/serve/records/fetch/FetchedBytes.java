@@ -6,14 +6,14 @@ import io.sparklog.segment.SegmentFile;
 import java.io.IOException;
 
 /** Whole record batches with absolute base offsets, one part of the records of an answer. */
-public sealed interface Part {
+public sealed interface FetchedBytes {
   int bytes();
 
   /** Gives the file or the memory back. */
   void close() throws IOException;
 
   /** Batches in memory. */
-  final class Copied implements Part {
+  final class Copied implements FetchedBytes {
     private final int bytes;
     private final Memory memory;
     private byte[] copy;
@@ -49,12 +49,12 @@ public sealed interface Part {
    * Batches in a file on a disk, which can be sent from there. The part keeps the file open: so its bytes are there also after a merge has
    * deleted the file.
    */
-  final class InFile implements Part {
+  final class FromFile implements FetchedBytes {
     private final SegmentFile file;
     private final PartitionCursor.Batches batches;
     private final Runnable closed;
 
-    InFile(SegmentFile file, PartitionCursor.Batches batches, Runnable closed) {
+    FromFile(SegmentFile file, PartitionCursor.Batches batches, Runnable closed) {
       this.file = file;
       this.batches = batches;
       this.closed = closed;
@@ -82,7 +82,7 @@ public sealed interface Part {
     }
 
     /** Takes the bytes that a client gets, in their order. */
-    public interface Pieces {
+    public interface ByteTaker {
       /** Bytes as the file has them. @param from the place of the first byte behind {@link #position} @param isLast whether none follows */
       void ofFile(int from, int bytes, boolean isLast);
 
@@ -91,7 +91,7 @@ public sealed interface Part {
     }
 
     /** Gives the bytes in pieces: the base offset of a batch in the file may be relative, and the client gets absolute ones. */
-    public void give(Pieces pieces) {
+    public void give(ByteTaker pieces) {
       int from = 0;
       for (PartitionCursor.Cut stamp : batches.stamps()) {
         if (stamp.at() > from) {

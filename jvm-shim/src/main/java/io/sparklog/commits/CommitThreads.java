@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * The threads that commit, and the threads of the upkeep beside. A topic that is written to has at most two threads. A simulation does the
  * tasks in a thread of its own.
  */
-class Threads {
+class CommitThreads {
   /** The pause before a task is tried again that could have no thread. */
   private static final long RETRY_MS = 1000;
 

@@ -7,4 +7,4 @@ package io.sparklog.serve.records.fetch;
  * @param offset of the first record
  * @param bytesMax of its batches, but for the first batch, which may be larger
  */
-public record Wanted(String topic, String topicId, int partition, long offset, int bytesMax) {}
+public record PartitionFetch(String topic, String topicId, int partition, long offset, int bytesMax) {}

@@ -9,15 +9,15 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** Clients choose their names, and may be many. */
-final class TrafficTest {
+final class RequestMetricsTest {
   @Test
   void metricsNameSomeClientsAndCountTheOthersByListener() {
     Metrics metrics = new Metrics();
-    Traffic traffic = new Traffic(metrics);
+    RequestMetrics traffic = new RequestMetrics(metrics);
     for (int i = 0; i < 600; i++) {
       traffic.begin(i < 590 ? "A" : "B", "10.0.0.1").name("client-" + i / 2);
     }
-    Traffic.Client many = traffic.begin("A", "10.0.0.2");
+    RequestMetrics.ClientConnection many = traffic.begin("A", "10.0.0.2");
     assertEquals(List.of(), lines(metrics, "(others)"));
     for (int i = 0; i < 600; i++) {
       traffic.begin("B", "10.0.0.3").name("late-" + i);
@@ -33,9 +33,9 @@ final class TrafficTest {
 
   @Test
   void clientsWhoseTextsAreEqualOnlyWhenJoinedAreTwo() {
-    Traffic traffic = new Traffic(new Metrics());
+    RequestMetrics traffic = new RequestMetrics(new Metrics());
     for (List<String> each : List.of(List.of("a\0b", "c"), List.of("a", "b\0c"))) {
-      Traffic.Client client = traffic.begin("A", "10.0.0.1");
+      RequestMetrics.ClientConnection client = traffic.begin("A", "10.0.0.1");
       client.name(each.get(0));
       client.software(each.get(1));
     }

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** Connections over a service that a test answers by hand. */
-final class ServerTest {
+final class SocketServerTest {
   /** A request that the service has, and its answer. */
   private record Asked(byte[] frame, CompletableFuture<Reply> reply, ByteBufAllocator allocator) {
     void answer(String text) {
@@ -50,7 +50,7 @@ final class ServerTest {
   private boolean isTrusted = true;
   private boolean takesNext = true;
   private long answerBytesMax = 1 << 20;
-  private Server server;
+  private SocketServer server;
   private InetSocketAddress address;
   private final List<Client> clients = new ArrayList<>();
 
@@ -87,8 +87,8 @@ final class ServerTest {
   }
 
   private void serve(int frameBytesMax, long requestBytesMax, int connectionsMax, long idleMs) throws IOException {
-    server = new Server(new Limits(2, frameBytesMax, requestBytesMax, answerBytesMax, connectionsMax, idleMs));
-    Server.Listening listening = server.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), null);
+    server = new SocketServer(new Limits(2, frameBytesMax, requestBytesMax, answerBytesMax, connectionsMax, idleMs));
+    SocketServer.Listening listening = server.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), null);
     address = listening.address();
     listening.serve(peer -> new Session() {
       @Override

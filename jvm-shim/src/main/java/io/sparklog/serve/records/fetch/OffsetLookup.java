@@ -17,7 +17,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /** Finds records by time. */
-public final class Offsets {
+public final class OffsetLookup {
   /** The answer without such a record. */
   public static final At NONE = new At(-1, -1);
 
@@ -38,7 +38,7 @@ public final class Offsets {
     At in(State state) throws IOException;
   }
 
-  public Offsets(ReadableTopics topics, PartitionReads reads) {
+  public OffsetLookup(ReadableTopics topics, PartitionReads reads) {
     this.topics = topics;
     this.reads = reads;
     this.times = new TimeSearch(topics, new LaterState(topics, new DataLoss(true)));

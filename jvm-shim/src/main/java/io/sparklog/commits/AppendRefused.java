@@ -1,21 +1,21 @@
 package io.sparklog.commits;
 
 /** Batches are not added. The message says why. */
-public final class Refused extends Exception {
+public final class AppendRefused extends Exception {
   private static final long serialVersionUID = 1;
 
-  private final Refusal refusal;
+  private final RefusalReason refusal;
 
-  Refused(Refusal refusal, String message) {
+  AppendRefused(RefusalReason refusal, String message) {
     this(refusal, message, null);
   }
 
-  Refused(Refusal refusal, String message, Throwable cause) {
+  AppendRefused(RefusalReason refusal, String message, Throwable cause) {
     super(message, cause);
     this.refusal = refusal;
   }
 
-  public Refusal refusal() {
+  public RefusalReason refusal() {
     return refusal;
   }
 }

@@ -6,7 +6,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 
 /** The order of requests that are answered one after another on each connection, as a broker answers all requests of a connection. */
-final class Turns {
+final class ConnectionOrder {
   /** The newest turn of each connection that has one. */
   private final Map<String, CompletableFuture<Void>> newest = new ConcurrentHashMap<>();
 
