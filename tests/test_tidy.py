@@ -238,6 +238,14 @@ def test_packages_of_java_point_down_the_table(reference):
     assert [(package, used) for package in table for used in table[package] if listed.index(used) < listed.index(package)] == []
 
 
+def test_the_page_of_the_architecture_is_short_and_has_each_package(reference):
+    page = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert page.count("\n") <= 110
+    packages = {f"**`{name}`**" for name in reference["may_use"](ROOT / "docs")}
+    packages |= {f"**`{folder.name}/`**" for folder in PACKAGE.iterdir() if (folder / "__init__.py").exists()} | {"**`spec/`**"}
+    assert {name for name in packages if name not in page} == set()
+
+
 def test_the_pages_of_results_are_fresh():
     script = "from bench import report; assert all(page.read_text(encoding='utf-8') == text for page, text in report.pages().items())"
     ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False)
