@@ -68,13 +68,6 @@ public interface ReadableTopics {
   Optional<State> newest(String topic);
 
   /**
-   * Waits until the topic of {@code state} may have a later version. A commit of this process ends the wait.
-   *
-   * @param ms the longest wait; 0 or less for none
-   */
-  void await(State state, long ms) throws InterruptedException;
-
-  /**
    * The newest states of the topics that exist among {@code names}, by name. They are asked for at once where that takes requests.
    *
    * @throws PartlogException of the first name that {@link #newest(String)} fails for

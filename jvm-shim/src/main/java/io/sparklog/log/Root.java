@@ -287,11 +287,6 @@ public final class Root implements ReadableTopics {
   }
 
   @Override
-  public void await(State state, long ms) throws InterruptedException {
-    topic(state.topic()).await(state, ms);
-  }
-
-  @Override
   public Map<String, State> newest(Collection<String> names) {
     try {
       Map<String, State> states = new HashMap<>();

@@ -26,8 +26,8 @@ public final class TopicLog {
   /** When {@link #known} was last seen to be there, in ms since 1970. This clock counts the time in which a machine is suspended. */
   private long seenMs;
   private volatile Durable durable = new Durable(null, -1);
-  /** Is notified when {@link #durable} changes. Not this object, which is held while files are read. */
-  private final Object waiting = new Object();
+  /** Held while {@link #durable} changes. Not this object, which is held while files are read. */
+  private final Object durableLock = new Object();
   private UpkeepHints hints = new UpkeepHints(null);
   private final UpkeepQueue owed = new UpkeepQueue();
 
@@ -35,10 +35,6 @@ public final class TopicLog {
   private record Durable(String topicId, long version) {
     private boolean isBefore(String otherId, long otherVersion) {
       return !otherId.equals(topicId) || version < otherVersion;
-    }
-
-    private boolean isAfter(State state) {
-      return state.topicId().equals(topicId) && version > state.version();
     }
   }
 
@@ -230,23 +226,9 @@ public final class TopicLog {
 
   /** The topic's folder was synced when the version was there. */
   void noteDurable(String topicId, long version) {
-    synchronized (waiting) {
+    synchronized (durableLock) {
       if (durable.isBefore(topicId, version)) {
         durable = new Durable(topicId, version);
-        waiting.notifyAll();
-      }
-    }
-  }
-
-  /**
-   * Waits until this process knows a durable version after the version of {@code state}, as after its own commits.
-   *
-   * @param ms the longest wait; 0 or less for none
-   */
-  void await(State state, long ms) throws InterruptedException {
-    synchronized (waiting) {
-      if (ms > 0 && !durable.isAfter(state)) {
-        waiting.wait(ms);
       }
     }
   }

@@ -16,7 +16,6 @@ import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.io.Closeable;
 import java.io.IOException;
-import java.time.Clock;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -25,7 +24,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Reads one partition batch by batch, each checked, and waits for later commits. FORMAT.md section 9.
+ * Reads one partition batch by batch, each checked, also of later commits. FORMAT.md section 9.
  *
  * <p>The cursor has one position, the offset of the next record. If the position lies within a batch, the whole batch is given, and the
  * caller skips the records before the position. After a batch, the position is the last offset of the batch + 1, also if offsets have
@@ -36,12 +35,6 @@ import java.util.Optional;
  * {@link SplitReader} reads its planned extents by a cursor that ends with them. Not for several threads at once.
  */
 public final class PartitionCursor implements Closeable {
-  /** A waiting cursor looks for commits of other processes this often. */
-  private static final long LOOK_MS = 20;
-
-  /** The same where each look takes requests. */
-  private static final long LOOK_REMOTE_MS = 500;
-
   /** A smaller batch whose base offset is relative is copied, as that takes less time than to send it from its file. */
   private static final int STAMPED_BYTES_MIN = 16 << 10;
 
@@ -306,28 +299,6 @@ public final class PartitionCursor implements Closeable {
       left.add(Extent.of(first, BatchPosition.startOf(first), start, first.end(), false));
       plannedTo = first.end();
       plan(Optional.of(state), start);
-    }
-  }
-
-  /**
-   * Returns when the end offset is above the position, or after {@code timeoutMs}, which may be {@code Long.MAX_VALUE}. Commits of this
-   * process wake the cursor. It finds the commits of other processes by looking from time to time.
-   *
-   * @return whether there is more to read
-   * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_REPLACED, OFFSETS_EXPIRED, OFFSETS_OUT_OF_RANGE
-   */
-  public boolean await(long timeoutMs, Clock clock) throws InterruptedException {
-    long until = Math.max(clock.millis() + timeoutMs, timeoutMs); // The sum may be beyond the range of long.
-    while (true) {
-      State state = newest();
-      if (state.end(partition) > position) {
-        return true;
-      }
-      long waitMs = Math.min(until - clock.millis(), topics.isRemote() ? LOOK_REMOTE_MS : LOOK_MS);
-      if (waitMs <= 0) {
-        return false;
-      }
-      topics.await(state, waitMs);
     }
   }
 

@@ -105,13 +105,6 @@ public final class HeldTopics implements ReadableTopics {
   }
 
   @Override
-  public synchronized void await(State state, long ms) throws InterruptedException {
-    if (ms > 0) {
-      wait(ms);
-    }
-  }
-
-  @Override
   public SegmentFile open(String topic, Segment segment) throws IOException {
     opened++;
     String location = location() + ": " + topic + ", " + name(segment);

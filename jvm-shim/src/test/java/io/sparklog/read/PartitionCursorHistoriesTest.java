@@ -64,7 +64,7 @@ final class PartitionCursorHistoriesTest {
       }
     }
     for (String kind : List.of("copy", "file", "whole before position", "end", "OFFSETS_EXPIRED", "TOPIC_REPLACED", "TOPIC_NOT_FOUND",
-        "deleted file", "await")) {
+        "deleted file")) {
       assertTrue(seen.getOrDefault(kind, 0) > 2, kind + " is too rare: " + seen);
     }
   }
@@ -116,11 +116,6 @@ final class PartitionCursorHistoriesTest {
         long end = read.end();
         boolean deleted = read.deleted;
         try {
-          if (chance(6)) {
-            see("await");
-            boolean more = cursor.await(0, Clock.systemUTC());
-            assertTrue(more ? read.end() > position : end == position);
-          }
           int bytesMax = chance(3) ? 1 : random.nextInt(20_000);
           List<PartitionCursor.Batches> given = cursor.next(bytesMax);
           assertFalse(deleted, "the topic is gone");

@@ -2,11 +2,9 @@ package io.sparklog.read;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.format.BatchHeader;
@@ -15,7 +13,6 @@ import io.sparklog.kit.RemoteReads;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.Root;
-import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.segment.Segment;
 import io.sparklog.segment.SegmentFile;
@@ -28,16 +25,9 @@ import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Clock;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.BeforeEach;
@@ -47,8 +37,6 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** A cursor gives whole batches up to the end offset, says why it cannot, and waits for more. */
 final class PartitionCursorTest {
-  private static final long WAIT_MS = TimeUnit.MINUTES.toMillis(2);
-  private static final Clock CLOCK = Clock.systemUTC();
 
   @TempDir
   Path directory;
@@ -161,7 +149,7 @@ final class PartitionCursorTest {
       assertEquals(start + 30, cursor.position());
       assertEquals(List.of(start + 30), bases(cursor.next(1)));
       assertEquals(start + 90, cursor.position(), "no record has an offset before the end offset");
-      assertFalse(cursor.await(0, CLOCK));
+      assertTrue(cursor.next(1).isEmpty());
     }
   }
 
@@ -171,7 +159,7 @@ final class PartitionCursorTest {
     HeldTopics held = new HeldTopics().hold(HeldTopics.copy(topic));
     try (PartitionCursor cursor = PartitionCursor.open(held, "t", 0, 0)) {
       assertEquals(List.of(0L, 30L, 40L, 50L), bases(cursor.next(1 << 20)));
-      assertFalse(cursor.await(1, CLOCK));
+      assertTrue(cursor.next(1).isEmpty());
     }
   }
 
@@ -213,7 +201,6 @@ final class PartitionCursorTest {
       assertEquals(10, cursor.next(1).get(0).base());
       deleteBefore(35);
       assertFails("OFFSETS_EXPIRED", "Offsets 20 to 35", () -> cursor.next(1));
-      assertFails("OFFSETS_EXPIRED", "Offsets 20 to 35", () -> cursor.await(0, CLOCK));
     }
   }
 
@@ -244,67 +231,7 @@ final class PartitionCursorTest {
       assertFails("TOPIC_NOT_FOUND", "t", () -> cursor.next(1));
       new WrittenTopic(directory, "t").segment(0, 10, 10, 10).commit();
       assertFails("TOPIC_REPLACED", "t", () -> cursor.next(1));
-      assertFails("TOPIC_REPLACED", "t", () -> cursor.await(0, CLOCK));
     }
-  }
-
-  @Test
-  void aWaitEndsWhenTheTimeIsOver() throws Exception {
-    try (PartitionCursor cursor = open(60)) {
-      assertFalse(cursor.await(0, CLOCK));
-      assertFalse(cursor.await(30, CLOCK));
-    }
-    try (PartitionCursor cursor = open(50)) {
-      assertTrue(cursor.await(0, CLOCK), "there is something to read");
-    }
-  }
-
-  /** The place is as slow to look at as one over a network, and the wait ends with the commit. */
-  @Test
-  void aCommitOfThisProcessEndsAWait() throws Exception {
-    State state = topic.state();
-    CountDownLatch began = new CountDownLatch(1);
-    ExecutorService thread = Executors.newSingleThreadExecutor();
-    try {
-      Future<?> waiting = thread.submit(() -> {
-        began.countDown();
-        topic.root.await(state, Long.MAX_VALUE / 2);
-        return null;
-      });
-      began.await();
-      topic.segment(0, 10).commit();
-      waiting.get(WAIT_MS, TimeUnit.MILLISECONDS);
-    } finally {
-      thread.shutdownNow();
-    }
-    topic.root.await(state, Long.MAX_VALUE / 2); // The commit was before this wait.
-  }
-
-  private static void assertWaits(Executable waiting) {
-    Thread.currentThread().interrupt();
-    assertThrows(InterruptedException.class, waiting);
-  }
-
-  @Test
-  void aWaitWithoutAnEndIsLong() throws Exception {
-    try (PartitionCursor cursor = PartitionCursor.open(new HeldTopics().hold(HeldTopics.copy(topic)), "t", 0, 60)) {
-      assertWaits(() -> cursor.await(Long.MAX_VALUE, CLOCK));
-    }
-  }
-
-  @Test
-  void aWaitOfNoTimeEndsAtOnce() {
-    assertTimeoutPreemptively(Duration.ofMinutes(1), () -> topic.root.await(topic.state(), 0));
-  }
-
-  /** Its versions are higher, and a wait for the earlier topic that ended at once would be repeated again and again. */
-  @Test
-  void aCommitToAnotherTopicOfTheNameEndsNoWait() throws IOException {
-    State before = topic.state();
-    topic.operator().delete(false);
-    WrittenTopic another = new WrittenTopic(directory, "t").segment(0, 10, 10, 10).commit().segment(0, 10).commit();
-    assertTrue(another.state().version() > before.version());
-    assertWaits(() -> another.root.await(before, WAIT_MS));
   }
 
   @Test
@@ -315,7 +242,6 @@ final class PartitionCursorTest {
     try (PartitionCursor cursor = PartitionCursor.open(held, "t", 0, 65)) {
       held.hold(older);
       assertFails("OFFSETS_OUT_OF_RANGE", "holds offsets 0 to 60", () -> cursor.next(1));
-      assertFails("OFFSETS_OUT_OF_RANGE", "holds offsets 0 to 60", () -> cursor.await(0, CLOCK));
     }
   }
 
@@ -378,14 +304,10 @@ final class PartitionCursorTest {
   @Test
   void aCommitOfAnotherProcessIsFound() throws Exception {
     Root other = new Root(Stores.open(directory.toString()));
-    ExecutorService thread = Executors.newSingleThreadExecutor();
     try (PartitionCursor cursor = PartitionCursor.open(other, "t", 0, 60)) {
-      Future<Boolean> waiting = thread.submit(() -> cursor.await(WAIT_MS, CLOCK));
+      assertTrue(cursor.next(1).isEmpty());
       topic.segment(0, 10).commit();
-      assertTrue(waiting.get(WAIT_MS, TimeUnit.MILLISECONDS));
       assertEquals(LongStream.of(60).boxed().toList(), bases(cursor.next(1)));
-    } finally {
-      thread.shutdownNow();
     }
   }
 }
