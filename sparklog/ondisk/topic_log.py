@@ -258,7 +258,23 @@ class TopicLog:
                 assert state  # only a state from a checkpoint can be found unreadable
                 state = self._without_checkpoint(state, reason)
             except Damaged as damage:
-                raise self._corrupt(version.version, damage) from None
+                fault = self._fault_of_checkpoint(state) if state else None
+                if not state or not fault:
+                    raise self._corrupt(version.version, damage) from None
+                state = self._without_checkpoint(state, fault)
+
+    def _fault_of_checkpoint(self, state: State) -> Unreadable | None:
+        """The damage in a state's checkpoint, whose lines need not have been used yet; None without damage or checkpoint."""
+        name = state.checkpoint or ""
+        number = checkpoint_version_of(name)
+        if number is None:
+            return None
+        try:
+            for live in State.of(Checkpoint(self.root, self.topic, name, number)).live:
+                live.all()
+        except Unreadable as fault:
+            return fault
+        return None
 
     def _version_files(self, first: int, until: int | None) -> Iterator[tuple[int, tuple[Hashable, bytes] | None]]:
         """The version files from a number on, with their tags; None for an absent file.

@@ -80,7 +80,7 @@ final class GroupCommit implements Change {
     }
     State state = newest.get();
     Plan plan = plan(state);
-    if (plan.batches().isEmpty()) {
+    if (plan.batches().isEmpty() && plan.starts().isEmpty()) {
       if (plan.isRepeated()) {
         log.requireDurable(state); // The program that added them may have died before it did so.
       }
@@ -88,9 +88,11 @@ final class GroupCommit implements Change {
     }
     write(state, plan.batches());
     NextVersion next = new NextVersion(state, "write").send(plan.sequences());
-    segments.forEach(next::append);
+    if (!plan.batches().isEmpty()) { // A compaction may leave nothing.
+      segments.forEach(next::append);
+      named = segments.get(0).file();
+    }
     plan.starts().forEach(next::raiseStart);
-    named = segments.get(0).file();
     return Optional.of(next);
   }
 

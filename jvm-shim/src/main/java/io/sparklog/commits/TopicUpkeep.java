@@ -25,7 +25,10 @@ final class TopicUpkeep {
   /** The commits that the run at work follows. */
   private int followed;
 
-  private boolean scheduled;
+  private boolean isScheduled;
+
+  /** Whether it begins at once. */
+  private boolean isSoon;
   private boolean working;
 
   TopicUpkeep(CommitThreads threads) {
@@ -41,13 +44,23 @@ final class TopicUpkeep {
 
   /** Whether the next commit must wait for a run. */
   synchronized boolean isBehind() {
-    return waiting + followed >= BEHIND_MAX;
+    if (waiting + followed < BEHIND_MAX) {
+      return false;
+    }
+    schedule(); // A schedule may have failed for want of memory.
+    return true;
   }
 
   private void schedule() {
-    if (!working && owed != null && (!scheduled || waiting == SOON)) {
-      scheduled = true;
-      threads.keepUpLater(waiting >= SOON ? 0 : PAUSE_MS, this::work);
+    if (working || owed == null || isSoon) {
+      return;
+    }
+    if (waiting >= SOON) {
+      threads.keepUpLater(0, this::work);
+      isSoon = true;
+    } else if (!isScheduled) {
+      threads.keepUpLater(PAUSE_MS, this::work);
+      isScheduled = true;
     }
   }
 
@@ -61,7 +74,8 @@ final class TopicUpkeep {
       owed = null;
       followed = waiting;
       waiting = 0;
-      scheduled = false;
+      isScheduled = false;
+      isSoon = false;
       working = true;
     }
     try {

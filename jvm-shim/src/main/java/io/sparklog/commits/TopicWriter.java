@@ -37,6 +37,7 @@ final class TopicWriter {
   private final Deque<PendingAppend> waiting = new ArrayDeque<>();
   private final Runnable unused;
   private boolean working;
+  private boolean ended;
   /** The thread that commits, and no other, uses it. */
   private long begunMs;
 
@@ -56,6 +57,10 @@ final class TopicWriter {
 
   /** Begins to commit, unless that is under way. */
   void start() {
+    if (isEnded()) {
+      refuseWaiting(new IllegalStateException("the server ends"));
+      return;
+    }
     synchronized (this) {
       if (working || waiting.isEmpty()) {
         return;
@@ -67,6 +72,18 @@ final class TopicWriter {
     } catch (Throwable e) {
       refuseWaiting(e);
     }
+  }
+
+  private synchronized boolean isEnded() {
+    return ended;
+  }
+
+  /** Refuses all that waits, and all that comes later. A commit that is under way ends. */
+  void end() {
+    synchronized (this) {
+      ended = true;
+    }
+    start();
   }
 
   /** Whether nothing waits, and no commit is under way. */
@@ -172,6 +189,9 @@ final class TopicWriter {
 
   /** Owes the upkeep, and reports the commit. A failure concerns no client: the clients have their answers. */
   private void follow(TopicWork.Begun begun) {
+    if (!begun.isPut()) {
+      return; // All batches were there, or were refused.
+    }
     try {
       upkeep.owe(begun::followed);
       means.committed().accept(log.topic());

@@ -139,6 +139,7 @@ public final class TopicWriters implements AutoCloseable {
       Thread.currentThread().interrupt();
     }
     means.threads().end();
+    writers.values().forEach(TopicWriter::end); // No thread comes back to what waits in a pause.
   }
 
   private synchronized void awaitAnswers() throws InterruptedException {

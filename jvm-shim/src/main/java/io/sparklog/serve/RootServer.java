@@ -272,6 +272,7 @@ final class RootServer implements AutoCloseable {
     ended.countDown();
     server.closeListening();
     servers.close(); // First: while this server drains, clients go to the others.
+    groupRequests.close();
     groups.close(); // A member that joins then goes to another server, and does not wait for the other members.
     commits.close();
     server.drain(DRAIN_MS);

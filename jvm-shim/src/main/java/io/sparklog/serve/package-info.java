@@ -21,6 +21,7 @@
  *  server-waits       1                     begins the looks for commits that fetches wait for; work makes the looks
  *  servers           1                     the heartbeat of this server, and the look for other servers
  *  Kafka's            Kafka's               the state of groups, one partition after another
+ *  group-topics       1                     tells the coordinator which topics there are
  *  group-looks        1                     the look at the topic of groups before a request of a group
  *  group-loads-n      2                     the records of a partition of groups, when this server begins to coordinate it
  *  server-metrics-n   2                     the page of metrics

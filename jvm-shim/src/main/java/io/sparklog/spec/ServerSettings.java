@@ -43,7 +43,7 @@ public final class ServerSettings {
   }
 
   /**
-   * The value as it is used: trimmed, numbers without a sign or leading zeros.
+   * The value as it is used: numbers without a sign or leading zeros, true and false in lower case.
    *
    * @param key that is declared
    * @throws PartlogException OPTION_VALUE

@@ -86,6 +86,11 @@ public final class TopicWork {
       this.upkeep = upkeep;
     }
 
+    /** Whether a version was put: otherwise nothing follows, and the upkeep of earlier commits is still owed. */
+    public boolean isPut() {
+      return version.isPresent();
+    }
+
     /** Waits for the upkeep of this commit. A failure of the upkeep is logged, and never thrown. */
     public Committed followed() {
       long began = clock().millis();

@@ -102,4 +102,59 @@ final class CoordinatorCommitsTest extends Drivers {
     done(braked);
     assertTrue(state().liveSegments() < before / 10, () -> before + " segments became " + state().liveSegments());
   }
+
+  /** The records of a group that was deleted are all dead. */
+  @Test
+  void aCompactionMayLeaveNothing() throws Exception {
+    open(Stores.open(folder.toString()), new CommitThreads());
+    long end = done(append(0, state().end(0), false)).end();
+    PreparedAppend nothing = PreparedAppend.of(driver.root.state("t").topicId(), List.of(), new PreparedAppend.Fence(end, true));
+    assertEquals(end, done(writers.append("t", 0, nothing)).end());
+    assertEquals(List.of(end, end), List.of(state().start(0), state().end(0)));
+    assertEquals(List.of(), state().segments(0));
+    assertEquals(end + 1, done(append(0, end, false)).end());
+    assertEquals(1, state().segments(0).size());
+  }
+
+  /** A refused append has no upkeep. The upkeep of the commits before it is owed all the same. */
+  @Test
+  void anAppendThatIsRefusedTakesNoUpkeepAway() throws Exception {
+    Queue<Runnable> upkeeps = new ConcurrentLinkedQueue<>();
+    open(Stores.open(folder.toString()), new CommitThreads() {
+      @Override
+      void keepUpLater(long ms, Runnable task) {
+        upkeeps.add(task);
+      }
+    });
+    long end = state().end(0);
+    for (int i = 0; i < 40; i++) {
+      end = done(append(0, end, false)).end();
+    }
+    assertEquals(RefusalReason.FENCED, refusal(append(0, end - 1, false)));
+    long before = state().liveSegments();
+    assertEquals(1, upkeeps.size());
+    upkeeps.remove().run();
+    assertTrue(state().liveSegments() < before / 2, () -> before + " segments became " + state().liveSegments());
+  }
+
+  /** The server ends while an upkeep hangs. */
+  @Test
+  void whatWaitsForAnUpkeepIsRefusedInTheEnd() throws Exception {
+    open(Stores.open(folder.toString()), new CommitThreads() {
+      @Override
+      void keepUpLater(long ms, Runnable task) {
+        // It never begins.
+      }
+    });
+    long end = state().end(0);
+    for (int i = 0; i < TopicUpkeep.BEHIND_MAX; i++) {
+      end = done(append(0, end, false)).end();
+    }
+    CompletableFuture<AppendResult> braked = append(0, end, false);
+    Thread.currentThread().interrupt(); // It ends the wait for the answers.
+    writers.close();
+    assertTrue(Thread.interrupted());
+    assertEquals(RefusalReason.STORAGE, refusal(braked));
+    assertEquals(RefusalReason.STORAGE, refusal(append(0, end, false)));
+  }
 }

@@ -2,6 +2,7 @@ package io.sparklog.commits;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.Seed;
@@ -22,12 +23,17 @@ final class TopicUpkeepTest {
   private final TopicUpkeep upkeep = new TopicUpkeep(new CommitThreads() {
     @Override
     void keepUpLater(long ms, Runnable task) {
+      if (failures > 0) {
+        failures--;
+        throw new OutOfMemoryError("of a test");
+      }
       pauses.add(ms);
       scheduled.add(task);
     }
   });
 
   private final Random random = new Random(Seed.draw());
+  private int failures;
   private int made;
   private int followed;
 
@@ -50,6 +56,22 @@ final class TopicUpkeepTest {
       upkeep.owe(() -> {});
     }
     assertEquals(List.of(1000L, 0L), pauses);
+  }
+
+  @Test
+  void aRunThatCouldNotBeScheduledIsScheduledByTheNextCommit() {
+    failures = 1;
+    assertThrows(OutOfMemoryError.class, () -> upkeep.owe(() -> {}));
+    upkeep.owe(() -> {});
+    assertEquals(1, scheduled.size());
+    runs();
+    failures = TopicUpkeep.BEHIND_MAX;
+    for (int commit = 0; commit < TopicUpkeep.BEHIND_MAX; commit++) {
+      assertThrows(OutOfMemoryError.class, () -> upkeep.owe(() -> {}));
+    }
+    assertTrue(upkeep.isBehind());
+    runs();
+    assertFalse(upkeep.isBehind());
   }
 
   /** Commits come before runs and during them, and a run may fail. */

@@ -8,11 +8,15 @@ import io.sparklog.serve.topics.ServedTopics;
 import io.sparklog.spec.Warnings;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
@@ -23,7 +27,7 @@ import org.apache.kafka.coordinator.group.GroupCoordinator;
  * The way of requests to the coordinator of their group. The coordinator knows the topics of the root: it shares their partitions out, and
  * drops offsets of deleted topics. No request of a busy server waits for a look at all topics.
  */
-public final class GroupRequests {
+public final class GroupRequests implements AutoCloseable {
   /** A request that finds the topics older than this begins a look at all topics, and does not wait for it. */
   private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -35,11 +39,18 @@ public final class GroupRequests {
   private final Workers work;
   private final LongSupplier nanos;
 
-  /** A topic, and when the look that found it began. */
+  /** A topic, and when the look that found it began. @param topic null if the look found that the topic does not exist */
   private record KnownAt(KnownTopic topic, long at) {}
 
   /** The topics that the coordinator knows, by name. The map guards itself, and the order in which the coordinator learns of changes. */
   private final Map<String, KnownAt> seen = new HashMap<>();
+
+  /** Tells the coordinator. If a topic was deleted, Kafka's coordinator waits until the positions there are deleted. */
+  private final ExecutorService telling = Executors.newSingleThreadExecutor(task -> {
+    Thread thread = new Thread(task, "group-topics");
+    thread.setDaemon(true);
+    return thread;
+  });
 
   /** When the last look at all topics began that has ended. */
   private volatile long looked;
@@ -66,7 +77,7 @@ public final class GroupRequests {
 
   /** As {@link #ask(String, Function)}, for a member that subscribes to topics. The coordinator knows these topics as they are now. */
   <T> CompletableFuture<T> ask(String group, Collection<String> names, Function<GroupCoordinator, CompletableFuture<T>> request) {
-    return work.run(() -> look(names, nanos.getAsLong())).thenCompose(done -> ask(group, request));
+    return work.run(() -> look(names, nanos.getAsLong())).thenCompose(told -> told).thenCompose(done -> ask(group, request));
   }
 
   /** As {@link #ask(String, Function)}, for a member that subscribes to a pattern. The coordinator knows all topics of a second ago. */
@@ -106,16 +117,7 @@ public final class GroupRequests {
   /** One look for all requests that need one now. It is made on another thread, as it takes requests to a store. */
   private synchronized CompletableFuture<Void> lookAtAll() {
     if (look == null || look.isDone()) {
-      look = work.run(() -> {
-        long began = nanos.getAsLong();
-        Set<String> names = new TreeSet<>(topics.names());
-        synchronized (seen) {
-          names.addAll(seen.keySet());
-        }
-        look(names, began);
-        looked = began;
-        return (Void) null;
-      }).exceptionallyCompose(e -> {
+      look = work.run(this::lookNow).thenCompose(told -> told).exceptionallyCompose(e -> {
         Warnings.warn(GroupRequests.class, "the topics of {} cannot be listed now", topics.root().location(), e);
         return CompletableFuture.failedFuture(Errors.COORDINATOR_NOT_AVAILABLE.exception()); // Clients repeat the request.
       });
@@ -123,25 +125,40 @@ public final class GroupRequests {
     return look;
   }
 
+  private CompletableFuture<Void> lookNow() {
+    long began = nanos.getAsLong();
+    Set<String> names = new TreeSet<>(topics.names());
+    synchronized (seen) {
+      seen.values().removeIf(known -> known.topic == null && known.at < looked); // A whole look has ended since.
+      names.addAll(seen.keySet());
+    }
+    return look(names, began).thenRun(() -> looked = began);
+  }
+
   /**
    * Reads topics, and tells the coordinator. A topic that cannot be read now stays as it was known: for the coordinator a topic that is
    * missing is deleted, and it drops the positions of all groups there.
    *
    * @param began when this look began: it changes nothing that a later one found
+   * @return is complete when the coordinator knows
    */
-  private Void look(Collection<String> names, long began) {
+  private CompletableFuture<Void> look(Collection<String> names, long began) {
     Map<String, Optional<State>> found = new HashMap<>();
     topics.read(names, found::put);
     synchronized (seen) {
       found.forEach((name, state) -> {
         KnownAt before = seen.get(name);
         if (before == null || before.at <= began) {
-          state.ifPresentOrElse(now -> seen.put(name, new KnownAt(new KnownTopic(name, now.topicId(), now.partitions()), began)),
-              () -> seen.remove(name));
+          seen.put(name, new KnownAt(state.map(now -> new KnownTopic(name, now.topicId(), now.partitions())).orElse(null), began));
         }
       });
-      groups.topics(seen.values().stream().map(KnownAt::topic).toList());
+      List<KnownTopic> known = seen.values().stream().map(KnownAt::topic).filter(Objects::nonNull).toList();
+      return CompletableFuture.runAsync(() -> groups.topics(known), telling);
     }
-    return null;
+  }
+
+  @Override
+  public void close() {
+    telling.shutdown();
   }
 }

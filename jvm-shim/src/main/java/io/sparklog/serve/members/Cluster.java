@@ -22,11 +22,15 @@ record Cluster(Server self, boolean isAnnounced, List<Server> others) {
   static Cluster of(Server self, boolean isAnnounced, Collection<Server> alive) {
     Map<Integer, Server> byNode = new TreeMap<>();
     List<Server> sorted = new ArrayList<>(alive);
-    sorted.sort(
-        Comparator.comparing(each -> each.endpoints().values().stream().map(one -> one.address().toString()).sorted().toList().toString()));
+    // A server that started again may be there twice: its newer format counts.
+    sorted.sort(Comparator.comparing(Server::format).reversed().thenComparing(Cluster::addresses));
     sorted.forEach(each -> byNode.putIfAbsent(each.node(), each));
     byNode.remove(self.node());
     return new Cluster(self, isAnnounced, List.copyOf(byNode.values()));
+  }
+
+  private static String addresses(Server server) {
+    return server.endpoints().values().stream().map(endpoint -> endpoint.address().toString()).sorted().toList().toString();
   }
 
   /** The others that serve the same clients at a listener of this server. */

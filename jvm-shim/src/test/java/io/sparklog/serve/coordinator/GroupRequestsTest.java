@@ -100,6 +100,7 @@ final class GroupRequestsTest {
   @AfterEach
   void close() {
     released.countDown();
+    requests.close();
     groups.close();
     writers.close();
     work.close();

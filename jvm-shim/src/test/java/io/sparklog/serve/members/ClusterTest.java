@@ -105,6 +105,16 @@ final class ClusterTest {
     assertTrue(IntStream.range(0, 200).anyMatch(key -> older.preferred(LISTENER, "t" + key).format() == 1));
   }
 
+  /** The last heartbeat of the earlier program stays for its session. */
+  @Test
+  void aServerThatStartedAgainWithANewerFormatIsOfThatFormat() {
+    Server again = new Server(2, 2, 9000, b.endpoints());
+    for (List<Server> alive : List.of(List.of(b, again, c), List.of(again, b, c))) {
+      Cluster cluster = Cluster.of(a, true, alive);
+      assertTrue(IntStream.range(0, 200).allMatch(partition -> cluster.coordinator(LISTENER, partition).equals(again)));
+    }
+  }
+
   @Test
   void twoServersWithOneNumberAreOne() {
     Server twin = with(1, LISTENER, "PLAINTEXT");
