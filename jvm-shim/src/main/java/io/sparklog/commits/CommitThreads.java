@@ -16,6 +16,8 @@ class CommitThreads {
   /** The pause before a task is tried again that could have no thread. */
   private static final long RETRY_MS = 1000;
 
+  private static final long END_S = 30;
+
   private final ExecutorService commits = Executors.newCachedThreadPool(named("server-commit-"));
   private final ExecutorService upkeeps = Executors.newCachedThreadPool(named("server-upkeep-"));
   private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1, named("server-timer-"));
@@ -51,10 +53,16 @@ class CommitThreads {
     }, ms, TimeUnit.MILLISECONDS);
   }
 
-  /** Ends when the tasks at work have ended. */
+  /** Waits for the tasks at work, so long at most. Tasks that would begin later do not begin. An interrupt ends the wait. */
   void end() {
     timer.shutdownNow();
     commits.shutdown();
     upkeeps.shutdown();
+    try {
+      commits.awaitTermination(END_S, TimeUnit.SECONDS);
+      upkeeps.awaitTermination(END_S, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 }

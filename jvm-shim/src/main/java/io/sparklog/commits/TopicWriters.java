@@ -138,8 +138,8 @@ public final class TopicWriters implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    means.threads().end();
     writers.values().forEach(TopicWriter::end); // No thread comes back to what waits in a pause.
+    means.threads().end();
   }
 
   private synchronized void awaitAnswers() throws InterruptedException {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -81,8 +82,12 @@ final class ServerProbeTest {
   }
 
   private List<String> left() throws IOException {
-    try (var all = Files.walk(folder)) {
-      return all.filter(Files::isRegularFile).map(path -> folder.relativize(path).toString()).sorted().toList();
+    while (true) {
+      try (var all = Files.walk(folder)) {
+        return all.filter(Files::isRegularFile).map(path -> folder.relativize(path).toString()).sorted().toList();
+      } catch (UncheckedIOException gone) {
+        // Threads of a trial that has failed may still put files.
+      }
     }
   }
 
