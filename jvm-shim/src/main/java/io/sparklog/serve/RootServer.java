@@ -133,7 +133,7 @@ final class RootServer implements AutoCloseable {
         config.number("broker.session.timeout.ms"), random);
     topics = new ServedTopics(root, Clock.systemUTC());
     Metrics.Counter made = metrics.counter("partlog_server_commits_total", "Commits of records by this server.");
-    writers = new TopicWriters(root, config.terms(), topic -> {
+    writers = new TopicWriters(root, config.commits(), topic -> {
       if (!topic.equals(Groups.TOPIC)) {
         made.add(1);
       }
@@ -141,7 +141,7 @@ final class RootServer implements AutoCloseable {
     }, Clock.systemUTC(), random);
     groups = new Groups(root, writers, servers.self().node(), config.entries(), servers::coordinates, Clock.systemUTC(), random);
     groupRequests = new GroupRequests(groups, topics, work);
-    servers.afterEachLook(groups::release);
+    servers.afterEachRefresh(groups::release);
     declareNumbers(config);
     page = metricsAddress.map(this::serveMetrics);
     pageAddress = metricsAddress.map(address -> new Address(address.host(), page.get().port()));

@@ -266,7 +266,7 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
   }
 
   /** How batches wait for their commits. */
-  CommitSettings terms() {
+  CommitSettings commits() {
     // Beside the requests, which have a quarter of the heap: the copies of batches that wait for their commit.
     long queued = Math.min(number("queued.max.request.bytes"), Runtime.getRuntime().maxMemory() / 8);
     return new CommitSettings(number("append.linger.ms"), number("commit.interval.ms"), (int) queued, number("merge.budget.bytes"),

@@ -18,11 +18,11 @@
  *  server-commit-n    one a topic at work   the commits of a topic, one after another: of clients and of the coordinator
  *  server-upkeep-n    one a topic at work   merges, the Kafka view, deletions after these commits
  *  server-timer-1     1                     begins commits and upkeeps that wait
- *  server-waits       1                     begins the looks for commits that fetches wait for; work makes the looks
- *  servers           1                     the heartbeat of this server, and the look for other servers
+ *  server-waits       1                     begins the polls of topics for which fetches wait; work makes the polls
+ *  servers           1                     the heartbeat of this server, and the refresh of the list of servers
  *  Kafka's            Kafka's               the state of groups, one partition after another
  *  group-topics       1                     tells the coordinator which topics there are
- *  group-looks        1                     the look at the topic of groups before a request of a group
+ *  group-looks        1                     the read of the topic of groups before a request of a group
  *  group-loads-n      2                     the records of a partition of groups, when this server begins to coordinate it
  *  server-metrics-n   2                     the page of metrics
  * }</pre>

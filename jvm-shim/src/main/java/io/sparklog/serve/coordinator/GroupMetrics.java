@@ -35,13 +35,13 @@ public final class GroupMetrics {
   private static final String HOME = "topic";
   private static final long ANSWER_S = 10;
 
-  /** How long the numbers of one look serve the metrics of one text, in nanoseconds. */
+  /** How long the numbers of one snapshot serve the metrics of one text, in nanoseconds. */
   private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final GroupRequests requests;
-  private Snapshot look;
+  private Snapshot snapshot;
 
-  /** The result of one look. */
+  /** The numbers at a moment. */
   private record Snapshot(long nanos, SortedMap<String, State> topics, List<Position> positions, List<Sample> unreadable) {}
 
   /** The position of a group in a partition. @param offset −1 without a position */
@@ -62,19 +62,19 @@ public final class GroupMetrics {
     List<String> ofPartition = List.of("topic", "partition");
     List<String> ofGroup = List.of("group", "home", "topic", "partition");
     metrics.gauge("partlog_topic_version", "Newest version. Its rate is the rate of commits.", List.of("topic"),
-        () -> look().topics.values().stream().map(state -> Sample.of(state.version(), state.topic())).toList());
+        () -> snapshot().topics.values().stream().map(state -> Sample.of(state.version(), state.topic())).toList());
     metrics.gauge("partlog_partition_end_offset", "End offset. Its rate is the rate of written records.", ofPartition, this::ends);
     metrics.gauge("partlog_group_partition_offset", "Committed position of a group.", ofGroup,
-        () -> look().positions.stream().filter(each -> each.offset >= 0).map(each -> each.sample(each.offset)).toList());
+        () -> snapshot().positions.stream().filter(each -> each.offset >= 0).map(each -> each.sample(each.offset)).toList());
     metrics.gauge("partlog_group_partition_lag", "Records that a group has not read; without a position, all records.", ofGroup,
-        () -> look().positions.stream().map(each -> each.sample(each.lag())).toList());
+        () -> snapshot().positions.stream().map(each -> each.sample(each.lag())).toList());
     metrics.gauge("partlog_unreadable", "1 if the root or its groups cannot be read, with the error.", List.of("kind", "name", "condition"),
-        () -> look().unreadable);
+        () -> snapshot().unreadable);
   }
 
   private List<Sample> ends() {
     List<Sample> samples = new ArrayList<>();
-    for (State state : look().topics.values()) {
+    for (State state : snapshot().topics.values()) {
       for (int p = 0; p < state.partitions(); p++) {
         samples.add(Sample.of(state.end(p), state.topic(), Integer.toString(p)));
       }
@@ -82,23 +82,23 @@ public final class GroupMetrics {
     return samples;
   }
 
-  private synchronized Snapshot look() {
-    if (look == null || System.nanoTime() - look.nanos >= FRESH_NANOS) {
+  private synchronized Snapshot snapshot() {
+    if (snapshot == null || System.nanoTime() - snapshot.nanos >= FRESH_NANOS) {
       SortedMap<String, State> topics = new TreeMap<>();
       try {
         topics = requests.topics().all();
-        look = new Snapshot(System.nanoTime(), topics, positions(topics), List.of());
+        snapshot = new Snapshot(System.nanoTime(), topics, positions(topics), List.of());
       } catch (PartlogException e) {
-        look = new Snapshot(System.nanoTime(), topics, List.of(),
+        snapshot = new Snapshot(System.nanoTime(), topics, List.of(),
             List.of(Sample.of(1, "root", requests.topics().root().location(), e.condition())));
       } catch (Exception e) {
         Throwable cause = e.getCause() == null ? e : e.getCause();
         Warnings.warn(GroupMetrics.class, "the groups cannot be told now", cause);
-        look = new Snapshot(System.nanoTime(), topics, List.of(),
+        snapshot = new Snapshot(System.nanoTime(), topics, List.of(),
             List.of(Sample.of(1, "groups", Rights.OFFSETS_TOPIC, KafkaErrors.of(cause).name())));
       }
     }
-    return look;
+    return snapshot;
   }
 
   private List<Position> positions(Map<String, State> topics) throws Exception {

@@ -15,8 +15,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
@@ -25,13 +23,13 @@ import org.apache.kafka.coordinator.group.GroupCoordinator;
 
 /**
  * The way of requests to the coordinator of their group. The coordinator knows the topics of the root: it shares their partitions out, and
- * drops offsets of deleted topics. No request of a busy server waits for a look at all topics.
+ * drops offsets of deleted topics. No request of a busy server waits until all topics are read.
  */
 public final class GroupRequests implements AutoCloseable {
-  /** A request that finds the topics older than this begins a look at all topics, and does not wait for it. */
+  /** A request that finds the topics older than this begins a refresh of all topics, and does not wait for the refresh. */
   private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-  /** A request that finds the topics older than this waits: after a pause of all groups, members of new topics would lose partitions. */
+  /** A request that finds the topics older than this waits for the refresh: members of new topics would lose partitions. */
   private static final long STALE_NANOS = TimeUnit.SECONDS.toNanos(30);
 
   private final Groups groups;
@@ -39,24 +37,20 @@ public final class GroupRequests implements AutoCloseable {
   private final Workers work;
   private final LongSupplier nanos;
 
-  /** A topic, and when the look that found it began. @param topic null if the look found that the topic does not exist */
-  private record KnownAt(KnownTopic topic, long at) {}
+  /** A topic, and when the read of the topic began. @param topic null if the topic does not exist */
+  private record KnownAt(KnownTopic topic, long readAt) {}
 
   /** The topics that the coordinator knows, by name. The map guards itself, and the order in which the coordinator learns of changes. */
   private final Map<String, KnownAt> seen = new HashMap<>();
 
   /** Tells the coordinator. If a topic was deleted, Kafka's coordinator waits until the positions there are deleted. */
-  private final ExecutorService telling = Executors.newSingleThreadExecutor(task -> {
-    Thread thread = new Thread(task, "group-topics");
-    thread.setDaemon(true);
-    return thread;
-  });
+  private final Workers telling = new Workers("group-topics", 1);
 
-  /** When the last look at all topics began that has ended. */
-  private volatile long looked;
+  /** When the last refresh of all topics that has ended began. */
+  private volatile long refreshedAt;
 
-  /** The last look at all topics. Guarded by this. */
-  private CompletableFuture<Void> look;
+  /** The last refresh of all topics. Guarded by this. */
+  private CompletableFuture<Void> refresh;
 
   public GroupRequests(Groups groups, ServedTopics topics, Workers work) {
     this(groups, topics, work, System::nanoTime);
@@ -67,7 +61,7 @@ public final class GroupRequests implements AutoCloseable {
     this.topics = topics;
     this.work = work;
     this.nanos = nanos;
-    this.looked = nanos.getAsLong() - STALE_NANOS;
+    this.refreshedAt = nanos.getAsLong() - STALE_NANOS;
   }
 
   /** The answer of the coordinator of a group. */
@@ -77,7 +71,7 @@ public final class GroupRequests implements AutoCloseable {
 
   /** As {@link #ask(String, Function)}, for a member that subscribes to topics. The coordinator knows these topics as they are now. */
   <T> CompletableFuture<T> ask(String group, Collection<String> names, Function<GroupCoordinator, CompletableFuture<T>> request) {
-    return work.run(() -> look(names, nanos.getAsLong())).thenCompose(told -> told).thenCompose(done -> ask(group, request));
+    return work.run(() -> read(names, nanos.getAsLong())).thenCompose(told -> told).thenCompose(done -> ask(group, request));
   }
 
   /** As {@link #ask(String, Function)}, for a member that subscribes to a pattern. The coordinator knows all topics of a second ago. */
@@ -104,61 +98,64 @@ public final class GroupRequests implements AutoCloseable {
     return work;
   }
 
-  /** Begins a look at all topics if it is due. @return that look, if the last one is as old as this; else nothing to wait for */
+  /** Begins a refresh of all topics if that is due. @return the refresh, if the last one is as old as this; else nothing to wait for */
   private CompletableFuture<Void> topicsKnown(long waitNanos) {
-    long age = nanos.getAsLong() - looked;
+    long age = nanos.getAsLong() - refreshedAt;
     if (age < FRESH_NANOS) {
       return CompletableFuture.completedFuture(null);
     }
-    CompletableFuture<Void> begun = lookAtAll();
+    CompletableFuture<Void> begun = refreshAll();
     return age < waitNanos ? CompletableFuture.completedFuture(null) : begun;
   }
 
-  /** One look for all requests that need one now. It is made on another thread, as it takes requests to a store. */
-  private synchronized CompletableFuture<Void> lookAtAll() {
-    if (look == null || look.isDone()) {
-      look = work.run(this::lookNow).thenCompose(told -> told).exceptionallyCompose(e -> {
+  /** One refresh for all requests that need a refresh now. Another thread makes the refresh, which takes requests to a store. */
+  private synchronized CompletableFuture<Void> refreshAll() {
+    if (refresh == null || refresh.isDone()) {
+      refresh = work.run(this::refreshNow).thenCompose(told -> told).exceptionallyCompose(e -> {
         Warnings.warn(GroupRequests.class, "the topics of {} cannot be listed now", topics.root().location(), e);
         return CompletableFuture.failedFuture(Errors.COORDINATOR_NOT_AVAILABLE.exception()); // Clients repeat the request.
       });
     }
-    return look;
+    return refresh;
   }
 
-  private CompletableFuture<Void> lookNow() {
+  private CompletableFuture<Void> refreshNow() {
     long began = nanos.getAsLong();
     Set<String> names = new TreeSet<>(topics.names());
     synchronized (seen) {
-      seen.values().removeIf(known -> known.topic == null && known.at < looked); // A whole look has ended since.
+      seen.values().removeIf(known -> known.topic == null && known.readAt < refreshedAt); // All topics were read since.
       names.addAll(seen.keySet());
     }
-    return look(names, began).thenRun(() -> looked = began);
+    return read(names, began).thenRun(() -> refreshedAt = began);
   }
 
   /**
-   * Reads topics, and tells the coordinator. A topic that cannot be read now stays as it was known: for the coordinator a topic that is
-   * missing is deleted, and it drops the positions of all groups there.
+   * Reads topics, and tells the coordinator. A topic that cannot be read now stays as it was known: the coordinator takes a topic that is
+   * missing for deleted, and drops the positions of all groups there.
    *
-   * @param began when this look began: it changes nothing that a later one found
+   * @param began when this read began: the read changes nothing that a later read found
    * @return is complete when the coordinator knows
    */
-  private CompletableFuture<Void> look(Collection<String> names, long began) {
+  private CompletableFuture<Void> read(Collection<String> names, long began) {
     Map<String, Optional<State>> found = new HashMap<>();
     topics.read(names, found::put);
     synchronized (seen) {
       found.forEach((name, state) -> {
         KnownAt before = seen.get(name);
-        if (before == null || before.at <= began) {
+        if (before == null || before.readAt <= began) {
           seen.put(name, new KnownAt(state.map(now -> new KnownTopic(name, now.topicId(), now.partitions())).orElse(null), began));
         }
       });
       List<KnownTopic> known = seen.values().stream().map(KnownAt::topic).filter(Objects::nonNull).toList();
-      return CompletableFuture.runAsync(() -> groups.topics(known), telling);
+      return telling.run(() -> {
+        groups.topics(known);
+        return null;
+      });
     }
   }
 
   @Override
   public void close() {
-    telling.shutdown();
+    telling.close();
   }
 }

@@ -10,8 +10,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 
 /**
- * Which servers are alive, by their heartbeats. A server is alive as long as its heartbeats change, by the clock of the process that looks:
- * no time that another process wrote is compared with it.
+ * Which servers are alive, by their heartbeats. A server is alive as long as its heartbeats change, by the clock of the process that
+ * refreshes: no time that another process wrote is compared with it.
  *
  * <p>It has no I/O and no clock. Times are in ns of a clock that only rises.
  */
@@ -21,10 +21,10 @@ final class Living {
 
   private final long ownSessionNanos;
   private final Map<String, Sight> sights = new HashMap<>();
-  private long lookedAt;
-  private boolean hasLooked;
+  private long refreshedAt;
+  private boolean hasRefreshed;
 
-  /** A server, as the looks have shown it. */
+  /** A server, as the refreshes have shown it. */
   private static final class Sight {
     private long number;
 
@@ -48,20 +48,20 @@ final class Living {
   }
 
   /**
-   * Takes the result of a look.
+   * Takes the heartbeats that a refresh has listed.
    *
    * @param heartbeats the newest of each server, without this one
    * @param isYoung whether the heartbeat of a new server is younger than a session, by the clock of the place that keeps it
-   * @param asked when the look began, and {@code now} when it ended: the heartbeats are of some moment between
+   * @param asked when the refresh began, and {@code now} when the refresh ended: the heartbeats are of some moment between
    * @return the heartbeats whose files should be read, for {@link #read}
    */
   List<ServerHeartbeat> seen(Collection<ServerHeartbeat> heartbeats, Predicate<ServerHeartbeat> isYoung, long asked, long now) {
-    if (hasLooked && asked - lookedAt > ownSessionNanos / 2) {
+    if (hasRefreshed && asked - refreshedAt > ownSessionNanos / 2) {
       // This process slept. Others may have sent heartbeats meanwhile that it did not see.
       sights.values().forEach(sight -> sight.since = now);
     }
-    hasLooked = true;
-    lookedAt = asked;
+    hasRefreshed = true;
+    refreshedAt = asked;
     Map<String, Sight> before = new HashMap<>(sights);
     sights.clear();
     List<ServerHeartbeat> unread = new ArrayList<>();
@@ -92,7 +92,7 @@ final class Living {
     sights.get(identity).server = server;
   }
 
-  /** Those that are alive, as of the last look. */
+  /** Those that are alive, as of the last refresh. */
   List<Server> alive() {
     return sights.values().stream().filter(this::isAlive).map(sight -> sight.server).toList();
   }
@@ -105,10 +105,10 @@ final class Living {
   /** The identities whose heartbeat has not changed for so long. */
   List<String> silentFor(long ms) {
     long nanos = TimeUnit.MILLISECONDS.toNanos(ms);
-    return sights.entrySet().stream().filter(each -> lookedAt - each.getValue().since > nanos).map(Map.Entry::getKey).toList();
+    return sights.entrySet().stream().filter(each -> refreshedAt - each.getValue().since > nanos).map(Map.Entry::getKey).toList();
   }
 
   private boolean isAlive(Sight sight) {
-    return sight.server != null && sight.isYoung && lookedAt - sight.since < TimeUnit.MILLISECONDS.toNanos(sight.server.sessionMs());
+    return sight.server != null && sight.isYoung && refreshedAt - sight.since < TimeUnit.MILLISECONDS.toNanos(sight.server.sessionMs());
   }
 }

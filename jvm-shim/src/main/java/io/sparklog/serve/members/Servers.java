@@ -34,8 +34,8 @@ public final class Servers implements AutoCloseable {
 
   private static final long LEAVE_MS = 2000;
 
-  /** A session has so many looks at least, so that a late look does not end the session. */
-  private static final long LOOKS_MIN = 3;
+  /** A session has at least this number of refreshes, so that a late refresh does not end the session. */
+  private static final long REFRESHES_MIN = 3;
 
   private final ServersFolder folder;
   private final String location;
@@ -51,10 +51,10 @@ public final class Servers implements AutoCloseable {
     return made;
   });
   private volatile Cluster cluster;
-  private volatile Runnable looked = () -> {};
+  private volatile Runnable refreshed = () -> {};
 
-  /** When the last look began that succeeded. */
-  private volatile long lookedAt;
+  /** When the last refresh that succeeded began. */
+  private volatile long refreshedAt;
 
   // The thread alone uses these.
   private long number;
@@ -77,11 +77,12 @@ public final class Servers implements AutoCloseable {
       RandomGenerator random) {
     this.clients = clients;
     long usual = store.isRemote() ? REMOTE_INTERVAL_MS : INTERVAL_MS;
-    long interval = intervalMs > 0 ? intervalMs : sessionMs > 0 ? Math.min(usual, sessionMs / LOOKS_MIN) : usual;
+    long interval = intervalMs > 0 ? intervalMs : sessionMs > 0 ? Math.min(usual, sessionMs / REFRESHES_MIN) : usual;
     this.self = Server.of(endpoints, sessionMs > 0 ? sessionMs : interval * 9 / 2);
-    if (self.sessionMs() < interval * LOOKS_MIN || self.sessionMs() < Server.SESSION_MS_MIN || self.sessionMs() > Server.SESSION_MS_MAX) {
+    if (self.sessionMs() < interval * REFRESHES_MIN || self.sessionMs() < Server.SESSION_MS_MIN
+        || self.sessionMs() > Server.SESSION_MS_MAX) {
       throw PartlogException.of("OPTION_VALUE", "option", "broker.session.timeout.ms", "value", self.sessionMs(), "reason",
-          "It must be at least " + LOOKS_MIN + " times broker.heartbeat.interval.ms, which is " + interval + ", and from "
+          "It must be at least " + REFRESHES_MIN + " times broker.heartbeat.interval.ms, which is " + interval + ", and from "
               + Server.SESSION_MS_MIN + " to " + Server.SESSION_MS_MAX);
     }
     this.identity = Names.identity(random);
@@ -90,9 +91,9 @@ public final class Servers implements AutoCloseable {
     this.living = new Living(self.sessionMs());
     this.cluster = Cluster.of(self, false, List.of());
     this.clusterId = folder.cluster();
-    this.lookedAt = System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(self.sessionMs());
-    look();
-    thread.scheduleWithFixedDelay(this::look, interval, interval, TimeUnit.MILLISECONDS);
+    this.refreshedAt = System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(self.sessionMs());
+    refresh();
+    thread.scheduleWithFixedDelay(this::refresh, interval, interval, TimeUnit.MILLISECONDS);
   }
 
   public String clusterId() {
@@ -129,17 +130,17 @@ public final class Servers implements AutoCloseable {
     return self.endpoints().keySet().stream().anyMatch(each -> coordinates(each, partition));
   }
 
-  /** Whether this server has looked for others lately. If not, it slept, and others may have taken its groups over. */
+  /** Whether the last refresh is young. If not, it slept, and others may have taken its groups over. */
   public boolean isCurrent() {
-    return System.nanoTime() - lookedAt < TimeUnit.MILLISECONDS.toNanos(self.sessionMs() / 5 * 4);
+    return System.nanoTime() - refreshedAt < TimeUnit.MILLISECONDS.toNanos(self.sessionMs() / 5 * 4);
   }
 
-  /** @param action called after each look */
-  public void afterEachLook(Runnable action) {
-    looked = action;
+  /** @param action called after each refresh */
+  public void afterEachRefresh(Runnable action) {
+    refreshed = action;
   }
 
-  private void look() {
+  private void refresh() {
     try {
       announce();
       long asked = System.nanoTime();
@@ -147,11 +148,11 @@ public final class Servers implements AutoCloseable {
       heartbeats.remove(identity);
       living.seen(heartbeats.values(), this::isYoung, asked, System.nanoTime()).forEach(this::read);
       cluster = Cluster.of(self, isAnnounced, living.alive());
-      lookedAt = asked;
+      refreshedAt = asked;
       warnOfTwin();
       living.silentFor(SWEPT_MS).forEach(each -> folder.drop(heartbeats.get(each).file()));
-      looked.run();
-    } catch (Throwable e) { // The looks must go on: without them this server coordinates no group.
+      refreshed.run();
+    } catch (Throwable e) { // The refreshes must go on: without them this server coordinates no group.
       Warnings.warn(Servers.class, "the servers in {} are not known: {}", location, e.toString());
     }
   }

@@ -142,7 +142,7 @@ final class ServersFolder {
     }
   }
 
-  /** Deletes a file. A failure is not even logged: the file is deleted at a later look, or by another server. */
+  /** Deletes a file. A failure is not even logged: the file is deleted at a later refresh, or by another server. */
   void drop(String file) {
     try {
       store.delete(file);

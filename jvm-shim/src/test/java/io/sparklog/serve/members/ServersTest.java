@@ -153,7 +153,7 @@ final class ServersTest {
     Servers a = open("a", List::of, BRIEF_MS);
     until(() -> a.coordinates(3));
     CountDownLatch sleep = new CountDownLatch(1);
-    a.afterEachLook(() -> {
+    a.afterEachRefresh(() -> {
       try {
         sleep.await();
       } catch (InterruptedException ended) {
@@ -236,7 +236,7 @@ final class ServersTest {
   @Test
   void aRootThatWasDeletedIsNotMadeAgain() throws Exception {
     AtomicInteger looks = new AtomicInteger();
-    open("a").afterEachLook(looks::incrementAndGet);
+    open("a").afterEachRefresh(looks::incrementAndGet);
     Files.delete(root.resolve(Names.FOLDER));
     int before = looks.get();
     until(() -> looks.get() >= before + 2); // A heartbeat that had begun is over.

@@ -58,6 +58,7 @@ import org.apache.kafka.coordinator.group.generated.OffsetCommitValue;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Groups over a root on a disk, through one coordinator or through several in turn. */
@@ -320,17 +321,16 @@ final class GroupsTest {
 
   /** A partition is compacted at a moment without an append, which may be some commits later. */
   @Test
+  @Timeout(value = 5, unit = TimeUnit.MINUTES)
   void aPartitionIsCompactedWhenLessThanHalfOfItIsLive() {
     Member member = new Member(open(Groups.PARTITIONS, "1"), "g");
-    long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(120);
     int offset = 0;
     long left = Long.MAX_VALUE;
-    while (offset < 4 * COMPACTION_RECORDS || left > COMPACTION_RECORDS + 3 && System.nanoTime() < until) {
+    while (offset < 4 * COMPACTION_RECORDS || left > COMPACTION_RECORDS + 3) {
       member.commit(topics.get(0), offset % 3, offset);
       offset++;
       left = state().end(0) - state().start(0);
     }
-    assertTrue(left <= COMPACTION_RECORDS + 3, left + " records are left");
     Member later = new Member(open(Groups.PARTITIONS, "1"), "g");
     for (int last = offset - 3; last < offset; last++) {
       assertEquals(last, later.fetch(topics.get(0), last % 3));
