@@ -15,6 +15,10 @@ public final class AppendRefused extends Exception {
     this.refusal = refusal;
   }
 
+  static AppendRefused unknownPartition(String topic, int partition) {
+    return new AppendRefused(RefusalReason.UNKNOWN_PARTITION, "Topic " + topic + " does not have partition " + partition + ".");
+  }
+
   public RefusalReason refusal() {
     return refusal;
   }

@@ -10,9 +10,9 @@ import java.util.random.RandomGenerator;
  * @param committed is called with the topic after each commit
  * @param random is safe for many threads
  */
-record CommitContext(CommitSettings terms, CommitThreads threads, Consumer<String> committed, Clock clock, RandomGenerator random,
+record CommitContext(CommitSettings settings, CommitThreads threads, Consumer<String> committed, Clock clock, RandomGenerator random,
     Resends resends) {
   CommitContext withoutWait() {
-    return new CommitContext(terms.withoutWait(), threads, committed, clock, random, resends);
+    return new CommitContext(settings.withoutWait(), threads, committed, clock, random, resends);
   }
 }

@@ -26,7 +26,7 @@ final class GroupCommit implements Change {
   private final TopicLog log;
   private final List<PendingAppend> arrivals;
   private final DataFolder folder;
-  private final CommitContext means;
+  private final CommitContext context;
   private final Optional<State> planned;
 
   /** The outcome of each arrival by the last state that was asked: an {@link AppendResult} or a {@link AppendRefused}. */
@@ -49,11 +49,11 @@ final class GroupCommit implements Change {
    * @param arrivals in the order of their offsets; all are checked
    * @param planned the state of a moment ago
    */
-  GroupCommit(TopicLog log, List<PendingAppend> arrivals, DataFolder folder, CommitContext means, Optional<State> planned) {
+  GroupCommit(TopicLog log, List<PendingAppend> arrivals, DataFolder folder, CommitContext context, Optional<State> planned) {
     this.log = log;
     this.arrivals = arrivals;
     this.folder = folder;
-    this.means = means;
+    this.context = context;
     this.planned = planned;
   }
 
@@ -104,7 +104,7 @@ final class GroupCommit implements Change {
     Map<Integer, Long> starts = new HashMap<>();
     boolean isRepeated = false;
     long[] ends = state.ends();
-    Resends refused = new Resends(means.clock()); // Their clients, and the common resends, hear of them after the commit.
+    Resends refused = new Resends(context.clock()); // Their clients, and the common resends, hear of them after the commit.
     for (PendingAppend arrival : arrivals) {
       PreparedAppend checked = arrival.checked().join();
       int p = arrival.partition();
@@ -145,7 +145,7 @@ final class GroupCommit implements Change {
   private void requireFence(int partition, long end, PreparedAppend.Fence fence) throws AppendRefused {
     if (fence != null && fence.end() != end) {
       throw new AppendRefused(RefusalReason.FENCED, "Partition " + partition + " of topic " + log.topic() + " under " + log.store().root()
-          + " does not end at offset " + fence.end() + " any more: another process added records.");
+          + " no longer ends at offset " + fence.end() + ": another process added records.");
     }
   }
 
@@ -154,12 +154,12 @@ final class GroupCommit implements Change {
       throw new AppendRefused(RefusalReason.TOPIC_RECREATED, "Topic " + log.topic() + " was deleted, and another has its name.");
     }
     if (partition >= state.partitions()) {
-      throw new AppendRefused(RefusalReason.UNKNOWN_PARTITION, "Topic " + log.topic() + " has no partition " + partition + ".");
+      throw AppendRefused.unknownPartition(log.topic(), partition);
     }
     if (!state.router().isOpen(partition)) {
       throw new AppendRefused(RefusalReason.POLICY, "Partition " + partition + " of topic " + log.topic() + " is closed.");
     }
-    if (state.hasSlots() && !means.terms().keysAnywhere() && checked.batches().stream().anyMatch(PreparedBatch::keyed)) {
+    if (state.hasSlots() && !context.settings().keysAnywhere() && checked.batches().stream().anyMatch(PreparedBatch::keyed)) {
       throw new AppendRefused(RefusalReason.POLICY, "Topic " + log.topic()
           + " has slots, which give each key its partition, and clients of Kafka do not know them. Write keyed records with Spark; or copy"
           + " the topic by CALL partlog.rebuild, and write to the copy; or start the server with keys.in.any.partition=true, which ends the"
@@ -177,7 +177,7 @@ final class GroupCommit implements Change {
     short epoch = BatchHeader.producerEpoch(batch, 0);
     String what = "producer " + id + " in partition " + partition;
     ProducerSequence numbers = new ProducerSequence(id, epoch, first);
-    boolean isAwaited = means.resends().isAwaited(log.topic(), partition, numbers) || refused.isAwaited(log.topic(), partition, numbers);
+    boolean isAwaited = context.resends().isAwaited(log.topic(), partition, numbers) || refused.isAwaited(log.topic(), partition, numbers);
     if (!sequences.knows(partition, id) && isAwaited) {
       throw new AppendRefused(RefusalReason.OUT_OF_ORDER,
           "Sequence " + first + " of " + what + " comes before a batch that was refused. Send that batch again first.");

@@ -72,7 +72,7 @@ public final class Intake {
 
   private void requirePartition(int partition) throws AppendRefused {
     if (partition < 0 || partition >= state.partitions()) {
-      throw new AppendRefused(RefusalReason.UNKNOWN_PARTITION, "Topic " + state.topic() + " has no partition " + partition + ".");
+      throw AppendRefused.unknownPartition(state.topic(), partition);
     }
   }
 

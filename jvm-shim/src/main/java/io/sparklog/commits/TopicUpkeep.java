@@ -5,10 +5,10 @@ package io.sparklog.commits;
  * are faster than their upkeep wait for it: otherwise a topic would have ever more small segments, and more versions since its checkpoint.
  */
 final class TopicUpkeep {
-  /** A run begins this long after the commit that it follows, and follows the commits that came meanwhile too. */
+  /** A run begins this long after its first commit, and also follows the commits of that time. */
   private static final long PAUSE_MS = 1000;
 
-  /** A run that has so many commits to follow begins at once. */
+  /** A run with this number of commits to follow begins at once. */
   private static final int SOON = 500;
 
   /** The most commits that are not followed. */

@@ -24,13 +24,13 @@ final class TopicWriter {
 
   private static final int COMMIT_ARRIVALS_MAX = 10_000;
 
-  /** While the upkeep is behind, it is looked at so often. */
+  /** The time between two questions whether the upkeep is still behind. */
   private static final long BEHIND_MS = 10;
 
   /** The longest wait for a batch to be checked. */
   private static final long CHECK_MS = 30_000;
 
-  private final CommitContext means;
+  private final CommitContext context;
   private final TopicLog log;
   private final DataFolder folder;
   private final TopicUpkeep upkeep;
@@ -42,12 +42,12 @@ final class TopicWriter {
   private long begunMs;
 
   /** @param unused is called when the writer has nothing to do, and its last batches were all refused: the topic may not exist */
-  TopicWriter(CommitContext means, TopicLog log, Runnable unused) {
-    this.means = means;
+  TopicWriter(CommitContext context, TopicLog log, Runnable unused) {
+    this.context = context;
     this.log = log;
-    this.folder = new DataFolder(log.store(), log.topic(), means.random());
+    this.folder = new DataFolder(log.store(), log.topic(), context.random());
     this.unused = unused;
-    this.upkeep = new TopicUpkeep(means.threads());
+    this.upkeep = new TopicUpkeep(context.threads());
   }
 
   /** Adds batches behind the batches that wait. {@link #start} must follow. */
@@ -68,7 +68,7 @@ final class TopicWriter {
       working = true;
     }
     try {
-      means.threads().commit(this::work);
+      context.threads().commit(this::work);
     } catch (Throwable e) {
       refuseWaiting(e);
     }
@@ -97,7 +97,7 @@ final class TopicWriter {
       while (true) {
         long pause = pauseMs();
         if (pause > 0) {
-          means.threads().commitLater(pause, this::work);
+          context.threads().commitLater(pause, this::work);
           return;
         }
         List<PendingAppend> taken = take();
@@ -116,7 +116,7 @@ final class TopicWriter {
     }
   }
 
-  /** A thread, or memory, is missing. The next arrival begins the work again. */
+  /** A thread, or memory, is missing: the next arrival begins the work again. Or the server ends. */
   private void refuseWaiting(Throwable e) {
     List<PendingAppend> refused;
     synchronized (this) {
@@ -137,9 +137,9 @@ final class TopicWriter {
           log.topic(), log.store().root(), TopicUpkeep.BEHIND_MAX);
       return BEHIND_MS;
     }
-    long now = means.clock().millis();
-    long due = Math.max(waiting.getFirst().sinceMs() + means.terms().lingerMs(), begunMs + means.terms().intervalMs());
-    return Math.min(due - now, Math.max(means.terms().lingerMs(), means.terms().intervalMs()));
+    long now = context.clock().millis();
+    long due = Math.max(waiting.getFirst().sinceMs() + context.settings().lingerMs(), begunMs + context.settings().intervalMs());
+    return Math.min(due - now, Math.max(context.settings().lingerMs(), context.settings().intervalMs()));
   }
 
   /** The arrivals of the next commit; empty if nothing waits, and then the next arrival begins the work again. */
@@ -162,19 +162,19 @@ final class TopicWriter {
     TopicWork.Begun begun = null;
     GroupCommit change = null;
     try {
-      begunMs = means.clock().millis();
+      begunMs = context.clock().millis();
       List<PendingAppend> checked = taken.stream().filter(TopicWriter::isChecked).toList();
       if (checked.isEmpty()) {
         return;
       }
       Optional<State> planned = log.toPlan();
       if (planned.filter(state -> !state.isDeleted() && state.pendingWeights().isPresent()).isPresent()) {
-        PendingReroute.apply(log, means.clock(), means.random()).ifPresent(upkeep::owe);
+        PendingReroute.apply(log, context.clock(), context.random()).ifPresent(upkeep::owe);
         planned = log.toPlan();
       }
-      TopicWork work = new TopicWork(log, means.clock(), means.random());
-      change = new GroupCommit(log, checked, folder, means, planned);
-      begun = work.begin(change, work.identity(), means.terms().mergeBytes());
+      TopicWork work = new TopicWork(log, context.clock(), context.random());
+      change = new GroupCommit(log, checked, folder, context, planned);
+      begun = work.begin(change, work.identity(), context.settings().mergeBytes());
     } catch (Throwable e) { // An Error, too, must not leave a client without an answer, or a topic without a thread.
       refuse(taken, isUndone(change, e) ? RefusalReason.STORAGE : RefusalReason.UNKNOWN_OUTCOME, e);
       return;
@@ -194,7 +194,7 @@ final class TopicWriter {
     }
     try {
       upkeep.owe(begun::followed);
-      means.committed().accept(log.topic());
+      context.committed().accept(log.topic());
     } catch (Throwable e) {
       Warnings.warn(TopicWriter.class, "the work after a commit of topic {} under {} failed", log.topic(), log.store().root(), e);
     }

@@ -15,7 +15,10 @@ public final class TopicWriters implements AutoCloseable {
   private static final long CLOSE_NANOS = TimeUnit.MINUTES.toNanos(1);
 
   private final Root root;
-  private final CommitContext means;
+  private final CommitContext context;
+
+  /** For the batches of coordinators. */
+  private final CommitContext unpaused;
   private final Map<String, TopicWriter> writers = new ConcurrentHashMap<>();
   private long queuedBytes;
   private boolean closed;
@@ -24,13 +27,14 @@ public final class TopicWriters implements AutoCloseable {
    * @param committed is called with the topic after each commit, on the thread that commits
    * @param random is safe for many threads
    */
-  public TopicWriters(Root root, CommitSettings terms, Consumer<String> committed, Clock clock, RandomGenerator random) {
-    this(root, terms, new CommitThreads(), committed, clock, random);
+  public TopicWriters(Root root, CommitSettings settings, Consumer<String> committed, Clock clock, RandomGenerator random) {
+    this(root, settings, new CommitThreads(), committed, clock, random);
   }
 
-  TopicWriters(Root root, CommitSettings terms, CommitThreads threads, Consumer<String> committed, Clock clock, RandomGenerator random) {
+  TopicWriters(Root root, CommitSettings settings, CommitThreads threads, Consumer<String> committed, Clock clock, RandomGenerator random) {
     this.root = root;
-    this.means = new CommitContext(terms, threads, committed, clock, random, new Resends(clock));
+    this.context = new CommitContext(settings, threads, committed, clock, random, new Resends(clock));
+    this.unpaused = context.withoutWait();
   }
 
   /**
@@ -46,15 +50,15 @@ public final class TopicWriters implements AutoCloseable {
     CompletableFuture<AppendResult> done = new CompletableFuture<>();
     ProducerSequence numbers = ProducerSequence.of(records);
     CompletableFuture<AppendResult> answer = done
-        .whenComplete((appended, refused) -> means.resends().answered(topic, partition, numbers, refused));
+        .whenComplete((appended, refused) -> context.resends().answered(topic, partition, numbers, refused));
     int bytes = records.remaining();
     if (!takes(bytes)) {
-      done.completeExceptionally(new AppendRefused(RefusalReason.BUSY, "More than " + means.terms().queuedBytesMax()
+      done.completeExceptionally(new AppendRefused(RefusalReason.BUSY, "More than " + context.settings().queuedBytesMax()
           + " bytes wait for their commit, or the server ends. Send the batches again later."));
       return answer;
     }
     CompletableFuture<AppendResult> released = answer.whenComplete((appended, refused) -> release(bytes));
-    queue(means, topic, new PendingAppend(partition, bytes, checked, done, means.clock().millis()));
+    queue(context, topic, new PendingAppend(partition, bytes, checked, done, context.clock().millis()));
     return released;
   }
 
@@ -71,15 +75,15 @@ public final class TopicWriters implements AutoCloseable {
     long bytes = batches.bytes();
     take(bytes);
     CompletableFuture<AppendResult> released = done.whenComplete((appended, refused) -> release(bytes));
-    queue(means.withoutWait(), topic, new PendingAppend(partition, bytes, checked, done, means.clock().millis()));
+    queue(unpaused, topic, new PendingAppend(partition, bytes, checked, done, context.clock().millis()));
     return released;
   }
 
-  /** @param its are given to the writer of the topic if the topic has no writer yet */
-  private void queue(CommitContext its, String topic, PendingAppend arrival) {
+  /** @param ifNew the context of the topic's writer, if the topic has no writer yet */
+  private void queue(CommitContext ifNew, String topic, PendingAppend arrival) {
     try {
       writers.compute(topic, (name, known) -> {
-        TopicWriter writer = known == null ? new TopicWriter(its, root.topic(name), () -> drop(name)) : known;
+        TopicWriter writer = known == null ? new TopicWriter(ifNew, root.topic(name), () -> drop(name)) : known;
         writer.queue(arrival);
         return writer;
       }).start();
@@ -95,12 +99,12 @@ public final class TopicWriters implements AutoCloseable {
    * @param topic by name, or by id if the name is not known
    */
   public void refused(String topic, int partition, ByteBuffer records, Throwable failure) {
-    means.resends().answered(topic, partition, ProducerSequence.of(records), failure);
+    context.resends().answered(topic, partition, ProducerSequence.of(records), failure);
   }
 
   /** A caller has found the name of a topic. Batches of the producer may be {@link #refused} by the topic's id. */
   public void named(String topicId, String topic, int partition, ByteBuffer records) {
-    means.resends().named(topicId, topic, partition, ProducerSequence.of(records));
+    context.resends().named(topicId, topic, partition, ProducerSequence.of(records));
   }
 
   /** Whether batches of the topic were added lately, so that it is likely to exist. */
@@ -113,7 +117,7 @@ public final class TopicWriters implements AutoCloseable {
   }
 
   private synchronized boolean takes(long bytes) {
-    if (closed || queuedBytes + bytes > means.terms().queuedBytesMax()) {
+    if (closed || queuedBytes + bytes > context.settings().queuedBytesMax()) {
       return false;
     }
     take(bytes);
@@ -139,7 +143,7 @@ public final class TopicWriters implements AutoCloseable {
       Thread.currentThread().interrupt();
     }
     writers.values().forEach(TopicWriter::end); // No thread comes back to what waits in a pause.
-    means.threads().end();
+    context.threads().end();
   }
 
   private synchronized void awaitAnswers() throws InterruptedException {

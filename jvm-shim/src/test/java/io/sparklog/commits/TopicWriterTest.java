@@ -91,9 +91,9 @@ final class TopicWriterTest extends Drivers {
       this(Stores.open(folder.toString()), CommitSettings.USUAL);
     }
 
-    WritingServer(LogStore store, CommitSettings terms) {
+    WritingServer(LogStore store, CommitSettings settings) {
       driver = new Driver(store);
-      writers = new TopicWriters(driver.root, terms, topic -> {}, new LiveClock(), random);
+      writers = new TopicWriters(driver.root, settings, topic -> {}, new LiveClock(), random);
       servers.add(writers);
     }
 
@@ -445,8 +445,8 @@ final class TopicWriterTest extends Drivers {
   void withoutAThreadBatchesAreRefused() {
     CommitThreads none = new CommitThreads();
     none.end();
-    CommitContext means = new CommitContext(CommitSettings.USUAL, none, topic -> {}, clock(), random, new Resends(clock()));
-    TopicWriter writer = new TopicWriter(means, new Driver().log(), () -> {});
+    CommitContext context = new CommitContext(CommitSettings.USUAL, none, topic -> {}, clock(), random, new Resends(clock()));
+    TopicWriter writer = new TopicWriter(context, new Driver().log(), () -> {});
     assertEquals(RefusalReason.STORAGE, refused(writer, arrival(new CompletableFuture<>())));
     assertEquals(RefusalReason.STORAGE, refused(writer, arrival(new CompletableFuture<>())), "the next arrival tries again");
   }
@@ -455,8 +455,8 @@ final class TopicWriterTest extends Drivers {
   void anErrorBetweenTwoCommitsLeavesNoTopicWithoutAWriter() throws Exception {
     WritingServer server = new WritingServer();
     LiveClock clock = new LiveClock();
-    CommitContext means = new CommitContext(CommitSettings.USUAL, new CommitThreads(), topic -> {}, clock, random, new Resends(clock));
-    TopicWriter writer = new TopicWriter(means, new Driver().log(), () -> {});
+    CommitContext context = new CommitContext(CommitSettings.USUAL, new CommitThreads(), topic -> {}, clock, random, new Resends(clock));
+    TopicWriter writer = new TopicWriter(context, new Driver().log(), () -> {});
     clock.failures.set(1);
     CompletableFuture<PreparedAppend> checked = CompletableFuture.completedFuture(server.checked(0, ClientBatch.of(3, "v")));
     assertEquals(RefusalReason.STORAGE, refused(writer, arrival(checked)));
@@ -464,7 +464,7 @@ final class TopicWriterTest extends Drivers {
     writer.queue(next);
     writer.start();
     done(next.done());
-    means.threads().end();
+    context.threads().end();
   }
 
   @Test
