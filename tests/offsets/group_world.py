@@ -17,7 +17,7 @@ from handmade import Topic, records
 from sparklog.errors import GenerationFenced
 from sparklog.offsets import OffsetTable
 
-WAIT_S = 120
+WAIT_S = 600
 ENDS = 600
 
 

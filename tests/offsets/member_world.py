@@ -26,7 +26,7 @@ REPOSITORY = Path(__file__).parents[2]
 HEARTBEAT_MS = 100
 LASTING_MS = 86_400_000
 """The session of a member that is not to be expired, however slow the machine is."""
-WAIT_S = 120
+WAIT_S = 600
 
 
 class Clock:

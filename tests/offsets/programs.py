@@ -15,7 +15,7 @@ from sparklog.offsets import OffsetTable
 from sparklog.offsets.lake import Look
 
 EVENTS = ("on_assign", "on_revoke", "on_lost")
-WAIT_S = 120
+WAIT_S = 600
 
 
 class World:

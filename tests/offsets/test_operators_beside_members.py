@@ -27,7 +27,7 @@ from sparklog import Consumer
 from sparklog.membership import standing
 from sparklog.offsets import OffsetTable, lake, rows
 
-WAIT_S = 240
+WAIT_S = 600
 PARTITIONS = 12
 
 

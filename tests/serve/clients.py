@@ -16,7 +16,7 @@ from kafka.errors import KafkaConfigurationError, KafkaError
 
 from sparklog import Log
 
-WAIT_S = 120
+WAIT_S = 600
 T = TypeVar("T")
 
 

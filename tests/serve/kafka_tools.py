@@ -6,7 +6,7 @@ from logtool import SHORT_LIVED
 
 from bench.broker import JARS
 
-WAIT_S = 120
+WAIT_S = 600
 SCRIPTS = {
     "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
     "kafka-configs": "kafka.admin.ConfigCommand",

@@ -11,7 +11,7 @@ from kaskade.admin import KaskadeAdmin
 from textual.app import App
 from textual.widgets import DataTable
 
-WAIT_S = 90
+WAIT_S = 600
 OF_A_TOPIC = ("partitions", "groups", "group-offsets", "group-members")
 
 

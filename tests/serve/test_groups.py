@@ -30,7 +30,7 @@ from serve.serving import RunningServer
 
 from sparklog.offsets import OffsetTable, TopicGroups
 
-WAIT_S = 120
+WAIT_S = 600
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.structs import OffsetAndMetadata
 from serve.serving import RunningServer
 
-WAIT_S = 120
+WAIT_S = 600
 
 
 def shown(repository: Path, address: str, topic: str) -> dict[str, list[dict[str, Any]]]:

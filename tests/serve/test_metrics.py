@@ -16,7 +16,7 @@ from logtool import LogTool, small_jvm
 from prometheus_client.parser import text_string_to_metric_families
 from serve.serving import RunningServer
 
-WAIT_S = 120
+WAIT_S = 600
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "monitoring.md"
 
 

@@ -12,7 +12,7 @@ from serve.serving import RunningServer
 import sparklog
 from sparklog.offsets import TopicGroups
 
-WAIT_S = 120
+WAIT_S = 600
 GO_CLIENTS = Path(__file__).parents[2] / ".tools" / "go-clients" / "go-clients"
 RECORDS = 200
 FORMAT = r"%p %o %T %k %s\n"

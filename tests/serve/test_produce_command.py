@@ -13,7 +13,7 @@ from serve.serving import end_shared_servers
 import sparklog
 from sparklog.cli import lines, served
 
-WAIT_S = 120
+WAIT_S = 600
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from starlette.testclient import TestClient
 from sparklog.ui import application
 
 QUICK = ("broker.heartbeat.interval.ms=300", "broker.session.timeout.ms=2500")
-WAIT_S = 120
+WAIT_S = 600
 
 
 @pytest.fixture

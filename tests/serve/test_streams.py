@@ -23,7 +23,7 @@ import sparklog
 
 pytestmark = pytest.mark.slow
 
-WAIT_S = 240
+WAIT_S = 600
 WORDS = ["log", "topic", "offset", "log", "segment"]
 
 

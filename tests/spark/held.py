@@ -6,7 +6,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
-WAIT_S = 120
+WAIT_S = 600
 
 
 class Held:

@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parents[2]
 JARS = sorted((HERE / ".tools" / "spark-kafka").glob("*.jar"))
 COLUMNS = ["key", "value", "topic", "partition", "offset", "timestamp"]
 RECORDS = 600
-WAIT_S = 120
+WAIT_S = 600
 
 
 @pytest.mark.slow

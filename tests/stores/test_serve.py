@@ -16,7 +16,7 @@ from sparklog import Log
 from sparklog.serve.process import Server
 
 RECORDS = 200
-WAIT_S = 60
+WAIT_S = 600
 
 
 def killed_in_between(root: str, seen_as: str, folder: Path) -> None:

@@ -78,6 +78,16 @@ public interface ReadableTopics {
     return states;
   }
 
+  /**
+   * Runs a task as soon as somebody commits to a topic, and maybe without need. The task must not block. It ends when its owner drops it,
+   * or when the topic is deleted.
+   *
+   * @return whether each commit is seen; false where a caller must look by itself
+   */
+  default boolean watch(String topic, Runnable task) {
+    return false;
+  }
+
   /** Opens a live segment of a topic. @throws SegmentGone if its file is gone; over a network, the first read throws it */
   SegmentFile open(String topic, Segment segment) throws IOException;
 

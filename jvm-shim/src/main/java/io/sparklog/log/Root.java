@@ -287,6 +287,11 @@ public final class Root implements ReadableTopics {
   }
 
   @Override
+  public boolean watch(String topic, Runnable task) {
+    return store.watch(Names.topicFolder(topic), task);
+  }
+
+  @Override
   public Map<String, State> newest(Collection<String> names) {
     try {
       Map<String, State> states = new HashMap<>();

@@ -1,6 +1,7 @@
 package io.sparklog.serve;
 
 import io.netty.handler.ssl.SslContext;
+import io.sparklog.feed.CommitWaits;
 import io.sparklog.log.Root;
 import io.sparklog.serve.coordinator.FindCoordinatorHandler;
 import io.sparklog.serve.coordinator.GroupListHandlers;
@@ -26,7 +27,6 @@ import io.sparklog.serve.records.InitProducerIdHandler;
 import io.sparklog.serve.records.ListOffsetsHandler;
 import io.sparklog.serve.records.OffsetForLeaderEpochHandler;
 import io.sparklog.serve.records.ProduceHandler;
-import io.sparklog.serve.records.fetch.Commits;
 import io.sparklog.serve.records.fetch.Fetches;
 import io.sparklog.serve.records.fetch.OffsetLookup;
 import io.sparklog.serve.records.fetch.PartitionReads;
@@ -82,7 +82,7 @@ final class RootServer implements AutoCloseable {
   private final SocketServer server;
   private final Workers work;
   private final Workers checks;
-  private final Commits commits;
+  private final CommitWaits commits;
   private final PartitionReads reads;
   private final Map<String, Address> addresses = new LinkedHashMap<>();
   private final Servers servers;
@@ -125,7 +125,7 @@ final class RootServer implements AutoCloseable {
     }
     work = new Workers("server-work", config.number("num.io.threads"));
     checks = new Workers("server-check", ProduceHandler.checksAtOnce(config.number("num.io.threads")));
-    commits = new Commits(root, work, Clock.systemUTC());
+    commits = new CommitWaits(root, work, Clock.systemUTC());
     reads = new PartitionReads(root, Clock.systemUTC(), Runtime.getRuntime().maxMemory() / READ_SHARE);
     sessions = new FetchSessions(config.number("max.incremental.fetch.session.cache.slots"), Clock.systemUTC(), random);
     RequestMetrics traffic = new RequestMetrics(metrics);
@@ -137,7 +137,7 @@ final class RootServer implements AutoCloseable {
       if (!topic.equals(Groups.TOPIC)) {
         made.add(1);
       }
-      commits.made(topic);
+      commits.committed(topic);
     }, Clock.systemUTC(), random);
     groups = new Groups(root, writers, servers.self().node(), config.entries(), servers::coordinates, Clock.systemUTC(), random);
     groupRequests = new GroupRequests(groups, topics, work);

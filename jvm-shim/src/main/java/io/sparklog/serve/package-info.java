@@ -6,7 +6,7 @@
  * <pre>{@code
  *  produce        net, protocol -*> Intake (check) -*> TopicWriter (commit): data file, version -*> answer
  *  offset commit  net, protocol -*> topics of the request -*> Kafka's coordinator -*> TopicWriter (commit): the same -*> answer
- *  fetch          net, protocol -*> cursors of the partitions -> bytes of files; without records -*> Commits: the next commit -> cursors
+ *  fetch          net, protocol -*> cursors of the partitions -> bytes of files; no records -*> CommitWaits: the next commit -> cursors
  * }</pre>
  *
  * <p>The threads, each with its work:
@@ -24,6 +24,7 @@
  *  group-topics       1                     tells the coordinator which topics there are
  *  group-looks        1                     the read of the topic of groups before a request of a group
  *  group-loads-n      2                     the records of a partition of groups, when this server begins to coordinate it
+ *  partlog-folders    1                     tells that a file has appeared in a folder of a topic, on a disk
  *  server-metrics-n   2                     the page of metrics
  * }</pre>
  *

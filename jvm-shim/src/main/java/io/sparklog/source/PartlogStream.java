@@ -1,6 +1,5 @@
 package io.sparklog.source;
 
-import io.sparklog.log.Pace;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.Filter;
 import io.sparklog.read.OffsetRange;
@@ -12,7 +11,6 @@ import io.sparklog.spark.SparkErrors;
 import io.sparklog.spark.StreamingQueries;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.Warnings;
-import io.sparklog.stream.IdlePolls;
 import io.sparklog.stream.StreamOffsets;
 import io.sparklog.stream.StreamStart;
 import io.sparklog.stream.TaskShares;
@@ -47,7 +45,6 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
   private final String checkpoint;
   private final TriggerLimits limits;
   private final TopicStream stream;
-  private final IdlePolls polls;
 
   /** The offsets that Spark was given last: it hands their JSON back at every poll. */
   private StreamOffsets given;
@@ -68,7 +65,6 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
     this.checkpoint = start.checkpoint();
     this.limits = TriggerLimits.of(options);
     this.stream = new TopicStream(root, options, start, clock);
-    this.polls = new IdlePolls(root.isRemote() ? options.milliseconds("maxPollDelay") : 0, clock, Pace.PRODUCTION.pause());
   }
 
   @Override
@@ -127,7 +123,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
 
   @Override
   public Offset latestOffset(Offset start, ReadLimit limit) {
-    polls.await();
+    stream.await();
     return latest(start, limit);
   }
 
@@ -135,7 +131,6 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
     return SparkErrors.run(() -> {
       StreamOffsets from = offsets(start);
       given = stream.next(from, asked(limit, TriggerLimits.NONE));
-      polls.looked(!given.equals(from));
       return new StreamOffset(given);
     });
   }
@@ -152,7 +147,6 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
 
   @Override
   public synchronized void prepareForTriggerAvailableNow() {
-    polls.end();
     SparkErrors.act(stream::stopAtNewest);
   }
 
@@ -202,7 +196,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
    */
   @Override
   public void commit(Offset end) {
-    polls.busy();
+    stream.ended();
   }
 
   @Override

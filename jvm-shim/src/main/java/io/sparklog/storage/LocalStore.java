@@ -92,6 +92,15 @@ class LocalStore implements LinkingStore {
     return names;
   }
 
+  @Override
+  public boolean watch(String folder, Runnable task) {
+    try {
+      return FolderWatch.begin(unlinked(folder), task);
+    } catch (UnfitFileException link) {
+      return false;
+    }
+  }
+
   /** Whether there is something that is not a folder: to open a pipe as a folder would block. */
   private static boolean isOfAnotherKind(Path folder) {
     try {

@@ -99,6 +99,16 @@ public interface ReadStore {
     return !list(name).isEmpty();
   }
 
+  /**
+   * Runs a task as soon as a file appears in a folder, by any process of the machine. The task must not block, and may run without need. The store
+   * does not keep the task: it ends when its owner drops it, or when the folder is deleted.
+   *
+   * @return whether each file is seen; false where a caller must look by itself
+   */
+  default boolean watch(String folder, Runnable task) {
+    return false;
+  }
+
   /** The names (last parts only) in the folder {@code name}, in any order; empty if the folder does not exist. */
   List<String> list(String name) throws IOException;
 

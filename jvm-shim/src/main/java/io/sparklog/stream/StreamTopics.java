@@ -1,5 +1,6 @@
 package io.sparklog.stream;
 
+import io.sparklog.feed.CommitReader;
 import io.sparklog.log.QueryStart;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
@@ -21,6 +22,7 @@ import java.util.TreeSet;
 /** The topics of a streaming query: finds their newest states, and sees to it that offsets are used for the topics that they mean. */
 final class StreamTopics implements Subscription.Known {
   private final ReadableTopics root;
+  private final CommitReader reader;
   private final StreamStart start;
   private final Clock clock;
   private final Subscription subscription;
@@ -32,8 +34,9 @@ final class StreamTopics implements Subscription.Known {
   /** The ids of lost topics that were reported. */
   private final Set<String> reported = new HashSet<>();
 
-  StreamTopics(ReadableTopics root, Options options, StreamStart start, Clock clock, DataLoss dataLoss) {
+  StreamTopics(ReadableTopics root, CommitReader reader, Options options, StreamStart start, Clock clock, DataLoss dataLoss) {
     this.root = root;
+    this.reader = reader;
     this.start = start;
     this.clock = clock;
     this.subscription = new Subscription(root, this, options);
@@ -71,7 +74,7 @@ final class StreamTopics implements Subscription.Known {
 
   @Override
   public Map<String, State> states(Collection<String> names) {
-    return root.newest(names);
+    return reader.newest(names);
   }
 
   /** A query goes on without a topic that it has read, as far as failOnDataLoss allows it; any other name is a mistake. */

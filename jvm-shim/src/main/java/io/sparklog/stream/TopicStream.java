@@ -1,6 +1,7 @@
 package io.sparklog.stream;
 
 import io.sparklog.log.QueryStart;
+import io.sparklog.feed.CommitReader;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
 import io.sparklog.query.Bound;
@@ -36,6 +37,7 @@ public final class TopicStream {
   private final Clock clock;
   private final DataLoss dataLoss;
   private final StreamTopics topics;
+  private final CommitReader reader;
   private final WalkedSegments walked = new WalkedSegments();
 
   /** Where to stop, by topic id; null if the stream goes on for ever. */
@@ -65,7 +67,8 @@ public final class TopicStream {
     this.start = start;
     this.clock = clock;
     this.dataLoss = new DataLoss(options.bool("failOnDataLoss"));
-    this.topics = new StreamTopics(root, options, start, clock, dataLoss);
+    this.reader = new CommitReader(root, options.milliseconds("maxPollDelay"), clock);
+    this.topics = new StreamTopics(root, reader, options, start, clock, dataLoss);
     List<String> unused = Bound.givenStarts(options);
     if (start.first().isPresent() && !unused.isEmpty()) {
       Warnings.inform(TopicStream.class, "the query goes on where its checkpoint {} says; without effect: {}", start.checkpoint(),
@@ -73,8 +76,19 @@ public final class TopicStream {
     }
   }
 
-  /** From now on, goes no further than the present end. @throws PartlogException as {@link StreamTopics#look} */
+  /** Before {@link #next}, without a lock: waits while nothing is committed, by the pace of {@link CommitReader}. */
+  public void await() {
+    reader.await();
+  }
+
+  /** A micro-batch of the query has ended. */
+  public void ended() {
+    reader.busy();
+  }
+
+  /** From now on, goes no further than the present end, and waits no longer. @throws PartlogException as {@link StreamTopics#look} */
   public void stopAtNewest() {
+    reader.end();
     last = new HashMap<>();
     look().topics.forEach(topic -> last.put(topic.state().topicId(), topic.state()));
   }
@@ -150,6 +164,12 @@ public final class TopicStream {
    *     SEGMENT_MISSING, BATCH_CORRUPT, SEGMENT_CORRUPT
    */
   public StreamOffsets next(StreamOffsets from, TriggerLimits limits) throws IOException {
+    StreamOffsets next = found(from, limits);
+    reader.looked(!next.equals(from));
+    return next;
+  }
+
+  private StreamOffsets found(StreamOffsets from, TriggerLimits limits) throws IOException {
     while (true) {
       Look now = look();
       if (from.equals(now.allRead)) {

@@ -11,8 +11,8 @@
  *                               +- StreamTopics, StreamStart (the topics by id, and where the query began), StreamOffsets
  *                               +- Barrier (not over a re-route), TriggerLimits, OffsetShares, ByteShares (the share of waiting records)
  *                               +- Lag (the metrics)
- *                               +- IdlePolls (an idle query waits between looks)
  *                               +- TaskShares (small splits share a task) --> as in a batch
+ *  feed                         CommitReader (an idle query waits between looks)
  *  log                          ReadableTopics.recentTopics, .newest, QueryStart (a file of the query's checkpoint)
  *  storage                      CheckpointFolders, CheckpointFolder, HadoopFolder
  * }</pre>

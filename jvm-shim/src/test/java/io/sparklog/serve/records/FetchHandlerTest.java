@@ -10,7 +10,7 @@ import io.sparklog.log.TopicConfig;
 import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Wire;
 import io.sparklog.serve.protocol.Workers;
-import io.sparklog.serve.records.fetch.Commits;
+import io.sparklog.feed.CommitWaits;
 import io.sparklog.serve.records.fetch.Fetches;
 import io.sparklog.serve.records.fetch.PartitionReads;
 import io.sparklog.serve.security.Listener;
@@ -48,14 +48,14 @@ final class FetchHandlerTest {
   Path directory;
 
   private final Workers work = new Workers("test", 2);
-  private Commits commits;
+  private CommitWaits commits;
   private FetchHandler handler;
 
   @BeforeEach
   void open() throws Exception {
     WrittenTopic topic = new WrittenTopic(directory, "t").with(TopicConfig.KAFKA_VIEW, "none");
     topic.segment(0, 5).segment(1, 5).commit();
-    commits = new Commits(topic.root, work, Clock.systemUTC());
+    commits = new CommitWaits(topic.root, work, Clock.systemUTC());
     PartitionReads reads = new PartitionReads(topic.root, Clock.systemUTC(), Long.MAX_VALUE);
     Fetches fetches = new Fetches(topic.root, reads, commits, work);
     FetchSessions sessions = new FetchSessions(1, Clock.systemUTC(), new java.util.Random(1));

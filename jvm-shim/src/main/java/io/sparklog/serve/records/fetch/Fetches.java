@@ -1,5 +1,6 @@
 package io.sparklog.serve.records.fetch;
 
+import io.sparklog.feed.CommitWaits;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
 import io.sparklog.segment.Segment;
@@ -21,11 +22,11 @@ public final class Fetches {
 
   private final ReadableTopics topics;
   private final PartitionReads reads;
-  private final Commits commits;
+  private final CommitWaits commits;
   private final Executor work;
 
   /** @param work runs reads, which block */
-  public Fetches(ReadableTopics topics, PartitionReads reads, Commits commits, Executor work) {
+  public Fetches(ReadableTopics topics, PartitionReads reads, CommitWaits commits, Executor work) {
     this.topics = topics;
     this.reads = reads;
     this.commits = commits;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.feed.CommitWaits;
 import io.sparklog.kit.RemoteReads;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.Root;
@@ -37,7 +38,7 @@ final class FetchesTest {
 
   private final ExecutorService work = Executors.newFixedThreadPool(2);
   private WrittenTopic topic;
-  private Commits commits;
+  private CommitWaits commits;
   private PartitionReads reads;
   private Fetches fetches;
 
@@ -46,7 +47,7 @@ final class FetchesTest {
     topic = new WrittenTopic(directory, "t").with(TopicConfig.KAFKA_VIEW, "none");
     topic.padding = offset -> 3_000;
     topic.segment(0, 20, 20).segment(1, 20, 20).segment(2, 20).commit();
-    commits = new Commits(topic.root, work, Clock.systemUTC());
+    commits = new CommitWaits(topic.root, work, Clock.systemUTC());
     reads = new PartitionReads(topic.root, Clock.systemUTC(), Long.MAX_VALUE);
     fetches = new Fetches(topic.root, reads, commits, work);
   }
@@ -89,7 +90,7 @@ final class FetchesTest {
     }
     assertFalse(asked.isDone());
     topic.segment(0, 5).commit();
-    commits.made("t");
+    commits.committed("t");
     assertFalse(asked.isDone());
     topic.segment(0, 20).commit();
     assertEquals(List.of(25, 20), rows(asked.get(WAIT_S, TimeUnit.SECONDS)));

@@ -1,4 +1,4 @@
-package io.sparklog.serve.records.fetch;
+package io.sparklog.feed;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -17,7 +17,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Clock;
-import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Requests that wait are woken by commits, and by nothing else. */
-final class CommitsTest {
+final class CommitWaitsTest {
   private static final long LONG_MS = TimeUnit.MINUTES.toMillis(10);
   private static final long WAIT_S = 120;
 
@@ -45,13 +45,13 @@ final class CommitsTest {
   /** Runs once, when the next look has its answer, and before the caller has it. */
   private final AtomicReference<Runnable> afterLook = new AtomicReference<>(() -> {});
   private WrittenTopic topic;
-  private Commits commits;
+  private CommitWaits commits;
 
   @BeforeEach
   void open() throws Exception {
     topic = new WrittenTopic(directory, "t").with(TopicConfig.KAFKA_VIEW, "none");
     topic.segment(0, 3).commit();
-    commits = new Commits(counted(topic.root), work, Clock.systemUTC());
+    commits = new CommitWaits(counted(topic.root), work, Clock.systemUTC());
   }
 
   @AfterEach
@@ -80,7 +80,7 @@ final class CommitsTest {
   }
 
   private CompletableFuture<Boolean> until(long end, long ms) {
-    return commits.await(List.of("t"), () -> commits.recent("t").orElseThrow().end(0) >= end, ms);
+    return commits.await(Set.of("t"), () -> commits.recent("t").orElseThrow().end(0) >= end, ms);
   }
 
   @Test
@@ -106,13 +106,13 @@ final class CommitsTest {
   void aCommitOfThisProcessEndsAWaitAtOnce() throws Exception {
     AtomicBoolean isThere = new AtomicBoolean();
     commits.recent("t");
-    CompletableFuture<Boolean> wait = commits.await(List.of("t"), isThere::get, LONG_MS);
+    CompletableFuture<Boolean> wait = commits.await(Set.of("t"), isThere::get, LONG_MS);
     isThere.set(true);
     for (int before = looks.get(); looks.get() < before + 3;) {
       Thread.onSpinWait();
     }
     assertFalse(wait.isDone(), "looks that show nothing new wake nobody");
-    commits.made("t");
+    commits.committed("t");
     assertTrue(wait.get(WAIT_S, TimeUnit.SECONDS));
   }
 
@@ -144,7 +144,7 @@ final class CommitsTest {
 
   @Test
   void aFaultEndsAWait() {
-    CompletableFuture<Boolean> wait = commits.await(List.of("t"), () -> {
+    CompletableFuture<Boolean> wait = commits.await(Set.of("t"), () -> {
       throw new IllegalStateException("damaged");
     }, LONG_MS);
     Exception failure = assertThrows(ExecutionException.class, () -> wait.get(WAIT_S, TimeUnit.SECONDS));
@@ -163,9 +163,9 @@ final class CommitsTest {
     try {
       for (int i = 0; i < Seed.either(2_000, 20_000); i++) {
         AtomicBoolean isThere = new AtomicBoolean();
-        CompletableFuture<Boolean> wait = commits.await(List.of("absent"), isThere::get, LONG_MS);
+        CompletableFuture<Boolean> wait = commits.await(Set.of("absent"), isThere::get, LONG_MS);
         isThere.set(true);
-        commits.made("absent");
+        commits.committed("absent");
         assertTrue(wait.get(WAIT_S, TimeUnit.SECONDS));
       }
     } finally {
@@ -179,13 +179,13 @@ final class CommitsTest {
   void looksThatTakeRequestsAreShared() {
     Root root = new Root(new RemoteReads(Stores.open(directory.toString())).store());
     MillisClock clock = new MillisClock(() -> 1_000_000);
-    Commits remote = new Commits(counted(root), work, clock);
+    CommitWaits remote = new CommitWaits(counted(root), work, clock);
     looks.set(0);
     for (int i = 0; i < 100; i++) {
       assertEquals(3, remote.recent("t").orElseThrow().end(0));
     }
     assertEquals(1, looks.get());
-    remote.made("t");
+    remote.committed("t");
     remote.recent("t");
     assertEquals(2, looks.get(), "after a commit of this process, a state may be old");
     remote.newest("t");
@@ -197,10 +197,10 @@ final class CommitsTest {
   @Test
   void aLookThatBeganBeforeACommitDoesNotHideIt() {
     Root root = new Root(new RemoteReads(Stores.open(directory.toString())).store());
-    Commits remote = new Commits(counted(root), work, new MillisClock(() -> 1_000_000));
+    CommitWaits remote = new CommitWaits(counted(root), work, new MillisClock(() -> 1_000_000));
     afterLook.set(() -> {
       append();
-      remote.made("t");
+      remote.committed("t");
     });
     assertEquals(3, remote.recent("t").orElseThrow().end(0));
     assertEquals(6, remote.recent("t").orElseThrow().end(0));

@@ -1,32 +1,63 @@
-package io.sparklog.stream;
+package io.sparklog.feed;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.sparklog.kit.MillisClock;
+import io.sparklog.kit.RemoteReads;
+import io.sparklog.kit.WrittenTopic;
+import io.sparklog.log.Root;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.storage.Stores;
+import java.nio.file.Path;
 import java.time.Clock;
+import java.util.List;
 import java.util.Random;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** How often an idle query looks, and how late it sees a commit; by a clock that stands while nothing waits. */
-final class IdlePollsTest {
+final class CommitReaderTest {
   /** A look takes this long, as two requests of 30 ms. */
   private static final long LOOK_MS = 60;
   private static final long MOST_MS = 1000;
   private static final long DAY_MS = 24L * 3600 * 1000;
 
+  @TempDir
+  Path directory;
+
   private long nowMs = 1_000_000;
 
   private final Clock clock = new MillisClock(() -> nowMs);
 
-  private IdlePolls polls(long mostMs) {
-    return new IdlePolls(mostMs, clock, ms -> {
+  private interface Pause {
+    void of(long ms) throws InterruptedException;
+  }
+
+  /** Over a network. */
+  private CommitReader reader(long mostMs, Pause pause) {
+    Root remote = new Root(new RemoteReads(Stores.open(directory.toString())).store());
+    return new CommitReader(new CommitFeed(remote, clock), mostMs, clock, (told, ms) -> pause.of(ms));
+  }
+
+  private static void commit(WrittenTopic topic) {
+    try {
+      topic.segment(0, 3).commit();
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private CommitReader polls(long mostMs) {
+    return reader(mostMs, ms -> {
       assertTrue(ms > 0 && ms <= mostMs, ms + " ms");
       nowMs += ms;
     });
   }
 
-  private void look(IdlePolls polls, boolean isNew) {
+  private void look(CommitReader polls, boolean isNew) {
     polls.await();
     nowMs += LOOK_MS;
     polls.looked(isNew);
@@ -34,7 +65,7 @@ final class IdlePollsTest {
 
   @Test
   void anIdleQueryLooksOnceASecond() {
-    IdlePolls polls = polls(MOST_MS);
+    CommitReader polls = polls(MOST_MS);
     int looks = 0;
     for (long end = nowMs + DAY_MS; nowMs < end; looks++) {
       look(polls, false);
@@ -45,7 +76,7 @@ final class IdlePollsTest {
   /** Or later by a look that began just before the commit. */
   @Test
   void aCommitIsSeenLateByATenthOfTheSilence() {
-    IdlePolls polls = polls(MOST_MS);
+    CommitReader polls = polls(MOST_MS);
     Random random = new Random(48);
     for (int commit = 0; commit < 1000; commit++) {
       long seenMs = nowMs;
@@ -68,7 +99,7 @@ final class IdlePollsTest {
   /** The first look, looks at new records, and looks between micro-batches of another source follow at once. */
   @Test
   void aBusyQueryDoesNotWait() {
-    IdlePolls polls = new IdlePolls(MOST_MS, clock, ms -> {
+    CommitReader polls = reader(MOST_MS, ms -> {
       throw new AssertionError("it waits for " + ms + " ms");
     });
     for (int look = 0; look < 100; look++) {
@@ -84,7 +115,7 @@ final class IdlePollsTest {
   @Test
   void aQueryThatMustNotWaitDoesNot() {
     for (boolean ended : new boolean[] {true, false}) {
-      IdlePolls polls = new IdlePolls(ended ? MOST_MS : 0, clock, ms -> {
+      CommitReader polls = reader(ended ? MOST_MS : 0, ms -> {
         throw new AssertionError("it waits for " + ms + " ms");
       });
       if (ended) {
@@ -99,7 +130,7 @@ final class IdlePollsTest {
   /** A clock that goes back by an hour, while the query is idle. */
   @Test
   void aClockThatIsSetBackAddsNoWait() {
-    IdlePolls polls = polls(MOST_MS);
+    CommitReader polls = polls(MOST_MS);
     nowMs += DAY_MS;
     look(polls, false);
     nowMs -= 3_600_000;
@@ -116,7 +147,7 @@ final class IdlePollsTest {
       Random random = new Random(seed);
       boolean isSteady = seed % 2 == 0;
       long[] busyMs = {nowMs};
-      IdlePolls polls = new IdlePolls(MOST_MS, clock, ms -> {
+      CommitReader polls = reader(MOST_MS, ms -> {
         assertTrue(ms > 0 && ms <= MOST_MS, ms + " ms");
         assertTrue(!isSteady || ms <= (nowMs - busyMs[0]) / 10, ms + " ms after " + (nowMs - busyMs[0]) + " ms");
         waits[0]++;
@@ -142,12 +173,47 @@ final class IdlePollsTest {
 
   @Test
   void anInterruptEndsTheWait() {
-    IdlePolls polls = new IdlePolls(MOST_MS, clock, ms -> {
+    CommitReader polls = reader(MOST_MS, ms -> {
       throw new InterruptedException();
     });
     nowMs += DAY_MS;
     polls.looked(false);
     polls.await();
     assertTrue(Thread.interrupted());
+  }
+
+  /** The wait has no limit of time here: the file of the version alone ends it. */
+  @Test
+  void aCommitOfAnotherProcessEndsTheWaitOnAWatchedDisk() throws Exception {
+    WrittenTopic topic = new WrittenTopic(directory, "t").with(TopicConfig.KAFKA_VIEW, "none");
+    topic.segment(0, 3).commit();
+    CommitFeed feed = new CommitFeed(new Root(Stores.open(directory.toString())), clock);
+    CommitReader reader = new CommitReader(feed, MOST_MS, clock, (told, ms) -> {
+      assertEquals(100, ms);
+      commit(topic);
+      assertTrue(told.tryAcquire(10, TimeUnit.MINUTES));
+    });
+    assumeTrue(feed.topic("t").watch(), "the file system here is not watched");
+    assertEquals(3, reader.newest(List.of("t")).get("t").end(0));
+    nowMs += DAY_MS;
+    reader.looked(false);
+    reader.await();
+    assertEquals(6, reader.newest(List.of("t")).get("t").end(0));
+  }
+
+  /** Such as one that Spark's own delay between two triggers hides. */
+  @Test
+  void aCommitBetweenALookAndTheNextWaitEndsThatWait() throws Exception {
+    WrittenTopic topic = new WrittenTopic(directory, "t").with(TopicConfig.KAFKA_VIEW, "none");
+    topic.segment(0, 3).commit();
+    CommitFeed feed = new CommitFeed(new Root(Stores.open(directory.toString())), clock);
+    CommitReader reader = new CommitReader(feed, MOST_MS, clock, (told, ms) -> {
+      throw new AssertionError("it waits for " + ms + " ms");
+    });
+    reader.newest(List.of("t"));
+    nowMs += DAY_MS;
+    reader.looked(false);
+    feed.committed("t");
+    reader.await();
   }
 }

@@ -1,0 +1,300 @@
+package io.sparklog.feed;
+
+import io.sparklog.log.ReadableTopics;
+import io.sparklog.log.State;
+import java.lang.ref.SoftReference;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.WeakHashMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArraySet;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * The newest states of topics, as the readers of this process have seen them. Readers that wait at the same time share a look. For several
+ * threads at once.
+ */
+final class CommitFeed {
+  private static final Map<ReadableTopics, SoftReference<CommitFeed>> OPEN = new WeakHashMap<>();
+
+  final ReadableTopics topics;
+  final Clock clock;
+  private final Map<String, TopicFeed> known = new ConcurrentHashMap<>();
+
+  /** The order of looks and of calls: a look answers the calls that began before it. */
+  private final AtomicLong order = new AtomicLong();
+
+  /** Is told of commits to a topic, and must not block. */
+  interface CommitListener {
+    /** The topic has changed. */
+    void changed();
+
+    /** A look may find a change. */
+    void mayHaveChanged();
+  }
+
+  /** The knowledge of one topic. This object guards its fields. */
+  final class TopicFeed {
+    final String name;
+
+    final CopyOnWriteArraySet<CommitListener> listeners = new CopyOnWriteArraySet<>();
+
+    /** The watch does not keep it alive. */
+    private final Runnable appeared = this::appeared;
+    private boolean isWatched;
+
+    /** The answer of the last look, where it began, and whether this process has committed nothing since. */
+    private Optional<State> seen = Optional.empty();
+    private boolean isSeen;
+    private long seenOrder;
+    private long seenMs;
+    private long changedMs;
+    private long commits;
+
+    /** Counts all that the listeners are told. */
+    private long events;
+
+    /** A look that a thread makes at this moment; null if no thread does. */
+    private CompletableFuture<Optional<State>> look;
+    private long lookOrder;
+
+    TopicFeed(String name) {
+      this.name = name;
+      changedMs = clock.millis();
+    }
+
+    /** This process has committed. */
+    private void committed() {
+      synchronized (this) {
+        commits++;
+        events++;
+        isSeen = false;
+        changedMs = clock.millis();
+      }
+      listeners.forEach(CommitListener::changed);
+    }
+
+    /** A file has appeared in the folder of the topic. */
+    private void appeared() {
+      synchronized (this) {
+        events++;
+      }
+      listeners.forEach(CommitListener::mayHaveChanged);
+    }
+
+    synchronized long events() {
+      return events;
+    }
+
+    /** Watches the topic if its place can: from now on, listeners are told of the commits of other processes too. */
+    synchronized boolean watch() {
+      isWatched = isWatched || topics.watch(name, appeared);
+      return isWatched;
+    }
+
+    synchronized long pauseMs(Rhythm rhythm) {
+      return rhythm.pauseMs(clock.millis() - changedMs);
+    }
+
+    /** @return whether the answer differs from the one before */
+    private boolean record(Optional<State> newest, long began, long nowMs, long commitsBefore) {
+      if (commitsBefore != commits || isBefore(newest, seen)) {
+        return false; // It may be older than a commit, or a look, that came meanwhile.
+      }
+      boolean changed = !isSeen || !isSame(newest, seen);
+      changedMs = changed ? nowMs : changedMs;
+      seen = newest;
+      seenMs = nowMs;
+      seenOrder = began;
+      isSeen = true;
+      if (newest.isEmpty()) {
+        isWatched = false; // Its folder may go.
+      }
+      return changed;
+    }
+  }
+
+  private static boolean isBefore(Optional<State> one, Optional<State> other) {
+    return one.isPresent() && other.isPresent() && one.get().topicId().equals(other.get().topicId())
+        && one.get().version() < other.get().version();
+  }
+
+  private static boolean isSame(Optional<State> one, Optional<State> other) {
+    return one.isPresent() == other.isPresent()
+        && (one.isEmpty() || one.get().version() == other.get().version() && one.get().topicId().equals(other.get().topicId()));
+  }
+
+  /** A feed of its own. */
+  CommitFeed(ReadableTopics topics, Clock clock) {
+    this.topics = topics;
+    this.clock = clock;
+  }
+
+  /** The feed that the readers of this process share. */
+  static CommitFeed of(ReadableTopics topics) {
+    synchronized (OPEN) {
+      SoftReference<CommitFeed> kept = OPEN.get(topics);
+      CommitFeed feed = kept == null ? null : kept.get();
+      if (feed == null) {
+        feed = new CommitFeed(topics, Clock.systemUTC());
+        OPEN.put(topics, new SoftReference<>(feed));
+      }
+      return feed;
+    }
+  }
+
+  TopicFeed topic(String name) {
+    return known.computeIfAbsent(name, TopicFeed::new);
+  }
+
+  /** Tells a listener of the commits to a topic, until {@link #leave}. */
+  TopicFeed listen(String name, CommitListener listener) {
+    return known.compute(name, (same, found) -> {
+      TopicFeed topic = found == null ? new TopicFeed(name) : found;
+      topic.listeners.add(listener);
+      return topic;
+    });
+  }
+
+  void leave(TopicFeed topic, CommitListener listener) {
+    topic.listeners.remove(listener);
+  }
+
+  /** Clients may ask for any name. */
+  private void forget(TopicFeed topic) {
+    known.computeIfPresent(topic.name, (name, found) -> found == topic && topic.listeners.isEmpty() ? null : found);
+  }
+
+  /** This process has committed to a topic. */
+  void committed(String name) {
+    TopicFeed topic = known.get(name);
+    if (topic != null) {
+      topic.committed();
+    }
+  }
+
+  /** The newest state of a topic, by a look now; empty if it does not exist. */
+  Optional<State> newest(String name) {
+    return Optional.ofNullable(newest(List.of(name), now()).get(name));
+  }
+
+  /** The newest state of a topic. Where each look takes requests, the answer may be as old as a pause, but for the commits of this
+   * process. */
+  Optional<State> recent(String name, Rhythm rhythm) {
+    TopicFeed topic = topic(name);
+    synchronized (topic) {
+      if (topics.isRemote() && topic.isSeen && clock.millis() - topic.seenMs < topic.pauseMs(rhythm)) {
+        return topic.seen;
+      }
+    }
+    return newest(name);
+  }
+
+  /** Later than all looks that have begun, and earlier than all that will. */
+  long now() {
+    return order.incrementAndGet();
+  }
+
+  /**
+   * The newest states of the topics that exist among {@code names}, by name.
+   *
+   * @param since the looks of other threads that began later will do
+   */
+  Map<String, State> newest(Collection<String> names, long since) {
+    Map<String, State> states = new HashMap<>();
+    Map<TopicFeed, CompletableFuture<Optional<State>>> others = new LinkedHashMap<>();
+    List<TopicRefresh> own = new ArrayList<>();
+    for (String name : names) {
+      TopicFeed topic = topic(name);
+      synchronized (topic) {
+        if (topic.isSeen && topic.seenOrder > since) {
+          topic.seen.ifPresent(state -> states.put(name, state));
+        } else if (topic.look != null && topic.lookOrder > since) {
+          others.put(topic, topic.look);
+        } else {
+          own.add(new TopicRefresh(topic));
+        }
+      }
+    }
+    look(own, states);
+    others.forEach((topic, look) -> joined(look).ifPresent(state -> states.put(topic.name, state)));
+    return states;
+  }
+
+  private static Optional<State> joined(CompletableFuture<Optional<State>> look) {
+    try {
+      return look.join();
+    } catch (CompletionException e) {
+      if (e.getCause() instanceof Error error) {
+        throw error;
+      }
+      throw (RuntimeException) e.getCause();
+    }
+  }
+
+  private void look(List<TopicRefresh> looks, Map<String, State> states) {
+    if (looks.isEmpty()) {
+      return;
+    }
+    try {
+      Map<String, State> found = new HashMap<>();
+      if (looks.size() == 1) {
+        String name = looks.get(0).topic.name;
+        topics.newest(name).ifPresent(state -> found.put(name, state));
+      } else {
+        found.putAll(topics.newest(looks.stream().map(look -> look.topic.name).toList()));
+      }
+      states.putAll(found);
+      looks.forEach(look -> look.end(Optional.ofNullable(found.get(look.topic.name))));
+    } catch (RuntimeException | Error e) {
+      looks.forEach(look -> look.fail(e));
+      throw e;
+    }
+  }
+
+  /** A look at a topic by this thread, from its begin on. Made by a thread that holds the topic. */
+  private final class TopicRefresh {
+    private final TopicFeed topic;
+    private final CompletableFuture<Optional<State>> answer = new CompletableFuture<>();
+    private final long began = now();
+    private final long nowMs = clock.millis();
+    private final long commits;
+
+    TopicRefresh(TopicFeed topic) {
+      this.topic = topic;
+      commits = topic.commits;
+      topic.look = answer;
+      topic.lookOrder = began;
+    }
+
+    void end(Optional<State> newest) {
+      boolean changed;
+      synchronized (topic) {
+        changed = topic.record(newest, began, nowMs, commits);
+        topic.look = topic.look == answer ? null : topic.look;
+      }
+      answer.complete(newest);
+      if (newest.isEmpty()) {
+        forget(topic);
+      }
+      if (changed) {
+        topic.listeners.forEach(CommitListener::changed);
+      }
+    }
+
+    void fail(Throwable e) {
+      synchronized (topic) {
+        topic.look = topic.look == answer ? null : topic.look;
+      }
+      answer.completeExceptionally(e);
+    }
+  }
+}
