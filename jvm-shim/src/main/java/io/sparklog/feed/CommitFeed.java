@@ -110,26 +110,26 @@ final class CommitFeed {
         return false; // It may be older than a commit, or a look, that came meanwhile.
       }
       boolean changed = !isSeen || !isSame(newest, seen);
+      isWatched &= isSameTopic(newest, seen); // The folder of another topic is another one.
       changedMs = changed ? nowMs : changedMs;
       seen = newest;
       seenMs = nowMs;
       seenOrder = began;
       isSeen = true;
-      if (newest.isEmpty()) {
-        isWatched = false; // Its folder may go.
-      }
       return changed;
     }
   }
 
+  private static boolean isSameTopic(Optional<State> one, Optional<State> other) {
+    return one.map(State::topicId).equals(other.map(State::topicId));
+  }
+
   private static boolean isBefore(Optional<State> one, Optional<State> other) {
-    return one.isPresent() && other.isPresent() && one.get().topicId().equals(other.get().topicId())
-        && one.get().version() < other.get().version();
+    return one.isPresent() && isSameTopic(one, other) && one.get().version() < other.get().version();
   }
 
   private static boolean isSame(Optional<State> one, Optional<State> other) {
-    return one.isPresent() == other.isPresent()
-        && (one.isEmpty() || one.get().version() == other.get().version() && one.get().topicId().equals(other.get().topicId()));
+    return isSameTopic(one, other) && one.map(State::version).equals(other.map(State::version));
   }
 
   /** A feed of its own. */

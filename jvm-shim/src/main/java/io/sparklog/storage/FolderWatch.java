@@ -71,7 +71,10 @@ final class FolderWatch {
           return false;
         }
         WatchKey key = folder.register(events, StandardWatchEventKinds.ENTRY_CREATE);
-        tasks.computeIfAbsent(key, first -> new CopyOnWriteArrayList<>()).add(new WeakReference<>(task));
+        List<WeakReference<Runnable>> of = tasks.computeIfAbsent(key, first -> new CopyOnWriteArrayList<>());
+        if (of.stream().noneMatch(kept -> kept.get() == task)) {
+          of.add(new WeakReference<>(task));
+        }
         return true;
       }
     } catch (IOException e) {

@@ -100,8 +100,8 @@ public interface ReadStore {
   }
 
   /**
-   * Runs a task as soon as a file appears in a folder, by any process of the machine. The task must not block, and may run without need. The store
-   * does not keep the task: it ends when its owner drops it, or when the folder is deleted.
+   * Runs a task as soon as a file appears in a folder, by any process of the machine. The task must not block, and may run without need.
+   * The store does not keep the task: it ends when its owner drops it, or when the folder is deleted.
    *
    * @return whether each file is seen; false where a caller must look by itself
    */
