@@ -4,6 +4,8 @@ import io.sparklog.feed.CommitReader;
 import io.sparklog.feed.CommitWaits;
 import io.sparklog.log.Root;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.segment.Names;
+import io.sparklog.spec.Options;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
@@ -62,8 +64,9 @@ final class FeedAlone {
 
   private void create(int number) {
     Root root = new Root(Stores.open(path));
+    root.prepare();
     new Administration(new TopicWork(root.topic("t" + number), Clock.systemUTC(), new Random()))
-        .create(TopicConfig.of(Map.of("partitions", "1")), "id" + number);
+        .create(TopicConfig.of(Options.of(Map.of("partitions", "1"), Options.Side.WRITE).topicConfig()), Names.identity(new Random()));
   }
 
   /** A root as another process has it: it shares nothing with the root of the writer. */
