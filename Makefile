@@ -15,7 +15,6 @@ DELTA := .tools/delta/.copied
 AXE := .tools/axe/.copied
 HDFS := .tools/hdfs/.copied
 S3A := .tools/s3a/.copied
-SERVE := .tools/serve/.copied
 SERVE_JARS := jvm-shim/serve/sparklog_serve/jars/.copied
 SERVE_WHEEL := dist/sparklog_serve-$(VERSION)-py3-none-any.whl
 VERSITYGW := .tools/versitygw/versitygw
@@ -32,7 +31,7 @@ BUILD := .tools/build/.installed
 MVN ?= mvn -q -B
 # Maven 3.8 ends with the escape that resets colours, also where its output is a file.
 export MAVEN_OPTS := $(MAVEN_OPTS) -Djansi.noreset=true
-FORMATTER := $(MVN) -f jvm-shim/pom.xml net.revelc.code.formatter:formatter-maven-plugin
+FORMATTER := $(MVN) -f jvm-shim/pom.xml -N net.revelc.code.formatter:formatter-maven-plugin
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 # The first Python that is new enough; `make PYTHON=…` names another.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
@@ -102,24 +101,29 @@ format: toolchain $(VENV) ## format Python and Java, and fix what the linter can
 	@$(FORMATTER):format
 
 .PHONY: jar
-jar: $(JAR) ## build the connector's jar, where the Python package looks for it
+jar: $(JAR) ## build the jars of the connector and the server, and put that of the connector where the Python package looks for it
 
 # Arguments for Maven: make jvm-test JVM_ARGS=-Dtest=StateTest
 JVM_ARGS ?=
+REPORTS := jvm-shim/target/surefire-reports
+# Tests of the server run also after tests of the connector have failed, so their reports decide.
+ALL_TESTS := -Dmaven.test.failure.ignore -Dsurefire.failIfNoSpecifiedTests=false
 
 .PHONY: jvm-test
 jvm-test: toolchain ## run the Java tests only
 	@echo "Running the Java tests"
-	@rm -rf jvm-shim/target/surefire-reports
-	@begun=$$(date +%s); $(MVN) -f jvm-shim/pom.xml test $(JVM_ARGS); \
-	  sed -n 's/.*<testsuite .* tests="\([0-9]*\)".*/\1/p' jvm-shim/target/surefire-reports/*.xml \
-	  | awk -v seconds=$$(($$(date +%s) - begun)) '{ tests += $$1 } END { print tests " Java tests passed in " seconds " s" }'
+	@rm -rf $(REPORTS)
+	@begun=$$(date +%s); $(MVN) -f jvm-shim/pom.xml test $(ALL_TESTS) $(JVM_ARGS); \
+	  [ -d $(REPORTS) ] || { echo "No Java test ran: $(JVM_ARGS)"; exit 1; }; \
+	  sed -n 's/.*<testsuite .* tests="\([0-9]*\)" errors="\([0-9]*\)" .* failures="\([0-9]*\)".*/\1 \2 \3/p' $(REPORTS)/*.xml \
+	  | awk -v seconds=$$(($$(date +%s) - begun)) '{ tests += $$1; failed += $$2 + $$3 } \
+	    END { print tests " Java tests " (failed ? "ran, of which " failed " failed," : "passed") " in " seconds " s"; exit failed > 0 }'
 
 .PHONY: kafka
 kafka: $(KAFKA) $(SPARK_KAFKA) ## fetch Kafka's broker and tools, and Spark's Kafka connector, which the demo and the tests use
 
 .PHONY: serve-jars
-serve-jars: $(SERVE_JARS) ## fetch the jars of Kafka that `sparklog serve` needs, and build its own jar
+serve-jars: $(SERVE_JARS) ## build the jar of `sparklog serve`, beside the jars of Kafka that the server needs
 
 .PHONY: streams
 streams: $(STREAMS) ## fetch Kafka Streams and Kafka Connect, which the tests run at a server
@@ -194,7 +198,7 @@ soak: toolchain $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $(KAFKA) $(
 	@$(MAKE) --no-print-directory soak-stores
 
 # As many seeds as are asked for take longer than a test may.
-SIMULATE := $(MVN) -f jvm-shim/pom.xml test -Dsurefire.failIfNoSpecifiedTests=false -Dcompilers=-XX:+TieredCompilation -Djunit.jupiter.execution.timeout.mode=disabled
+SIMULATE := $(MVN) -f jvm-shim/connector.xml test -Dsurefire.failIfNoSpecifiedTests=false -Dcompilers=-XX:+TieredCompilation -Djunit.jupiter.execution.timeout.mode=disabled
 
 .PHONY: sim
 sim: toolchain ## simulate the log in each place, and served, over many seeds: make sim SEEDS=100000; replay one: make sim SEED=17 PLACE=FAR; one with servers: make sim SEED=17 SERVED=1
@@ -206,7 +210,7 @@ sim-mutants: toolchain ## how many seeds the simulation takes to find each broke
 
 .PHONY: clean
 clean: ## remove build output; keep .venv/ and .tools/
-	@rm -rf dist build demo-root jvm-shim/target sparklog/jars .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf dist build demo-root jvm-shim/target jvm-shim/serve/target sparklog/jars .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 ## What the targets depend on
 
@@ -237,8 +241,9 @@ $(VENV): pyproject.toml jvm-shim/serve/pyproject.toml tests/constraints.txt
 	@touch $@
 
 # Folders are prerequisites too, so that removing a file rebuilds the jar.
-$(JAR): jvm-shim/pom.xml $(shell find jvm-shim/src/main sparklog/spec) | toolchain
-	@echo "Building the jar (the first time, Maven downloads what it needs)"
+$(JAR): jvm-shim/pom.xml jvm-shim/connector.xml jvm-shim/serve/pom.xml $(shell find jvm-shim/src/main jvm-shim/serve/src/main sparklog/spec) | toolchain
+	@echo "Building the jars (the first time, Maven downloads what it needs)"
+	@rm -rf jvm-shim/serve/target/kafka
 	@$(MVN) -f jvm-shim/pom.xml -Dmaven.test.skip=true package
 	@mkdir -p $(@D)
 	@cp jvm-shim/target/sparklog.jar $@
@@ -248,9 +253,9 @@ $(WHEEL): pyproject.toml README.md LICENSE $(JAR) $(shell find sparklog -name '*
 	@$(dir $(BUILD))bin/python -m build --wheel --no-isolation --outdir dist . > /dev/null
 	@echo "Built $@"
 
-$(SERVE_JARS): $(SERVE) $(JAR)
+$(SERVE_JARS): $(JAR)
 	@rm -rf $(@D) && mkdir -p $(@D)
-	@cp .tools/serve/*.jar jvm-shim/target/sparklog-serve.jar $(@D)
+	@cp jvm-shim/serve/target/kafka/*.jar jvm-shim/serve/target/sparklog-serve.jar $(@D)
 	@touch $@
 
 $(SERVE_WHEEL): jvm-shim/serve/pyproject.toml jvm-shim/serve/sparklog_serve/__init__.py jvm-shim/serve/NOTICE LICENSE $(SERVE_JARS) | $(BUILD)
@@ -269,13 +274,11 @@ $(AXE): NAME := axe-core
 $(AXE): tests/ui/pom.xml
 $(HDFS): NAME := HDFS
 $(HDFS): tests/stores/hdfs-pom.xml
-$(SERVE): NAME := Kafka's classes for sparklog serve
-$(SERVE): jvm-shim/pom.xml
 $(STREAMS): NAME := Kafka Streams and Kafka Connect (105 MB)
 $(STREAMS): tests/serve/streams-pom.xml
 $(S3A): NAME := Hadoop's S3A (690 MB)
 $(S3A): tests/stores/s3a-pom.xml
-$(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(HDFS) $(STREAMS) $(S3A) $(SERVE): | toolchain
+$(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(HDFS) $(STREAMS) $(S3A): | toolchain
 	@echo "Fetching $(NAME)"
 	@rm -rf $(@D)
 	@$(MVN) -f $< dependency:copy-dependencies

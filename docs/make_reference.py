@@ -13,7 +13,7 @@ from sparklog.options import SECTIONS, Ignored, Option, declared
 
 _MADE = "<!-- Made by `make docs` from {}; edit that. -->\n\n"
 _END = "\n<!-- End of the generated table. -->\n"
-_LAYERS_TEST = Path("jvm-shim/src/test/java/io/sparklog/LayersTest.java")
+_LAYERS_TEST = Path("jvm-shim/serve/src/test/java/io/sparklog/LayersTest.java")
 # The types of arguments and columns, as SQL has them.
 _SQL = {
     "string": "STRING",

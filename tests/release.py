@@ -66,7 +66,7 @@ def main() -> int:
         print("This checkout cannot be released:", *found, sep="\n  ")
         return 1
     ours = version(ROOT)
-    for folder in ("dist", "sparklog/jars", "jvm-shim/target/classes"):
+    for folder in ("dist", "sparklog/jars", "jvm-shim/target/classes", "jvm-shim/serve/target/classes"):
         shutil.rmtree(ROOT / folder, ignore_errors=True)
     subprocess.run(["make", "--no-print-directory", "wheel"], cwd=ROOT, check=True)
     wheel = ROOT / "dist" / f"sparklog-{ours}-py3-none-any.whl"

@@ -148,7 +148,7 @@ def citations(path: Path) -> Iterator[str]:
 
 
 def told() -> Iterator[Path]:
-    for top in ("sparklog", "docs", "tests", "jvm-shim/src", "notebooks", "bench"):
+    for top in ("sparklog", "docs", "tests", "jvm-shim/src", "jvm-shim/serve/src", "notebooks", "bench"):
         yield from (path for path in (ROOT / top).rglob("*") if path.suffix in TOLD and path.is_file() and path != Path(__file__))
     yield from ROOT.glob("*.md")
 

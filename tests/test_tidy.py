@@ -29,7 +29,7 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "sparklog"
-JAVA = ROOT / "jvm-shim" / "src"
+JAVA = [ROOT / "jvm-shim" / "src", ROOT / "jvm-shim" / "serve" / "src"]
 
 PUBLIC = [
     "CallError",
@@ -70,6 +70,11 @@ def sources() -> list[Path]:
 
 def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
+
+
+def java(half: str = "main") -> list[Path]:
+    """The sources of the connector and of the server; with `test` their tests, with `*` both."""
+    return sorted(path for folder in JAVA for path in folder.glob(f"{half}/**/*.java"))
 
 
 def test_public_names():
@@ -152,7 +157,7 @@ def lines_of_docstrings(path: Path) -> int:
 def test_no_name_of_java_stands_for_two_types():
     """Also not in two packages, or within two classes: a reader who sees the name alone knows the type."""
     named = re.compile(r"^\s*(?:[a-z]+ )*(?:class|record|@?interface|enum) ([A-Z]\w*)", re.MULTILINE)
-    places = Counter(name for path in (JAVA / "main").rglob("*.java") for name in named.findall(path.read_text(encoding="utf-8")))
+    places = Counter(name for path in java() for name in named.findall(path.read_text(encoding="utf-8")))
     assert len(places) > 500
     assert [name for name, count in places.items() if count > 1] == []
 
@@ -187,14 +192,15 @@ def test_links_between_pages_lead_somewhere():
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/glossary.md", "docs/spark-calls.md"])
 def test_a_page_about_the_code_names_what_exists(page):
     """Files, folders, tests and classes: in backticks, or in a figure."""
-    java = [path for half in ("main", "test") for path in (JAVA / half / "java" / "io" / "sparklog").rglob("*.java")]
     python = [*modules(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]
-    code = "\n".join(path.read_text(encoding="utf-8") for path in (*java, *python))
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (*java("*"), *python))
     classes = set(re.findall(r"\b(?:class|interface|record|enum) (\w+)", code))
-    places = [ROOT, PACKAGE, JAVA / "main" / "java" / "io" / "sparklog"]
+    places = [ROOT, PACKAGE, *(folder / "main" / "java" / "io" / "sparklog" for folder in JAVA)]
     text = (ROOT / page).read_text(encoding="utf-8")
     figures = "".join(re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-    drawn = "".join(re.findall(r"<pre>\{@code\n(.*?)\}</pre>", "\n".join(file.read_text(encoding="utf-8") for file in java), re.DOTALL))
+    drawn = "".join(
+        re.findall(r"<pre>\{@code\n(.*?)\}</pre>", "\n".join(file.read_text(encoding="utf-8") for file in java("*")), re.DOTALL)
+    )
     missing = {word for word in re.findall(r"(?<![.\w])(?:[A-Z][a-z]+){2,}\b", figures + drawn) if word not in classes}
     for word in re.findall(r"`([^`\n]+)`", text.replace(figures, "")):
         if re.fullmatch(r"[A-Z][a-z]\w*", word):
@@ -211,8 +217,9 @@ def test_a_page_about_the_code_names_what_exists(page):
 
 def test_contributing_knows_every_folder():
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    java = re.compile(r"jvm-shim/src/main/java/io/sparklog/(\w+)|(jvm-shim/src/test)/.*|(jvm-shim)(/.*)?")
-    folders = {java.sub(lambda found: found[1] or found[2] or found[3], str(Path(path).parent)) for path in listed} - {"."}
+    module = "jvm-shim/(?:serve/)?src"
+    known = re.compile(rf"{module}/main/java/io/sparklog/(\w+)|({module}/test)/.*|(jvm-shim)(/.*)?")
+    folders = {known.sub(lambda found: found[1] or found[2] or found[3], str(Path(path).parent)) for path in listed} - {"."}
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert {folder for folder in folders if f"`{folder}/`" not in text} == set()
 
@@ -232,8 +239,7 @@ def test_packages_of_java_point_down_the_table(reference):
     table = reference["may_use"](ROOT / "docs")
     rows = re.findall(r"^\| `([\w/]+)/` \|", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE)
     listed = [row.replace("/", ".") for row in rows if row.replace("/", ".") in table]
-    sources = ROOT / "jvm-shim/src/main/java/io/sparklog"
-    folders = {".".join(file.parent.relative_to(sources).parts) for file in sources.rglob("*.java")} - {"serve"}
+    folders = {file.parent.as_posix().rpartition("/io/sparklog/")[2].replace("/", ".") for file in java()} - {"serve"}
     assert sorted(listed) == sorted(table) and folders <= set(table)
     assert [(package, used) for package in table for used in table[package] if listed.index(used) < listed.index(package)] == []
 
@@ -401,7 +407,7 @@ def python_calls(text: str) -> Iterator[tuple[str, set[str]]]:
 
 
 def raised() -> Iterator[tuple[str, str, set[str] | None]]:
-    for path in sorted((JAVA / "main").rglob("*.java")):
+    for path in java():
         yield from ((path.name, *call) for call in java_calls(path.read_text()))
     for path in modules():
         yield from ((path.name, *call) for call in python_calls(path.read_text()))
@@ -418,12 +424,12 @@ def test_an_error_that_is_raised_is_declared_with_these_parameters():
 
 
 def test_an_error_that_is_declared_is_raised():
-    code = "\n".join(path.read_text() for path in (*(JAVA / "main").rglob("*.java"), *modules()))
+    code = "\n".join(path.read_text() for path in (*java(), *modules()))
     assert [id for id in errors.declared() if f'"{id}"' not in code] == []
 
 
 def test_an_option_that_is_declared_is_read():
-    code = "\n".join(path.read_text() for path in (JAVA / "main").rglob("*.java"))
+    code = "\n".join(path.read_text() for path in java())
 
     def is_read(key: str) -> bool:
         # The options of a read's start and end have keys that the code composes.
@@ -537,7 +543,7 @@ def kind_of(path: Path) -> str | None:
     """The kind of texts in a file whose habits are counted; None for tests, benchmarks, and the notes of releases."""
     if path.suffix == ".md" and (path.parent == ROOT or "docs" in path.parts):
         return None if path.name == "CHANGELOG.md" or path.parent.name == "releases" else "pages"
-    if path.suffix == ".java" and JAVA / "main" in path.parents:
+    if path.suffix == ".java" and any(path.is_relative_to(folder / "main") for folder in JAVA):
         return "Java"
     if PACKAGE in path.parents:
         return {".py": "Python", ".json": "specifications"}.get(path.suffix)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kafka import KafkaConsumer, KafkaProducer
-from logtool import small_jvm
+from logtool import put_into_jar, small_jvm
 
 READY_S = 120
 
@@ -71,8 +71,10 @@ class RunningServer:
 
 def server_classpath(java_classpath: str, spark_jars: Path, repository: Path) -> str:
     """The class path of a server with the classes of this checkout: what `sparklog-serve` holds, and what Spark brings."""
-    served = sorted((repository / ".tools" / "serve").glob("*.jar"))
-    assert served, "run `make serve-jars`"
+    target = repository / "jvm-shim" / "serve" / "target"
+    kafka = sorted((target / "kafka").glob("*.jar"))
+    assert kafka, "run `make serve-jars`"
+    served = [put_into_jar(target / "classes", Path(java_classpath.partition(os.pathsep)[0]).with_name("serve.jar")), *kafka]
     names = ("buffer", "codec", "codec-base", "common", "handler", "resolver", "transport", "transport-native-unix-common")
     netty = [jar for name in names for jar in sorted(spark_jars.glob(f"netty-{name}-4*.jar"))]
     return os.pathsep.join((java_classpath, *map(str, served), *map(str, netty)))

@@ -83,9 +83,10 @@ BREAKS = {
 
 def changed(classpath: str, folder: Path, *edits: Edit) -> str:
     """The class path with edits, each of another class."""
-    sources = Path(__file__).parents[2] / "jvm-shim" / "src" / "main" / "java"
-    command = ["java", f"-Dsparklog.sources={sources}", "-cp", classpath, "io.sparklog.kit.MutatedClasses", str(folder)]
+    connector = Path(__file__).parents[2] / "jvm-shim"
     for edit in edits:
+        sources = (connector / "serve" if edit.method.startswith("serve/") else connector) / "src" / "main" / "java"
+        command = ["java", f"-Dsparklog.sources={sources}", "-cp", classpath, "io.sparklog.kit.MutatedClasses", str(folder)]
         subprocess.run([*command, *edit], check=True, timeout=COMPILED_S)
     return f"{put_into_jar(folder, folder.with_suffix('.jar'))}{os.pathsep}{classpath}"
 

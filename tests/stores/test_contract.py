@@ -20,7 +20,7 @@ def run(repository: Path, tests: dict[str, int], servers: dict[str, tuple[str, d
     properties = [f"-D{name}={uri}" for name, (uri, _) in servers.items()]
     properties += [f"-D{name}.{key}={value}" for name, (_, settings) in servers.items() for key, value in settings.items()]
     properties.append(f"-Dmaven.test.additionalClasspath={','.join(map(str, jars))}")
-    maven = [*shlex.split(os.environ.get("MVN", "mvn -q -B")), "-f", str(repository / "jvm-shim" / "pom.xml")]
+    maven = [*shlex.split(os.environ.get("MVN", "mvn -q -B")), "-f", str(repository / "jvm-shim" / "connector.xml")]
     ran = subprocess.run(
         [*maven, "surefire:test", f"-Dtest={','.join(tests)}", *properties], capture_output=True, text=True, timeout=540, check=False
     )

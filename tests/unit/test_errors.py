@@ -82,7 +82,7 @@ VALID = r"\b(must|give|leave|take|add|name|write|choose|load|needs?)\b|is not on
 def test_a_value_that_is_refused_is_told_what_is_valid(repository):
     """The reasons of OPTION_VALUE, as they stand in the sources: each says what to give, since the error says nothing else."""
     reasons = []
-    for path in [*(repository / "sparklog").rglob("*.py"), *(repository / "jvm-shim/src/main").rglob("*.java")]:
+    for path in [*(repository / "sparklog").rglob("*.py"), *(repository / "jvm-shim").rglob("src/main/**/*.java")]:
         text = re.sub(r'"\s*\n\s*f?"', "", re.sub(r'"\s*\n?\s*\+ "', "", path.read_text(encoding="utf-8")))
         reasons += re.findall(r'"OPTION_VALUE",[^\n]*reason=(f?".*?)(?:\)|$)', text, re.MULTILINE)
         reasons += re.findall(r"(?:Option\.|^ +throw )(?:invalidValue|bound\.refused|refused)\((.*?)\);", text, re.MULTILINE | re.DOTALL)

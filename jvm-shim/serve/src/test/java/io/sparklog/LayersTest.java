@@ -83,15 +83,7 @@ final class LayersTest {
       .resideInAnyPackage(
           Stream.concat(MAY_USE.keySet().stream(), Stream.of("serve")).map(name -> "io.sparklog." + name).toArray(String[]::new));
 
-  /** Nothing of the log needs the server, which has a jar of its own. */
-  @ArchTest
-  static final ArchRule SERVER = noClasses().that()
-      .resideOutsideOfPackage("io.sparklog.serve..")
-      .should()
-      .dependOnClassesThat()
-      .resideInAPackage("io.sparklog.serve..");
-
-  /** Kafka's classes may change with each version: few packages know them. */
+  /** Kafka's classes may change with each version: few packages know them. The connector is compiled without them. */
   @ArchTest
   static final ArchRule KAFKA = noClasses().that()
       .resideOutsideOfPackages("io.sparklog.serve", "io.sparklog.serve.protocol", "io.sparklog.serve.records", "io.sparklog.serve.topics",
@@ -100,7 +92,7 @@ final class LayersTest {
       .dependOnClassesThat()
       .resideInAPackage("org.apache.kafka..");
 
-  /** Netty is the network's, and the buffers of answers are Netty's. */
+  /** Netty is the network's, and the buffers of answers are Netty's. Spark brings Netty, so the connector is compiled with it. */
   @ArchTest
   static final ArchRule NETTY = noClasses().that()
       .resideOutsideOfPackages("io.sparklog.serve", "io.sparklog.serve.net", "io.sparklog.serve.protocol", "io.sparklog.serve.records",
