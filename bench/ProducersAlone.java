@@ -112,7 +112,7 @@ final class ProducersAlone {
         Sequences sequences = new Sequences(state);
         for (int id = from; id < to; id++) {
           Sequences.Decision decision = sequences.next(0, id, 0, next[id], 1, state.end(0) + id - from);
-          if (decision.answer() != Sequences.Answer.NEW) {
+          if (decision.answer() != Sequences.Verdict.NEW) {
             throw new IllegalStateException("producer " + id + ": " + decision);
           }
         }

@@ -56,7 +56,7 @@ BREAKS = {
         Edit(
             "commits/GroupCommit.decision",
             "default -> { return decision; }",
-            "default -> { return new Sequences.Decision(Sequences.Answer.NEW, base); }",
+            "default -> { return new Sequences.Decision(Sequences.Verdict.NEW, base); }",
         ),
         "doubled",
     ),
