@@ -228,10 +228,14 @@ public final class State {
    * @throws PartlogException PARTITION_NOT_FOUND
    */
   public void requirePartition(String option, String root, int partition) {
-    if (partition < 0 || partition >= partitions()) {
+    if (!hasPartition(partition)) {
       throw PartlogException.of("PARTITION_NOT_FOUND", "option", option, "partition", partition, "topic", topic(), "root", root, "last",
           partitions() - 1);
     }
+  }
+
+  public boolean hasPartition(int partition) {
+    return partition >= 0 && partition < partitions();
   }
 
   /** The log start offset of a partition. */

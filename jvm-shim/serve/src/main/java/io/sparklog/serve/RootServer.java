@@ -1,9 +1,9 @@
 package io.sparklog.serve;
 
 import io.netty.handler.ssl.SslContext;
+import io.sparklog.commits.TopicWriters;
 import io.sparklog.feed.CommitWaits;
 import io.sparklog.log.Root;
-import io.sparklog.serve.coordinator.FindCoordinatorHandler;
 import io.sparklog.serve.coordinator.GroupListHandlers;
 import io.sparklog.serve.coordinator.GroupMetrics;
 import io.sparklog.serve.coordinator.GroupRequests;
@@ -16,40 +16,24 @@ import io.sparklog.serve.members.Servers;
 import io.sparklog.serve.metrics.Metrics;
 import io.sparklog.serve.metrics.MetricsPage;
 import io.sparklog.serve.net.SocketServer;
-import io.sparklog.serve.protocol.ApiVersionsHandler;
 import io.sparklog.serve.protocol.Handlers;
-import io.sparklog.serve.protocol.KafkaService;
+import io.sparklog.serve.protocol.KafkaSession;
 import io.sparklog.serve.protocol.RequestMetrics;
 import io.sparklog.serve.protocol.Workers;
 import io.sparklog.serve.records.FetchHandler;
 import io.sparklog.serve.records.FetchSessions;
-import io.sparklog.serve.records.InitProducerIdHandler;
-import io.sparklog.serve.records.ListOffsetsHandler;
-import io.sparklog.serve.records.OffsetForLeaderEpochHandler;
+import io.sparklog.serve.records.PartitionOffsetHandlers;
 import io.sparklog.serve.records.ProduceHandler;
 import io.sparklog.serve.records.fetch.Fetches;
 import io.sparklog.serve.records.fetch.OffsetLookup;
 import io.sparklog.serve.records.fetch.PartitionReads;
-import io.sparklog.commits.TopicWriters;
 import io.sparklog.serve.security.Credentials;
 import io.sparklog.serve.security.Listener;
-import io.sparklog.serve.security.Rights;
-import io.sparklog.serve.topics.AclsHandler;
-import io.sparklog.serve.topics.AlterConfigsHandler;
-import io.sparklog.serve.topics.CreatePartitionsHandler;
-import io.sparklog.serve.topics.CreateTopicsHandler;
-import io.sparklog.serve.topics.DeleteRecordsHandler;
-import io.sparklog.serve.topics.DeleteTopicsHandler;
-import io.sparklog.serve.topics.DescribeClusterHandler;
-import io.sparklog.serve.topics.DescribeConfigsHandler;
-import io.sparklog.serve.topics.DescribeLogDirsHandler;
-import io.sparklog.serve.topics.DescribeTopicPartitionsHandler;
-import io.sparklog.serve.topics.FirstUse;
-import io.sparklog.serve.topics.IncrementalAlterConfigsHandler;
-import io.sparklog.serve.topics.ListConfigResourcesHandler;
-import io.sparklog.serve.topics.MetadataHandler;
+import io.sparklog.serve.topics.ConfigHandlers;
+import io.sparklog.serve.topics.MetadataHandlers;
 import io.sparklog.serve.topics.Operators;
 import io.sparklog.serve.topics.ServedTopics;
+import io.sparklog.serve.topics.TopicHandlers;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -59,7 +43,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.SortedMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
@@ -146,7 +129,7 @@ final class RootServer implements AutoCloseable {
     page = metricsAddress.map(this::serveMetrics);
     pageAddress = metricsAddress.map(address -> new Address(address.host(), page.get().port()));
     listening.forEach((entrance, taken) -> taken
-        .serve(new KafkaService(entrance.listener(), handlers(config, entrance.listener()), credentials, work, traffic)));
+        .serve(KafkaSession.service(entrance.listener(), handlers(config, entrance.listener()), credentials, work, traffic)));
   }
 
   private void declareNumbers(ServeConfig config) {
@@ -191,39 +174,20 @@ final class RootServer implements AutoCloseable {
 
   /** The APIs for the clients of a listener. */
   private Handlers handlers(ServeConfig config, Listener listener) {
-    Rights rights = listener.rights();
-    SortedMap<String, String> told = config.told(listener, addresses.get(listener.name()));
-    Handlers handlers = new Handlers();
-    Operators operators = new Operators(topics, Clock.systemUTC(), random);
-    Optional<FirstUse> firstUse = rights.readOnly() || !config.isTrue("auto.create.topics.enable")
-        ? Optional.empty()
-        : Optional.of(new FirstUse(operators, config.number("num.partitions")));
-    handlers.add(ApiKeys.API_VERSIONS, new ApiVersionsHandler(handlers))
-        .add(ApiKeys.METADATA, new MetadataHandler(topics, servers, firstUse, work))
-        .add(ApiKeys.DESCRIBE_CLUSTER, new DescribeClusterHandler(servers))
-        .add(ApiKeys.DESCRIBE_TOPIC_PARTITIONS, new DescribeTopicPartitionsHandler(topics, servers, work))
-        .add(ApiKeys.DESCRIBE_CONFIGS, new DescribeConfigsHandler(topics, servers, told, work))
-        .add(ApiKeys.LIST_CONFIG_RESOURCES, new ListConfigResourcesHandler(topics, servers, work))
-        .add(ApiKeys.DESCRIBE_LOG_DIRS, new DescribeLogDirsHandler(topics, work));
-    AclsHandler acls = new AclsHandler();
-    handlers.add(ApiKeys.DESCRIBE_ACLS, acls).add(ApiKeys.CREATE_ACLS, acls).add(ApiKeys.DELETE_ACLS, acls);
-    Fetches fetches = new Fetches(root, reads, commits, work);
-    handlers.add(ApiKeys.FETCH, new FetchHandler(topics, fetches, sessions, work, config.number("fetch.max.bytes")))
-        .add(ApiKeys.LIST_OFFSETS, new ListOffsetsHandler(topics, new OffsetLookup(root, reads), work))
-        .add(ApiKeys.OFFSET_FOR_LEADER_EPOCH, new OffsetForLeaderEpochHandler(topics, work));
-    // Also for readers, whose batches are refused: librdkafka reads nothing where it does not find Produce.
-    handlers.add(ApiKeys.PRODUCE, new ProduceHandler(topics, writers, Clock.systemUTC(), work, checks))
-        .add(ApiKeys.INIT_PRODUCER_ID, new InitProducerIdHandler(random));
-    if (!rights.readOnly()) {
-      handlers.add(ApiKeys.CREATE_TOPICS, new CreateTopicsHandler(operators, config.number("num.partitions"), work))
-          .add(ApiKeys.DELETE_TOPICS, new DeleteTopicsHandler(operators, work))
-          .add(ApiKeys.DELETE_RECORDS, new DeleteRecordsHandler(operators, work))
-          .add(ApiKeys.CREATE_PARTITIONS, new CreatePartitionsHandler(operators, config.isTrue("keys.in.any.partition"), work))
-          .add(ApiKeys.INCREMENTAL_ALTER_CONFIGS, new IncrementalAlterConfigsHandler(operators, work))
-          .add(ApiKeys.ALTER_CONFIGS, new AlterConfigsHandler(operators, work));
+    boolean mayWrite = !listener.rights().readOnly();
+    Handlers handlers = new Handlers(work);
+    Operators operators = new Operators(topics, config.number("num.partitions"), Clock.systemUTC(), random);
+    new MetadataHandlers(operators, servers, config.isTrue("auto.create.topics.enable")).addTo(handlers);
+    new ConfigHandlers(operators, servers, config.told(listener, addresses.get(listener.name()))).addTo(handlers, mayWrite);
+    if (mayWrite) {
+      new TopicHandlers(operators, config.isTrue("keys.in.any.partition")).addTo(handlers);
     }
-    handlers.add(ApiKeys.FIND_COORDINATOR, new FindCoordinatorHandler(groupRequests, servers));
-    new MemberHandlers(groupRequests).addTo(handlers);
+    // Also for readers, whose batches are refused: librdkafka reads nothing where it does not find Produce.
+    new ProduceHandler(topics, writers, Clock.systemUTC(), work, checks).addTo(handlers, random);
+    Fetches fetches = new Fetches(root, reads, commits, work);
+    handlers.add(ApiKeys.FETCH, new FetchHandler(topics, fetches, sessions, work, config.number("fetch.max.bytes"))::answer);
+    new PartitionOffsetHandlers(topics, new OffsetLookup(root, reads)).addTo(handlers);
+    new MemberHandlers(groupRequests, servers).addTo(handlers);
     new OffsetHandlers(groupRequests).addTo(handlers);
     new GroupListHandlers(groupRequests).addTo(handlers);
     return handlers;

@@ -3,17 +3,22 @@ package io.sparklog.serve.coordinator;
 import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handlers;
 import io.sparklog.serve.protocol.KafkaErrors;
+import io.sparklog.serve.security.Rights;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BiConsumer;
 import java.util.function.BiFunction;
-import java.util.function.Function;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+import org.apache.kafka.clients.consumer.internals.ConsumerProtocol;
 import org.apache.kafka.common.message.ConsumerGroupDescribeResponseData;
-import org.apache.kafka.common.message.DeleteGroupsResponseData.DeletableGroupResult;
 import org.apache.kafka.common.message.DeleteGroupsResponseData.DeletableGroupResultCollection;
 import org.apache.kafka.common.message.DeleteGroupsResponseData;
 import org.apache.kafka.common.message.DescribeGroupsResponseData;
 import org.apache.kafka.common.message.ListGroupsResponseData;
+import org.apache.kafka.common.message.OffsetFetchRequestData.OffsetFetchRequestGroup;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.ConsumerGroupDescribeRequest;
@@ -26,14 +31,16 @@ import org.apache.kafka.common.requests.ListGroupsRequest;
 import org.apache.kafka.common.requests.ListGroupsResponse;
 import org.apache.kafka.common.utils.BufferSupplier;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
+import org.apache.kafka.server.util.FutureUtils;
 
 /**
- * The requests of tools that list, describe and delete groups. An error of one group leaves the others as they are. A client that may not
- * know a topic of a group sees the name of the group alone, and does not delete the group.
+ * The requests of tools that list, describe and delete groups. An error of one group leaves the others as they are. A listener may show a
+ * part of the topics, and groups belong to all: a client that may not know a topic of a group sees the name of the group alone, and does not
+ * delete the group.
  */
 public record GroupListHandlers(GroupRequests groups) {
-  public Handlers addTo(Handlers handlers) {
-    return handlers.add(ApiKeys.LIST_GROUPS, this::list)
+  public void addTo(Handlers handlers) {
+    handlers.add(ApiKeys.LIST_GROUPS, this::list)
         .add(ApiKeys.DESCRIBE_GROUPS, this::describe)
         .add(ApiKeys.CONSUMER_GROUP_DESCRIBE, this::describeConsumers)
         .add(ApiKeys.DELETE_GROUPS, this::delete);
@@ -46,12 +53,9 @@ public record GroupListHandlers(GroupRequests groups) {
 
   private CompletableFuture<DescribeGroupsResponse> describe(ClientRequest asked, DescribeGroupsRequest request) {
     return each(request.data().groups(), (coordinator, group) -> coordinator.describeGroups(asked.context(), List.of(group)),
-        (group, failure) -> List
-            .of(new DescribeGroupsResponseData.DescribedGroup().setGroupId(group).setErrorCode(KafkaErrors.of(failure).code())))
-        .thenApply(found -> {
-          List<DescribeGroupsResponseData.DescribedGroup> all = flat(found);
+        DescribeGroupsRequest::getErrorDescribedGroupList, ArrayList::new, List::addAll).thenApply(all -> {
           all.stream()
-              .filter(group -> !group.members().stream().allMatch(member -> HiddenTopics.mayKnow(asked.rights(), member)))
+              .filter(group -> !group.members().stream().allMatch(member -> mayKnow(asked.rights(), member)))
               .forEach(group -> group.setErrorCode(Errors.GROUP_AUTHORIZATION_FAILED.code()).setMembers(List.of()));
           return new DescribeGroupsResponse(new DescribeGroupsResponseData().setGroups(all));
         });
@@ -59,12 +63,9 @@ public record GroupListHandlers(GroupRequests groups) {
 
   private CompletableFuture<ConsumerGroupDescribeResponse> describeConsumers(ClientRequest asked, ConsumerGroupDescribeRequest request) {
     return each(request.data().groupIds(), (coordinator, group) -> coordinator.consumerGroupDescribe(asked.context(), List.of(group)),
-        (group, failure) -> List
-            .of(new ConsumerGroupDescribeResponseData.DescribedGroup().setGroupId(group).setErrorCode(KafkaErrors.of(failure).code())))
-        .thenApply(found -> {
-          List<ConsumerGroupDescribeResponseData.DescribedGroup> all = flat(found);
+        ConsumerGroupDescribeRequest::getErrorDescribedGroupList, ArrayList::new, List::addAll).thenApply(all -> {
           all.stream()
-              .filter(group -> !group.members().stream().allMatch(member -> HiddenTopics.mayKnow(asked.rights(), member)))
+              .filter(group -> !group.members().stream().allMatch(member -> mayKnow(asked.rights(), member)))
               .forEach(group -> group.setErrorCode(Errors.TOPIC_AUTHORIZATION_FAILED.code()).setMembers(List.of()));
           return new ConsumerGroupDescribeResponse(new ConsumerGroupDescribeResponseData().setGroups(all));
         });
@@ -72,30 +73,63 @@ public record GroupListHandlers(GroupRequests groups) {
 
   private CompletableFuture<DeleteGroupsResponse> delete(ClientRequest asked, DeleteGroupsRequest request) {
     return each(request.data().groupsNames(),
-        (coordinator, group) -> HiddenTopics.requireKnown(asked, coordinator, group)
+        (coordinator, group) -> requireKnown(asked, coordinator, group)
             .thenCompose(known -> coordinator.deleteGroups(asked.context(), List.of(group), BufferSupplier.NO_CACHING)),
-        (group, failure) -> new DeletableGroupResultCollection(
-            List.of(new DeletableGroupResult().setGroupId(group).setErrorCode(KafkaErrors.of(failure).code())).iterator()))
-        .thenApply(found -> {
-          DeletableGroupResultCollection all = new DeletableGroupResultCollection();
-          found.forEach(results -> results.forEach(result -> all.add(result.duplicate())));
-          return new DeleteGroupsResponse(new DeleteGroupsResponseData().setResults(all));
-        });
+        DeleteGroupsRequest::getErrorResultCollection, DeletableGroupResultCollection::new,
+        (all, results) -> results.forEach(result -> all.add(result.duplicate())))
+        .thenApply(all -> new DeleteGroupsResponse(new DeleteGroupsResponseData().setResults(all)));
   }
 
-  private <T> CompletableFuture<List<T>> each(List<String> names, BiFunction<GroupCoordinator, String, CompletableFuture<T>> request,
-      BiFunction<String, Throwable, T> refused) {
-    List<CompletableFuture<T>> answers = names.stream().map(group -> {
-      Function<GroupCoordinator, CompletableFuture<T>> ask = coordinator -> request.apply(coordinator, group);
-      return groups.ask(group, ask).exceptionally(failure -> refused.apply(group, failure));
-    }).toList();
-    return CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new))
-        .thenApply(done -> answers.stream().map(CompletableFuture::join).toList());
+  /** The answers of the coordinators of groups, joined. @param refused the answer for a group that has an error */
+  private <T> CompletableFuture<T> each(List<String> names, BiFunction<GroupCoordinator, String, CompletableFuture<T>> request,
+      BiFunction<List<String>, Errors, T> refused, Supplier<T> empty, BiConsumer<T, T> join) {
+    List<CompletableFuture<T>> answers = new ArrayList<>();
+    for (String group : names) {
+      CompletableFuture<T> answer = groups.ask(group, coordinator -> request.apply(coordinator, group));
+      answers.add(answer.exceptionally(failure -> refused.apply(List.of(group), KafkaErrors.of(failure))));
+    }
+    return FutureUtils.combineFutures(answers, empty, join);
   }
 
-  private static <T> List<T> flat(List<List<T>> lists) {
-    List<T> all = new ArrayList<>();
-    lists.forEach(all::addAll);
-    return all;
+  /** Whether a client may know the topics of a member. A member that says its topics in its own way may be known where all topics are. */
+  private static boolean mayKnow(Rights rights, DescribeGroupsResponseData.DescribedGroupMember member) {
+    if (rights.prefixes().isEmpty()) {
+      return true;
+    }
+    try {
+      return member.memberMetadata().length == 0 || ConsumerProtocol.deserializeSubscription(ByteBuffer.wrap(member.memberMetadata()))
+          .topics()
+          .stream()
+          .allMatch(rights::mayRead)
+          && (member.memberAssignment().length == 0 || ConsumerProtocol.deserializeAssignment(ByteBuffer.wrap(member.memberAssignment()))
+              .partitions()
+              .stream()
+              .allMatch(partition -> rights.mayRead(partition.topic())));
+    } catch (RuntimeException e) { // Its bytes are not a consumer's.
+      return false;
+    }
+  }
+
+  /** As the other. */
+  private static boolean mayKnow(Rights rights, ConsumerGroupDescribeResponseData.Member member) {
+    String pattern = member.subscribedTopicRegex();
+    return (rights.prefixes().isEmpty() || pattern == null || pattern.isEmpty())
+        && member.subscribedTopicNames().stream().allMatch(rights::mayRead)
+        && Stream.of(member.assignment(), member.targetAssignment())
+            .flatMap(assignment -> assignment.topicPartitions().stream())
+            .allMatch(topic -> rights.mayRead(topic.topicName()));
+  }
+
+  /** Fails with GROUP_AUTHORIZATION_FAILED if the group has a position in a topic that the client may not know. */
+  private static CompletableFuture<Void> requireKnown(ClientRequest asked, GroupCoordinator coordinator, String group) {
+    if (asked.rights().prefixes().isEmpty()) {
+      return CompletableFuture.completedFuture(null);
+    }
+    OffsetFetchRequestGroup all = new OffsetFetchRequestGroup().setGroupId(group).setTopics(null);
+    return coordinator.fetchOffsets(asked.context(), all, false).thenAccept(found -> {
+      if (!found.topics().stream().allMatch(topic -> asked.rights().mayRead(topic.name()))) {
+        throw Errors.GROUP_AUTHORIZATION_FAILED.exception();
+      }
+    });
   }
 }

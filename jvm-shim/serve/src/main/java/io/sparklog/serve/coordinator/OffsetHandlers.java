@@ -36,8 +36,8 @@ import org.apache.kafka.common.utils.BufferSupplier;
  * offset is of one topic id in any version.
  */
 public record OffsetHandlers(GroupRequests groups) {
-  public Handlers addTo(Handlers handlers) {
-    return handlers.add(ApiKeys.OFFSET_COMMIT, this::commit)
+  public void addTo(Handlers handlers) {
+    handlers.add(ApiKeys.OFFSET_COMMIT, this::commit)
         .add(ApiKeys.OFFSET_FETCH, this::fetch)
         .add(ApiKeys.OFFSET_DELETE, this::delete);
   }
@@ -70,7 +70,7 @@ public record OffsetHandlers(GroupRequests groups) {
       topic.setName(state.get().topic()).setTopicId(Uuid.fromString(state.get().topicId()));
       List<OffsetCommitRequestPartition> partitions = new ArrayList<>();
       for (OffsetCommitRequestPartition partition : topic.partitions()) {
-        if (partition.partitionIndex() >= 0 && partition.partitionIndex() < state.get().partitions()) {
+        if (state.get().hasPartition(partition.partitionIndex())) {
           partitions.add(partition);
         } else {
           answer.addPartition(topic.topicId(), topic.name(), partition.partitionIndex(), Errors.UNKNOWN_TOPIC_OR_PARTITION);
@@ -132,7 +132,7 @@ public record OffsetHandlers(GroupRequests groups) {
       if (state.isPresent()) {
         topics.add(topic.setName(state.get().topic()).setTopicId(Uuid.fromString(state.get().topicId())));
       } else {
-        Errors error = isById ? Errors.UNKNOWN_TOPIC_ID : asked.rights().mayRead(topic.name()) ? Errors.NONE : unknown(asked, topic.name());
+        Errors error = isById ? Errors.UNKNOWN_TOPIC_ID : asked.rights().mayRead(topic.name()) ? Errors.NONE : Errors.TOPIC_AUTHORIZATION_FAILED;
         unknown.add(unknown(topic, error));
       }
     }

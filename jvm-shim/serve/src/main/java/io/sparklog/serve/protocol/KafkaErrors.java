@@ -14,6 +14,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionException;
 import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.ApiError;
 
 /** The one place where a fault of ours becomes an error of Kafka. */
 public final class KafkaErrors {
@@ -33,6 +34,27 @@ public final class KafkaErrors {
   }
 
   /** As {@link #of}, with a message for the client. */
+  public static ApiError error(Throwable failure) {
+    return new ApiError(of(failure), exception(failure).getMessage());
+  }
+
+  /** Work on a part of a request. */
+  @FunctionalInterface
+  public interface Attempt {
+    void run() throws Exception;
+  }
+
+  /** Does a part of a request, whose error leaves the other parts as they are. @return the error that the client gets, or NONE */
+  public static ApiError attempt(Attempt part) {
+    try {
+      part.run();
+      return ApiError.NONE;
+    } catch (Exception e) {
+      return error(e);
+    }
+  }
+
+  /** As {@link #of}, as an exception. */
   public static ApiException exception(Throwable failure) {
     Throwable cause = failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
     if (cause instanceof ApiException known) {

@@ -2,7 +2,9 @@ package io.sparklog.serve.protocol;
 
 import io.sparklog.serve.net.Peer;
 import io.sparklog.serve.net.Reply;
+import io.sparklog.serve.net.Service;
 import io.sparklog.serve.net.Session;
+import io.sparklog.serve.security.Credentials;
 import io.sparklog.serve.security.Listener;
 import io.sparklog.serve.security.Sasl;
 import io.sparklog.spec.Warnings;
@@ -22,7 +24,7 @@ import org.apache.kafka.common.requests.RequestHeader;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 
 /** Parses the requests of one connection, and hands them to their handlers. */
-final class KafkaSession implements Session {
+public final class KafkaSession implements Session {
   /** Before the client has proved its name. The requests of a proof have less than a thousand bytes. */
   private static final int UNPROVED_BYTES_MAX = 4 << 10;
 
@@ -35,8 +37,22 @@ final class KafkaSession implements Session {
   private final RequestMetrics.ClientConnection client;
   private boolean takesNext;
 
+  /**
+   * Kafka's protocol for the clients of one listener.
+   *
+   * @param handlers of all APIs that are served
+   * @param credentials of users; null if the listener does not ask for a name
+   * @param traffic of all listeners
+   */
+  public static Service service(Listener listener, Handlers handlers, Credentials credentials, Workers work, RequestMetrics traffic) {
+    return peer -> {
+      Sasl sasl = listener.asksForName() ? new Sasl(listener.mechanisms(), credentials) : null;
+      return new KafkaSession(listener, handlers, peer, sasl, work, traffic);
+    };
+  }
+
   /** @param sasl by which the client proves its name; null if it need not */
-  KafkaSession(Listener listener, Handlers handlers, Peer peer, Sasl sasl, Workers work, RequestMetrics traffic) {
+  private KafkaSession(Listener listener, Handlers handlers, Peer peer, Sasl sasl, Workers work, RequestMetrics traffic) {
     this.sasl = sasl;
     this.proof = sasl == null ? null : new SaslRequests(sasl, listener.mechanisms(), work);
     this.listener = listener;
@@ -98,7 +114,7 @@ final class KafkaSession implements Session {
 
   /** A client that is newer than this server learns by version 0 which versions there are. */
   private Reply versionTooHigh(RequestHeader header) {
-    ApiVersionsResponseData versions = ApiVersionsHandler.versions(handlers, listener).setErrorCode(Errors.UNSUPPORTED_VERSION.code());
+    ApiVersionsResponseData versions = handlers.versions(listener).setErrorCode(Errors.UNSUPPORTED_VERSION.code());
     RequestHeader lowest = new RequestHeader(ApiKeys.API_VERSIONS, (short) 0, header.clientId(), header.correlationId());
     return new Reply(Wire.frame(peer.allocator(), lowest, versions), false);
   }

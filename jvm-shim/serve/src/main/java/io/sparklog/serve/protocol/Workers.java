@@ -5,32 +5,15 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.kafka.common.utils.ThreadUtils;
 
 /** Threads for what blocks, or takes long. */
 public final class Workers implements Executor, AutoCloseable {
-  private static final class Named implements ThreadFactory {
-    private final AtomicInteger number = new AtomicInteger();
-    private final String name;
-
-    private Named(String name) {
-      this.name = name;
-    }
-
-    @Override
-    public Thread newThread(Runnable task) {
-      Thread thread = new Thread(task, name + "-" + number.incrementAndGet());
-      thread.setDaemon(true);
-      return thread;
-    }
-  }
-
   private final ExecutorService threads;
 
   /** @param threads that work at once */
   public Workers(String name, int threads) {
-    this.threads = Executors.newFixedThreadPool(threads, new Named(name));
+    this.threads = Executors.newFixedThreadPool(threads, ThreadUtils.createThreadFactory(name + "-%d", true));
   }
 
   /** Runs the task as soon as a thread is free. A task whose future is cancelled before does not run. Never throws. */

@@ -6,7 +6,6 @@ import io.sparklog.log.State;
 import io.sparklog.segment.Names;
 import io.sparklog.serve.protocol.AfterSend;
 import io.sparklog.serve.protocol.ClientRequest;
-import io.sparklog.serve.protocol.Handler;
 import io.sparklog.serve.protocol.KafkaErrors;
 import io.sparklog.serve.protocol.RecordParts;
 import io.sparklog.serve.protocol.Workers;
@@ -18,8 +17,11 @@ import io.sparklog.serve.records.fetch.PartitionFetch;
 import io.sparklog.serve.topics.ServedTopics;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import org.apache.kafka.common.message.FetchRequestData.FetchPartition;
 import org.apache.kafka.common.message.FetchRequestData.FetchTopic;
 import org.apache.kafka.common.message.FetchResponseData.FetchableTopicResponse;
@@ -36,7 +38,7 @@ import org.apache.kafka.common.requests.FetchResponse;
  * Gives records. All that is committed is stable, so the high watermark and the last stable offset are the end offset, and both isolation
  * levels see the same. A connection has the records of one answer in memory at most: its next request is looked at when these are sent.
  */
-public final class FetchHandler implements Handler<FetchRequest> {
+public final class FetchHandler {
   /** The first version that names topics by id alone. */
   private static final short BY_ID = 13;
 
@@ -45,7 +47,9 @@ public final class FetchHandler implements Handler<FetchRequest> {
   private final Workers work;
   private final FetchSessions sessions;
   private final int bytesMax;
-  private final ConnectionOrder turns = new ConnectionOrder();
+
+  /** The newest turn of each connection that has one. */
+  private final Map<String, CompletableFuture<Void>> turns = new ConcurrentHashMap<>();
 
   /** @param bytesMax of the records of an answer; a client may ask for fewer */
   public FetchHandler(ServedTopics topics, Fetches fetches, FetchSessions sessions, Workers work, int bytesMax) {
@@ -62,10 +66,9 @@ public final class FetchHandler implements Handler<FetchRequest> {
   /** One partition of a request. @param error the reason why it is not read; null if it is */
   private record FetchLine(FetchTopic topic, int partition, Errors error, PartitionFetch wanted) {}
 
-  @Override
   public CompletableFuture<FetchResponse> answer(ClientRequest asked, FetchRequest request) {
     CompletableFuture<FetchResponse> answer = new CompletableFuture<>();
-    turns.take(asked.context().connectionId, turn -> {
+    takeTurn(asked.context().connectionId, turn -> {
       answer.whenComplete((data, failure) -> {
         if (failure != null) {
           turn.complete(null); // Nothing is sent that could end it.
@@ -80,6 +83,23 @@ public final class FetchHandler implements Handler<FetchRequest> {
       });
     });
     return answer;
+  }
+
+  /**
+   * Begins a turn when the turns before it on the connection have ended, as a broker answers the requests of a connection one after another.
+   * Is called by one thread at a time for a connection.
+   *
+   * @param begin is called with the turn, which ends when it is completed
+   */
+  private void takeTurn(String connection, Consumer<CompletableFuture<Void>> begin) {
+    CompletableFuture<Void> turn = new CompletableFuture<>();
+    CompletableFuture<Void> before = turns.put(connection, turn);
+    turn.whenComplete((done, failure) -> turns.remove(connection, turn));
+    if (before == null) {
+      begin.accept(turn);
+    } else {
+      before.whenComplete((done, failure) -> begin.accept(turn));
+    }
   }
 
   private Asks asks(ClientRequest asked, FetchRequest request) {

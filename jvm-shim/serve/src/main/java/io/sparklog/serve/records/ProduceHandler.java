@@ -3,7 +3,7 @@ package io.sparklog.serve.records;
 import io.sparklog.log.State;
 import io.sparklog.segment.Names;
 import io.sparklog.serve.protocol.ClientRequest;
-import io.sparklog.serve.protocol.Handler;
+import io.sparklog.serve.protocol.Handlers;
 import io.sparklog.serve.protocol.KafkaErrors;
 import io.sparklog.serve.protocol.Workers;
 import io.sparklog.commits.AppendResult;
@@ -22,14 +22,21 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.random.RandomGenerator;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.message.InitProducerIdRequestData;
+import org.apache.kafka.common.message.InitProducerIdResponseData;
 import org.apache.kafka.common.message.ProduceRequestData.PartitionProduceData;
 import org.apache.kafka.common.message.ProduceRequestData.TopicProduceData;
 import org.apache.kafka.common.message.ProduceResponseData.PartitionProduceResponse;
 import org.apache.kafka.common.message.ProduceResponseData.TopicProduceResponse;
 import org.apache.kafka.common.message.ProduceResponseData;
+import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.requests.ApiError;
+import org.apache.kafka.common.requests.InitProducerIdRequest;
+import org.apache.kafka.common.requests.InitProducerIdResponse;
 import org.apache.kafka.common.requests.ProduceRequest;
 import org.apache.kafka.common.requests.ProduceResponse;
 
@@ -37,7 +44,7 @@ import org.apache.kafka.common.requests.ProduceResponse;
  * Adds batches. The batches of a connection wait for their commits in the order of its requests, and are checked at the same time: so all
  * requests that a client has in flight share a commit.
  */
-public final class ProduceHandler implements Handler<ProduceRequest> {
+public final class ProduceHandler {
   /** A check may decompress so many bytes. */
   private static final long CHECK_BYTES = 64 << 20;
 
@@ -61,6 +68,28 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
     this.checks = checks;
   }
 
+  /** @param random is safe for many threads */
+  public void addTo(Handlers handlers, RandomGenerator random) {
+    handlers.add(ApiKeys.PRODUCE, this::answer)
+        .add(ApiKeys.INIT_PRODUCER_ID, (ClientRequest asked, InitProducerIdRequest request) -> giveId(asked, request, random));
+  }
+
+  /** Gives a producer its id: a random number of 63 bits, so that no server must ask another. */
+  private static CompletableFuture<InitProducerIdResponse> giveId(ClientRequest asked, InitProducerIdRequest request,
+      RandomGenerator random) {
+    InitProducerIdRequestData data = request.data();
+    if (data.transactionalId() != null) {
+      throw Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.exception("Transactions are not supported.");
+    }
+    if (asked.rights().readOnly()) {
+      throw Errors.CLUSTER_AUTHORIZATION_FAILED.exception("Clients of this listener write no records.");
+    }
+    boolean isKnown = data.producerId() >= 0 && data.producerEpoch() >= 0 && data.producerEpoch() < Short.MAX_VALUE;
+    return CompletableFuture.completedFuture(new InitProducerIdResponse(
+        new InitProducerIdResponseData().setProducerId(isKnown ? data.producerId() : random.nextLong(Long.MAX_VALUE))
+            .setProducerEpoch(isKnown ? (short) (data.producerEpoch() + 1) : 0)));
+  }
+
   /**
    * How many checks a process of this size can make at once: they take an eighth of the heap at most, or are one.
    *
@@ -77,8 +106,7 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
   /** The batches of one topic of a request. @param error of the whole topic, or null */
   private record TopicBatches(String name, Uuid id, Errors error, List<PartitionBatches> parts) {}
 
-  @Override
-  public CompletableFuture<ProduceResponse> answer(ClientRequest asked, ProduceRequest request) {
+  CompletableFuture<ProduceResponse> answer(ClientRequest asked, ProduceRequest request) {
     if (request.transactionalId() != null) {
       throw Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.exception("Transactions are not supported.");
     }
@@ -230,9 +258,9 @@ public final class ProduceHandler implements Handler<ProduceRequest> {
   }
 
   private static PartitionProduceResponse told(PartitionProduceResponse answer, Throwable failure) {
-    Errors error = KafkaErrors.of(failure);
-    return answer.setErrorCode((error == Errors.UNKNOWN_SERVER_ERROR ? Errors.KAFKA_STORAGE_ERROR : error).code())
-        .setErrorMessage(KafkaErrors.exception(failure).getMessage());
+    ApiError error = KafkaErrors.error(failure);
+    return answer.setErrorCode((error.is(Errors.UNKNOWN_SERVER_ERROR) ? Errors.KAFKA_STORAGE_ERROR : error.error()).code())
+        .setErrorMessage(error.message());
   }
 
   /** The client wants no answer. If a batch is refused, its connection ends, which is all that it can learn. */

@@ -9,6 +9,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import io.sparklog.upkeep.TopicWork;
 import java.time.Clock;
+import java.util.Map;
 import java.util.random.RandomGenerator;
 import org.apache.kafka.common.internals.Topic;
 import org.apache.kafka.common.protocol.Errors;
@@ -16,9 +17,10 @@ import org.apache.kafka.common.protocol.Errors;
 /**
  * The changes of topics that clients ask for.
  *
+ * @param partitions of a topic for which the client leaves the number to the server
  * @param random is safe for many threads
  */
-public record Operators(ServedTopics topics, Clock clock, RandomGenerator random) {
+public record Operators(ServedTopics topics, int partitions, Clock clock, RandomGenerator random) {
   /** Changes of a topic, which need not exist. */
   Administration of(String topic) {
     return new Administration(new TopicWork(topics.root().topic(topic), clock, random));
@@ -36,6 +38,19 @@ public record Operators(ServedTopics topics, Clock clock, RandomGenerator random
     topics.root().listAgain();
     topics.newest(topic);
     return id;
+  }
+
+  /** Creates a topic that a client uses first. Another client may create it at the same time. */
+  State createForUse(String topic) {
+    requireDistinct(topic);
+    try {
+      create(topic, TopicSettings.created(partitions, Map.of()));
+    } catch (PartlogException e) {
+      if (!e.id().equals("TOPIC_EXISTS")) {
+        throw e;
+      }
+    }
+    return topics.newest(topic).orElseThrow(Errors.UNKNOWN_TOPIC_OR_PARTITION::exception);
   }
 
   /** A topic whose name Kafka takes for the same in metrics is not created, as at a broker. */

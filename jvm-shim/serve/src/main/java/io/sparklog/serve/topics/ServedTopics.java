@@ -3,6 +3,7 @@ package io.sparklog.serve.topics;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.segment.Names;
+import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.time.Clock;
@@ -16,6 +17,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiConsumer;
+import org.apache.kafka.common.errors.ApiException;
+import org.apache.kafka.common.protocol.Errors;
 
 /** The topics of a root by name and by id. Each question reads files, if only two stats: so ask on a thread that may block. */
 public final class ServedTopics {
@@ -53,7 +56,32 @@ public final class ServedTopics {
     return state;
   }
 
-  /** As the other. @param topicId FORMAT.md section 5: 22 characters, which are Kafka's form of a topic id too */
+  /**
+   * The newest state of a topic that the client may read.
+   *
+   * @throws ApiException TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
+   * @throws PartlogException of a topic that cannot be read
+   */
+  public State readable(ClientRequest asked, String name) {
+    if (!asked.rights().mayRead(name)) {
+      throw Errors.TOPIC_AUTHORIZATION_FAILED.exception();
+    }
+    return newest(name).orElseThrow(Errors.UNKNOWN_TOPIC_OR_PARTITION::exception);
+  }
+
+  /** As the other, of a partition that the topic must have. @param epoch of the leader that the client knows: the only one is 0 */
+  public State readable(ClientRequest asked, String name, int partition, int epoch) {
+    State state = readable(asked, name);
+    if (!state.hasPartition(partition)) {
+      throw Errors.UNKNOWN_TOPIC_OR_PARTITION.exception();
+    }
+    if (epoch > 0) {
+      throw Errors.UNKNOWN_LEADER_EPOCH.exception();
+    }
+    return state;
+  }
+
+  /** As {@link #newest}. @param topicId FORMAT.md section 5: 22 characters, which are Kafka's form of a topic id too */
   public Optional<State> newestById(String topicId) {
     return name(topicId).flatMap(this::newest).filter(state -> state.topicId().equals(topicId));
   }
@@ -81,6 +109,11 @@ public final class ServedTopics {
     TreeMap<String, State> states = new TreeMap<>();
     read(names(), (name, found) -> found.ifPresent(state -> states.put(name, state)));
     return states;
+  }
+
+  /** All topics that the client may read. */
+  List<State> all(ClientRequest asked) {
+    return all().values().stream().filter(state -> asked.rights().mayRead(state.topic())).toList();
   }
 
   /** The names of all topics, as {@link #all} has them. */
