@@ -3,36 +3,30 @@ package io.sparklog.serve.protocol;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.util.ReferenceCounted;
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.kafka.common.message.ResponseHeaderData;
 import org.apache.kafka.common.protocol.ApiMessage;
+import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.MessageSizeAccumulator;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
-import org.apache.kafka.common.protocol.Writable;
 import org.apache.kafka.common.record.internal.BaseRecords;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.requests.RequestHeader;
-import org.apache.kafka.common.utils.ByteUtils;
 
-/** An answer as Netty's buffers and regions of files: Kafka's message classes write into it, and records stay where they are. */
-public final class Wire implements Writable {
-  private final ByteBufAllocator allocator;
-  private final List<ByteBuf> buffers = new ArrayList<>();
+/** An answer as slices of a buffer and regions of files: Kafka's message classes write into the buffer, and records stay where they are. */
+public final class Wire extends ByteBufferAccessor {
+  private final ByteBuf buffer;
   private final List<ReferenceCounted> parts = new ArrayList<>();
   private final List<ReferenceCounted> after = new ArrayList<>();
-  private ByteBuf buffer;
+  private int slices;
 
-  private Wire(ByteBufAllocator allocator, int bytes) {
-    this.allocator = allocator;
-    this.buffer = begin(bytes);
-  }
+  /** Where the next slice begins. */
+  private int from;
 
-  private ByteBuf begin(int bytes) {
-    ByteBuf begun = allocator.buffer(bytes);
-    buffers.add(begun);
-    return begun;
+  private Wire(ByteBuf buffer, int length) {
+    super(buffer.nioBuffer(0, length));
+    this.buffer = buffer;
   }
 
   /**
@@ -45,24 +39,39 @@ public final class Wire implements Writable {
     MessageSizeAccumulator size = new MessageSizeAccumulator();
     ResponseHeaderData header = new ResponseHeaderData().setCorrelationId(request.correlationId());
     short headerVersion = request.apiKey().responseHeaderVersion(request.apiVersion());
-    Wire wire = null;
+    ByteBuf buffer = null;
     try {
       header.addSize(size, cache, headerVersion);
       message.addSize(size, cache, request.apiVersion());
-      wire = new Wire(allocator, size.sizeExcludingZeroCopy() + Integer.BYTES);
+      int length = size.sizeExcludingZeroCopy() + Integer.BYTES;
+      buffer = allocator.buffer(length);
+      Wire wire = new Wire(buffer, length);
       wire.writeInt(size.totalSize());
       header.write(wire, cache, headerVersion);
       message.write(wire, cache, request.apiVersion());
+      return wire.parts();
     } catch (RuntimeException | Error e) {
-      if (wire != null) {
-        wire.buffers.forEach(ReferenceCounted::release);
+      if (buffer != null) {
+        buffer.release();
       }
       RecordParts.of(message).forEach(RecordParts::release);
       throw e;
     }
-    wire.parts.add(wire.buffer);
-    wire.parts.addAll(wire.after);
-    return wire.parts;
+  }
+
+  private List<ReferenceCounted> parts() {
+    endSlice();
+    parts.addAll(after);
+    if (slices > 1) {
+      buffer.retain(slices - 1); // Each slice is released by itself.
+    }
+    return parts;
+  }
+
+  private void endSlice() {
+    parts.add(buffer.slice(from, buffer().position() - from));
+    from = buffer().position();
+    slices++;
   }
 
   /** The length of a frame with its first four bytes, which say it. */
@@ -71,71 +80,13 @@ public final class Wire implements Writable {
     return Integer.BYTES + (long) first.getInt(first.readerIndex());
   }
 
-  @Override
-  public void writeByte(byte value) {
-    buffer.writeByte(value);
-  }
-
-  @Override
-  public void writeShort(short value) {
-    buffer.writeShort(value);
-  }
-
-  @Override
-  public void writeInt(int value) {
-    buffer.writeInt(value);
-  }
-
-  @Override
-  public void writeLong(long value) {
-    buffer.writeLong(value);
-  }
-
-  @Override
-  public void writeDouble(double value) {
-    buffer.writeDouble(value);
-  }
-
-  @Override
-  public void writeByteArray(byte[] bytes) {
-    buffer.writeBytes(bytes);
-  }
-
-  @Override
-  public void writeByteBuffer(ByteBuffer bytes) {
-    buffer.writeBytes(bytes.duplicate());
-  }
-
-  @Override
-  public void writeUnsignedVarint(int value) {
-    ByteBuffer bytes = ByteBuffer.allocate(5);
-    ByteUtils.writeUnsignedVarint(value, bytes);
-    buffer.writeBytes(bytes.flip());
-  }
-
-  @Override
-  public void writeVarint(int value) {
-    ByteBuffer bytes = ByteBuffer.allocate(5);
-    ByteUtils.writeVarint(value, bytes);
-    buffer.writeBytes(bytes.flip());
-  }
-
-  @Override
-  public void writeVarlong(long value) {
-    ByteBuffer bytes = ByteBuffer.allocate(10);
-    ByteUtils.writeVarlong(value, bytes);
-    buffer.writeBytes(bytes.flip());
-  }
-
+  /** The buffer has no room for records. */
   @Override
   public void writeRecords(BaseRecords records) {
-    if (records instanceof MemoryRecords memory) {
-      writeByteBuffer(memory.buffer());
-      return;
+    if (records != MemoryRecords.EMPTY) {
+      endSlice();
+      parts.addAll(((RecordParts) records).parts());
+      after.addAll(((RecordParts) records).after());
     }
-    parts.add(buffer);
-    parts.addAll(((RecordParts) records).parts());
-    after.addAll(((RecordParts) records).after());
-    buffer = begin(256);
   }
 }
