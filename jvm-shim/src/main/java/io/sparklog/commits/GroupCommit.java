@@ -17,6 +17,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * The change that adds all batches that wait, in one data file and one version. Each state that the version may extend decides again about
@@ -24,9 +25,10 @@ import java.util.Optional;
  */
 final class GroupCommit implements Change {
   private final TopicLog log;
-  private final List<PendingAppend> arrivals;
+  private final List<Arrival> arrivals;
   private final DataFolder folder;
-  private final CommitContext context;
+  private final Resends resends;
+  private final boolean keysAnywhere;
   private final Optional<State> planned;
 
   /** The outcome of each arrival by the last state that was asked: an {@link AppendResult} or a {@link AppendRefused}. */
@@ -39,21 +41,35 @@ final class GroupCommit implements Change {
   private String named;
   private boolean refused;
 
+  /**
+   * Batches of one partition that wait for their commit.
+   *
+   * @param bytes that they take
+   * @param checked is complete when they are checked; {@link AppendRefused} if they may not be added
+   * @param done is complete when they are durable; {@link AppendRefused} if they are not added
+   * @param sinceMs when they came, in ms since 1970
+   */
+  record Arrival(int partition, long bytes, CompletableFuture<PreparedAppend> checked, CompletableFuture<AppendResult> done,
+      long sinceMs) {}
+
   /** A batch that the version adds. @param routed whether the topic puts each of its keys there */
-  private record Placed(int partition, PreparedBatch batch, boolean routed) {}
+  private record Placed(int partition, PreparedAppend.Batch batch, boolean routed) {}
 
   /** The batches that a version after a state adds. @param starts the log start offsets that rise, by partition */
   private record Plan(List<Placed> batches, Map<Integer, Long> starts, Sequences sequences, boolean isRepeated) {}
 
   /**
    * @param arrivals in the order of their offsets; all are checked
+   * @param keysAnywhere as in {@link CommitSettings}
    * @param planned the state of a moment ago
    */
-  GroupCommit(TopicLog log, List<PendingAppend> arrivals, DataFolder folder, CommitContext context, Optional<State> planned) {
+  GroupCommit(TopicLog log, List<Arrival> arrivals, DataFolder folder, Resends resends, boolean keysAnywhere,
+      Optional<State> planned) {
     this.log = log;
     this.arrivals = arrivals;
     this.folder = folder;
-    this.context = context;
+    this.resends = resends;
+    this.keysAnywhere = keysAnywhere;
     this.planned = planned;
   }
 
@@ -73,7 +89,7 @@ final class GroupCommit implements Change {
   public Optional<NextVersion> next(Optional<State> newest) throws IOException {
     named = null;
     if (newest.isEmpty() || newest.get().isDeleted()) {
-      AppendRefused gone = new AppendRefused(RefusalReason.UNKNOWN_TOPIC, "Topic " + log.topic() + " does not exist.");
+      AppendRefused gone = new AppendRefused(AppendRefused.Reason.UNKNOWN_TOPIC, "Topic " + log.topic() + " does not exist.");
       outcomes = new ArrayList<>();
       arrivals.forEach(arrival -> outcomes.add(gone));
       return Optional.empty();
@@ -104,8 +120,8 @@ final class GroupCommit implements Change {
     Map<Integer, Long> starts = new HashMap<>();
     boolean isRepeated = false;
     long[] ends = state.ends();
-    Resends refused = new Resends(context.clock()); // Their clients, and the common resends, hear of them after the commit.
-    for (PendingAppend arrival : arrivals) {
+    Resends refused = new Resends(resends.clock()); // Their clients, and the common resends, hear of them after the commit.
+    for (Arrival arrival : arrivals) {
       PreparedAppend checked = arrival.checked().join();
       int p = arrival.partition();
       try {
@@ -115,7 +131,7 @@ final class GroupCommit implements Change {
         long base = ends[p];
         long end = ends[p];
         long time = -1;
-        for (PreparedBatch batch : checked.batches()) {
+        for (PreparedAppend.Batch batch : checked.batches()) {
           Sequences.Decision decision = decision(sequences, refused, p, batch.bytes(), ends[p]);
           int count = BatchHeader.count(batch.bytes(), 0);
           if (decision.answer() == Sequences.Verdict.NEW) {
@@ -135,7 +151,7 @@ final class GroupCommit implements Change {
         outcomes.add(new AppendResult(base, end, state.start(p), time));
       } catch (AppendRefused e) {
         outcomes.add(e);
-        checked.batches().forEach(batch -> refused.answered(log.topic(), p, ProducerSequence.of(ByteBuffer.wrap(batch.bytes())), e));
+        checked.batches().forEach(batch -> refused.answered(log.topic(), p, Resends.Sequence.of(ByteBuffer.wrap(batch.bytes())), e));
       }
     }
     placed.sort(Comparator.comparingInt(Placed::partition)); // Stable: the order in a partition stays.
@@ -144,23 +160,23 @@ final class GroupCommit implements Change {
 
   private void requireFence(int partition, long end, PreparedAppend.Fence fence) throws AppendRefused {
     if (fence != null && fence.end() != end) {
-      throw new AppendRefused(RefusalReason.FENCED, "Partition " + partition + " of topic " + log.topic() + " under " + log.store().root()
+      throw new AppendRefused(AppendRefused.Reason.FENCED, "Partition " + partition + " of topic " + log.topic() + " under " + log.store().root()
           + " no longer ends at offset " + fence.end() + ": another process added records.");
     }
   }
 
   private void requireWanted(State state, int partition, PreparedAppend checked) throws AppendRefused {
     if (!state.topicId().equals(checked.topicId())) {
-      throw new AppendRefused(RefusalReason.TOPIC_RECREATED, "Topic " + log.topic() + " was deleted, and another has its name.");
+      throw new AppendRefused(AppendRefused.Reason.TOPIC_RECREATED, "Topic " + log.topic() + " was deleted, and another has its name.");
     }
     if (partition >= state.partitions()) {
       throw AppendRefused.unknownPartition(log.topic(), partition);
     }
     if (!state.router().isOpen(partition)) {
-      throw new AppendRefused(RefusalReason.POLICY, "Partition " + partition + " of topic " + log.topic() + " is closed.");
+      throw new AppendRefused(AppendRefused.Reason.POLICY, "Partition " + partition + " of topic " + log.topic() + " is closed.");
     }
-    if (state.hasSlots() && !context.settings().keysAnywhere() && checked.batches().stream().anyMatch(PreparedBatch::keyed)) {
-      throw new AppendRefused(RefusalReason.POLICY, "Topic " + log.topic()
+    if (state.hasSlots() && !keysAnywhere && checked.batches().stream().anyMatch(PreparedAppend.Batch::keyed)) {
+      throw new AppendRefused(AppendRefused.Reason.POLICY, "Topic " + log.topic()
           + " has slots, which give each key its partition, and clients of Kafka do not know them. Write keyed records with Spark; or copy"
           + " the topic by CALL partlog.rebuild, and write to the copy; or start the server with keys.in.any.partition=true, which ends the"
           + " order by key.");
@@ -176,17 +192,17 @@ final class GroupCommit implements Change {
     int first = BatchHeader.baseSequence(batch, 0);
     short epoch = BatchHeader.producerEpoch(batch, 0);
     String what = "producer " + id + " in partition " + partition;
-    ProducerSequence numbers = new ProducerSequence(id, epoch, first);
-    boolean isAwaited = context.resends().isAwaited(log.topic(), partition, numbers) || refused.isAwaited(log.topic(), partition, numbers);
+    Resends.Sequence numbers = new Resends.Sequence(id, epoch, first);
+    boolean isAwaited = resends.isAwaited(log.topic(), partition, numbers) || refused.isAwaited(log.topic(), partition, numbers);
     if (!sequences.knows(partition, id) && isAwaited) {
-      throw new AppendRefused(RefusalReason.OUT_OF_ORDER,
+      throw new AppendRefused(AppendRefused.Reason.OUT_OF_ORDER,
           "Sequence " + first + " of " + what + " comes before a batch that was refused. Send that batch again first.");
     }
     Sequences.Decision decision = sequences.next(partition, id, epoch, first, BatchHeader.count(batch, 0), base);
     switch (decision.answer()) {
       case OUT_OF_ORDER ->
-        throw new AppendRefused(RefusalReason.OUT_OF_ORDER, "Sequence " + first + " of " + what + " does not follow its last batch.");
-      case OLD_EPOCH -> throw new AppendRefused(RefusalReason.OLD_EPOCH, "Epoch " + epoch + " of " + what + " has ended.");
+        throw new AppendRefused(AppendRefused.Reason.OUT_OF_ORDER, "Sequence " + first + " of " + what + " does not follow its last batch.");
+      case OLD_EPOCH -> throw new AppendRefused(AppendRefused.Reason.OLD_EPOCH, "Epoch " + epoch + " of " + what + " has ended.");
       default -> {
         return decision;
       }

@@ -10,6 +10,7 @@ import io.sparklog.log.TopicConfig;
 import io.sparklog.routing.Router;
 import java.nio.ByteBuffer;
 import java.time.Clock;
+import java.util.List;
 
 /**
  * Checks the batches that clients send to a topic, with the decoder and the limits of our readers: a batch that is accepted can be read by
@@ -37,12 +38,12 @@ public final class Intake {
     this.decoder = new BatchDecoder(config.decompressedBytesMax());
   }
 
-  State state() {
-    return state;
+  /** The only batch in {@code records}, which is copied. @throws AppendRefused if the batch may not be added */
+  public PreparedAppend prepared(int partition, ByteBuffer records) throws AppendRefused {
+    return new PreparedAppend(state.topicId(), state.router(), List.of(accept(partition, records)), null);
   }
 
-  /** The only batch in {@code records}, which is copied. */
-  PreparedBatch accept(int partition, ByteBuffer records) throws AppendRefused {
+  PreparedAppend.Batch accept(int partition, ByteBuffer records) throws AppendRefused {
     requirePartition(partition);
     byte[] batch = new byte[records.remaining()];
     records.duplicate().get(batch);
@@ -51,7 +52,7 @@ public final class Intake {
     try {
       decoder.decode(batch, 0, batch.length);
     } catch (BadBatch e) {
-      throw new AppendRefused(e.limit().isPresent() ? RefusalReason.TOO_LARGE : RefusalReason.INVALID_RECORD,
+      throw new AppendRefused(e.limit().isPresent() ? AppendRefused.Reason.TOO_LARGE : AppendRefused.Reason.INVALID_RECORD,
           "A batch is not valid: " + e.getMessage(), e);
     }
     BatchHeader.clearLeaderEpoch(batch);
@@ -65,13 +66,13 @@ public final class Intake {
     if (config.logAppendTime()) {
       long now = Math.max(0, clock.millis());
       BatchHeader.setLogAppendTime(batch, now);
-      return new PreparedBatch(batch, now, keyed, routed, true);
+      return new PreparedAppend.Batch(batch, now, keyed, routed, true);
     }
     return timed(batch, keyed, routed);
   }
 
   private void requirePartition(int partition) throws AppendRefused {
-    if (partition < 0 || partition >= state.partitions()) {
+    if (!state.hasPartition(partition)) {
       throw AppendRefused.unknownPartition(state.topic(), partition);
     }
   }
@@ -79,20 +80,20 @@ public final class Intake {
   /** The bytes are one batch of a form that readers know, not too large, and as its client made them. */
   private void requireWhole(byte[] batch) throws AppendRefused {
     if (batch.length > Layout.MAGIC_AT && BatchHeader.magic(batch, 0) != Layout.MAGIC) {
-      throw new AppendRefused(RefusalReason.UNSUPPORTED_MAGIC,
+      throw new AppendRefused(AppendRefused.Reason.UNSUPPORTED_MAGIC,
           "A batch has magic number " + BatchHeader.magic(batch, 0) + "; send batches of magic number " + Layout.MAGIC + ".");
     }
     if (batch.length > config.maxMessageBytes()) {
-      throw new AppendRefused(RefusalReason.TOO_LARGE, "A batch has " + batch.length + " bytes; " + TopicConfig.MAX_MESSAGE_BYTES
+      throw new AppendRefused(AppendRefused.Reason.TOO_LARGE, "A batch has " + batch.length + " bytes; " + TopicConfig.MAX_MESSAGE_BYTES
           + " of topic " + state.topic() + " is " + config.maxMessageBytes() + ".");
     }
     if (batch.length > config.batchBytesMax()) {
-      throw new AppendRefused(RefusalReason.TOO_LARGE_FOR_SEGMENT, "A batch has " + batch.length + " bytes; " + TopicConfig.SEGMENT_BYTES
+      throw new AppendRefused(AppendRefused.Reason.TOO_LARGE_FOR_SEGMENT, "A batch has " + batch.length + " bytes; " + TopicConfig.SEGMENT_BYTES
           + " of topic " + state.topic() + " is " + config.batchBytesMax() + ".");
     }
     if (batch.length >= Layout.HEADER_BYTES) {
       if (BatchHeader.codecId(batch, 0) >= Codec.values().length) {
-        throw new AppendRefused(RefusalReason.UNSUPPORTED_CODEC,
+        throw new AppendRefused(AppendRefused.Reason.UNSUPPORTED_CODEC,
             "A batch has codec " + BatchHeader.codecId(batch, 0) + ", which is not known.");
       }
       require(!BatchHeader.isTransactional(batch, 0), "A batch is of a transaction. Transactions are not supported.");
@@ -101,7 +102,7 @@ public final class Intake {
     try {
       decoder.check(batch, 0, batch.length);
     } catch (BadBatch e) {
-      throw new AppendRefused(RefusalReason.CORRUPT, "A batch is damaged, or is not alone: " + e.getMessage(), e);
+      throw new AppendRefused(AppendRefused.Reason.CORRUPT, "A batch is damaged, or is not alone: " + e.getMessage(), e);
     }
   }
 
@@ -117,14 +118,14 @@ public final class Intake {
 
   private static void require(boolean condition, String message) throws AppendRefused {
     if (!condition) {
-      throw new AppendRefused(RefusalReason.INVALID_RECORD, message);
+      throw new AppendRefused(AppendRefused.Reason.INVALID_RECORD, message);
     }
   }
 
   /** The decoded batch, whose records have the times of their producer. */
-  private PreparedBatch timed(byte[] batch, boolean keyed, boolean routed) throws AppendRefused {
+  private PreparedAppend.Batch timed(byte[] batch, boolean keyed, boolean routed) throws AppendRefused {
     if (BatchHeader.isLogAppendTime(batch, 0)) {
-      throw new AppendRefused(RefusalReason.INVALID_TIMESTAMP,
+      throw new AppendRefused(AppendRefused.Reason.INVALID_TIMESTAMP,
           "A batch has the time at which a log appended it, and only the log may set that.");
     }
     long[] times = decoder.timestamps();
@@ -137,7 +138,7 @@ public final class Intake {
     for (int i = 0; i < decoder.count(); i++) {
       long time = times[i];
       if (time < -1 || time >= 0 && (now - time > beforeMax || time - now > afterMax)) {
-        throw new AppendRefused(RefusalReason.INVALID_TIMESTAMP,
+        throw new AppendRefused(AppendRefused.Reason.INVALID_TIMESTAMP,
             "A record has time " + time + " ms since 1970, and topic " + state.topic() + " does not take it at " + now + ".");
       }
       ordered &= time >= greatest;
@@ -147,7 +148,7 @@ public final class Intake {
     if (BatchHeader.maxTimestamp(batch, 0) != greatest) {
       BatchHeader.setMaxTimestamp(batch, greatest);
     }
-    return new PreparedBatch(batch, least, keyed, routed, ordered);
+    return new PreparedAppend.Batch(batch, least, keyed, routed, ordered);
   }
 
   /** @param otherwise the limit if the topic does not have the key */

@@ -1,7 +1,7 @@
 package io.sparklog.commits;
 
+import io.sparklog.format.BatchHeader;
 import io.sparklog.routing.Router;
-import java.nio.ByteBuffer;
 import java.util.List;
 
 /**
@@ -11,7 +11,7 @@ import java.util.List;
  * @param router by which it is known where their keys go; null if that is not known
  * @param fence null if the batches may be added behind any others
  */
-public record PreparedAppend(String topicId, Router router, List<PreparedBatch> batches, Fence fence) {
+public record PreparedAppend(String topicId, Router router, List<Batch> batches, Fence fence) {
   /**
    * The end offset that the partition must have. A process that knows all records below the offset adds batches behind them, or none: so
    * processes need no leader among them.
@@ -21,17 +21,27 @@ public record PreparedAppend(String topicId, Router router, List<PreparedBatch> 
   public record Fence(long end, boolean replaces) {}
 
   /**
-   * The only batch in {@code records}, which is copied.
+   * A batch that every reader can read, as it will be stored, but for its base offset.
    *
-   * @param intake of the topic
-   * @throws AppendRefused if the batch may not be added
+   * @param minTimestamp the least time of its records, in ms since 1970; −1 if a record has no time
+   * @param keyed whether a record has a key
+   * @param routed whether each record has a key, and the router that {@link Intake} had puts the key into this partition
+   * @param ordered whether no record has a lower time than a record before it, and the first has the base timestamp
    */
-  public static PreparedAppend of(Intake intake, int partition, ByteBuffer records) throws AppendRefused {
-    return new PreparedAppend(intake.state().topicId(), intake.state().router(), List.of(intake.accept(partition, records)), null);
+  public record Batch(byte[] bytes, long minTimestamp, boolean keyed, boolean routed, boolean ordered) {
+    /** A batch that was not looked into: its records may be in any order, and anywhere else than their keys belong. */
+    public static Batch unordered(byte[] bytes, long minTimestamp) {
+      return new Batch(bytes, minTimestamp, false, false, false);
+    }
+
+    /** The time that the log gave to all records, in ms since 1970; −1 if they have the times of their producer. */
+    long logAppendTime() {
+      return BatchHeader.isLogAppendTime(bytes, 0) ? minTimestamp : -1;
+    }
   }
 
   /** Batches of this process, which are known to be right. */
-  public static PreparedAppend of(String topicId, List<PreparedBatch> batches, Fence fence) {
+  public static PreparedAppend of(String topicId, List<Batch> batches, Fence fence) {
     return new PreparedAppend(topicId, null, batches, fence);
   }
 

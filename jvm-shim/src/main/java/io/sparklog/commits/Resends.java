@@ -1,5 +1,7 @@
 package io.sparklog.commits;
 
+import io.sparklog.format.Layout;
+import java.nio.ByteBuffer;
 import java.time.Clock;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -13,6 +15,31 @@ final class Resends {
 
   /** Clients give a batch up after some minutes, and begin a new epoch. */
   private static final long KEPT_MS = 300_000;
+
+  /**
+   * The numbers that a producer gave to a batch. FORMAT.md annex B.
+   *
+   * @param id of the producer; −1 without a producer
+   * @param first the sequence of the first record
+   */
+  record Sequence(long id, int epoch, int first) {
+    private static final Sequence NONE = new Sequence(-1, -1, -1);
+
+    /** The numbers of a batch that is not checked yet. */
+    static Sequence of(ByteBuffer batch) {
+      int at = batch.position();
+      if (batch.remaining() < Layout.HEADER_BYTES || batch.get(at + Layout.MAGIC_AT) != Layout.MAGIC) {
+        return NONE;
+      }
+      return new Sequence(batch.getLong(at + Layout.PRODUCER_ID_AT), batch.getShort(at + Layout.PRODUCER_EPOCH_AT),
+          batch.getInt(at + Layout.BASE_SEQUENCE_AT));
+    }
+
+    /** Whether a batch comes after another batch of the same producer and epoch, by their first sequences. The one after 2³¹ − 1 is 0. */
+    static boolean isAfter(int first, int otherFirst) {
+      return first != otherFirst && (first - otherFirst & Integer.MAX_VALUE) < 1 << 30;
+    }
+  }
 
   private record Sender(String topic, int partition, long id, int epoch) {}
 
@@ -28,8 +55,12 @@ final class Resends {
     this.clock = clock;
   }
 
+  Clock clock() {
+    return clock;
+  }
+
   /** A batch has its answer. @param failure null if the topic has the batch */
-  synchronized void answered(String topic, int partition, ProducerSequence numbers, Throwable failure) {
+  synchronized void answered(String topic, int partition, Sequence numbers, Throwable failure) {
     if (numbers.id() < 0) {
       return;
     }
@@ -42,7 +73,7 @@ final class Resends {
   }
 
   /** The name of a topic is found. The refused batches of the producer, which gave the topic's id alone, are of this name. */
-  synchronized void named(String topicId, String topic, int partition, ProducerSequence numbers) {
+  synchronized void named(String topicId, String topic, int partition, Sequence numbers) {
     First known = firsts.remove(new Sender(topicId, partition, numbers.id(), numbers.epoch()));
     if (known != null) {
       note(new Sender(topic, partition, numbers.id(), numbers.epoch()), known.first);
@@ -52,7 +83,7 @@ final class Resends {
   private void note(Sender producer, int first) {
     long now = clock.millis();
     First known = firsts.get(producer);
-    if (known != null && isKept(known, now) && ProducerSequence.isAfter(first, known.first)) {
+    if (known != null && isKept(known, now) && Sequence.isAfter(first, known.first)) {
       return;
     }
     firsts.remove(producer);
@@ -67,8 +98,8 @@ final class Resends {
   }
 
   /** Whether a batch of the producer before this batch was refused, and is not added yet. */
-  synchronized boolean isAwaited(String topic, int partition, ProducerSequence later) {
+  synchronized boolean isAwaited(String topic, int partition, Sequence later) {
     First known = firsts.get(new Sender(topic, partition, later.id(), later.epoch()));
-    return known != null && isKept(known, clock.millis()) && ProducerSequence.isAfter(later.first(), known.first);
+    return known != null && isKept(known, clock.millis()) && Sequence.isAfter(later.first(), known.first);
   }
 }

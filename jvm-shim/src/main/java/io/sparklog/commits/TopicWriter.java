@@ -6,6 +6,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.write.PendingReroute;
+import java.time.Clock;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -13,6 +14,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.random.RandomGenerator;
 
 /**
  * Commits the batches of one topic, all that wait together, one commit at a time: the next begins when the last ends. An acknowledgement
@@ -30,11 +33,24 @@ final class TopicWriter {
   /** The longest wait for a batch to be checked. */
   private static final long CHECK_MS = 30_000;
 
-  private final CommitContext context;
+  /**
+   * The common parts of the writers of all topics.
+   *
+   * @param committed is called with the topic after each commit
+   * @param random is safe for many threads
+   */
+  record Context(CommitSettings settings, CommitThreads threads, Consumer<String> committed, Clock clock, RandomGenerator random,
+      Resends resends) {
+    Context withoutWait() {
+      return new Context(settings.withoutWait(), threads, committed, clock, random, resends);
+    }
+  }
+
+  private final Context context;
   private final TopicLog log;
   private final DataFolder folder;
   private final TopicUpkeep upkeep;
-  private final Deque<PendingAppend> waiting = new ArrayDeque<>();
+  private final Deque<GroupCommit.Arrival> waiting = new ArrayDeque<>();
   private final Runnable unused;
   private boolean working;
   private boolean ended;
@@ -42,7 +58,7 @@ final class TopicWriter {
   private long begunMs;
 
   /** @param unused is called when the writer has nothing to do, and its last batches were all refused: the topic may not exist */
-  TopicWriter(CommitContext context, TopicLog log, Runnable unused) {
+  TopicWriter(Context context, TopicLog log, Runnable unused) {
     this.context = context;
     this.log = log;
     this.folder = new DataFolder(log.store(), log.topic(), context.random());
@@ -51,7 +67,7 @@ final class TopicWriter {
   }
 
   /** Adds batches behind the batches that wait. {@link #start} must follow. */
-  synchronized void queue(PendingAppend arrival) {
+  synchronized void queue(GroupCommit.Arrival arrival) {
     waiting.add(arrival);
   }
 
@@ -100,7 +116,7 @@ final class TopicWriter {
           context.threads().commitLater(pause, this::work);
           return;
         }
-        List<PendingAppend> taken = take();
+        List<GroupCommit.Arrival> taken = take();
         if (taken.isEmpty()) {
           break;
         }
@@ -118,13 +134,13 @@ final class TopicWriter {
 
   /** A thread, or memory, is missing: the next arrival begins the work again. Or the server ends. */
   private void refuseWaiting(Throwable e) {
-    List<PendingAppend> refused;
+    List<GroupCommit.Arrival> refused;
     synchronized (this) {
       refused = new ArrayList<>(waiting);
       waiting.clear();
       working = false;
     }
-    refuse(refused, RefusalReason.STORAGE, e);
+    refuse(refused, AppendRefused.Reason.STORAGE, e);
   }
 
   /** How long the arrivals wait: for others, or for the upkeep of earlier commits. */
@@ -143,10 +159,10 @@ final class TopicWriter {
   }
 
   /** The arrivals of the next commit; empty if nothing waits, and then the next arrival begins the work again. */
-  private synchronized List<PendingAppend> take() {
-    List<PendingAppend> taken = new ArrayList<>();
+  private synchronized List<GroupCommit.Arrival> take() {
+    List<GroupCommit.Arrival> taken = new ArrayList<>();
     long bytes = 0;
-    for (PendingAppend arrival : waiting) {
+    for (GroupCommit.Arrival arrival : waiting) {
       bytes += arrival.bytes();
       if (taken.size() == COMMIT_ARRIVALS_MAX || !taken.isEmpty() && bytes > COMMIT_BYTES_MAX) {
         break;
@@ -158,12 +174,12 @@ final class TopicWriter {
     return taken;
   }
 
-  private void commit(List<PendingAppend> taken) {
+  private void commit(List<GroupCommit.Arrival> taken) {
     TopicWork.Begun begun = null;
     GroupCommit change = null;
     try {
       begunMs = context.clock().millis();
-      List<PendingAppend> checked = taken.stream().filter(TopicWriter::isChecked).toList();
+      List<GroupCommit.Arrival> checked = taken.stream().filter(TopicWriter::isChecked).toList();
       if (checked.isEmpty()) {
         return;
       }
@@ -173,10 +189,10 @@ final class TopicWriter {
         planned = log.toPlan();
       }
       TopicWork work = new TopicWork(log, context.clock(), context.random());
-      change = new GroupCommit(log, checked, folder, context, planned);
+      change = new GroupCommit(log, checked, folder, context.resends(), context.settings().keysAnywhere(), planned);
       begun = work.begin(change, work.identity(), context.settings().mergeBytes());
     } catch (Throwable e) { // An Error, too, must not leave a client without an answer, or a topic without a thread.
-      refuse(taken, isUndone(change, e) ? RefusalReason.STORAGE : RefusalReason.UNKNOWN_OUTCOME, e);
+      refuse(taken, isUndone(change, e) ? AppendRefused.Reason.STORAGE : AppendRefused.Reason.UNKNOWN_OUTCOME, e);
       return;
     }
     follow(begun);
@@ -201,7 +217,7 @@ final class TopicWriter {
   }
 
   /** Waits until an arrival is checked. One that is refused, or that is not checked in time, has its answer then. */
-  private static boolean isChecked(PendingAppend arrival) {
+  private static boolean isChecked(GroupCommit.Arrival arrival) {
     try {
       arrival.checked().orTimeout(CHECK_MS, TimeUnit.MILLISECONDS).join();
       return true;
@@ -214,16 +230,16 @@ final class TopicWriter {
   }
 
   /** Answers the arrivals that have no answer yet. */
-  private void refuse(List<PendingAppend> arrivals, RefusalReason refusal, Throwable e) {
+  private void refuse(List<GroupCommit.Arrival> arrivals, AppendRefused.Reason refusal, Throwable e) {
     Throwable answer = e;
     try {
       String place = log.topic() + " under " + log.store().root();
-      String outcome = refusal == RefusalReason.STORAGE ? "are not committed" : "may be committed or not";
+      String outcome = refusal == AppendRefused.Reason.STORAGE ? "are not committed" : "may be committed or not";
       Object cause = e instanceof PartlogException declared ? declared.condition() + ": " + declared.getMessage() : e;
       Warnings.seldom(TopicWriter.class, place, "batches for topic {} {}: {}", place, outcome, cause);
       answer = new AppendRefused(refusal, String.valueOf(e.getMessage()), e);
     } finally {
-      for (PendingAppend arrival : arrivals) {
+      for (GroupCommit.Arrival arrival : arrivals) {
         arrival.done().completeExceptionally(answer);
       }
     }

@@ -15,10 +15,10 @@ public final class TopicWriters implements AutoCloseable {
   private static final long CLOSE_NANOS = TimeUnit.MINUTES.toNanos(1);
 
   private final Root root;
-  private final CommitContext context;
+  private final TopicWriter.Context context;
 
   /** For the batches of coordinators. */
-  private final CommitContext unpaused;
+  private final TopicWriter.Context unpaused;
   private final Map<String, TopicWriter> writers = new ConcurrentHashMap<>();
   private long queuedBytes;
   private boolean closed;
@@ -33,7 +33,7 @@ public final class TopicWriters implements AutoCloseable {
 
   TopicWriters(Root root, CommitSettings settings, CommitThreads threads, Consumer<String> committed, Clock clock, RandomGenerator random) {
     this.root = root;
-    this.context = new CommitContext(settings, threads, committed, clock, random, new Resends(clock));
+    this.context = new TopicWriter.Context(settings, threads, committed, clock, random, new Resends(clock));
     this.unpaused = context.withoutWait();
   }
 
@@ -48,17 +48,17 @@ public final class TopicWriters implements AutoCloseable {
   public CompletableFuture<AppendResult> append(String topic, int partition, ByteBuffer records,
       CompletableFuture<PreparedAppend> checked) {
     CompletableFuture<AppendResult> done = new CompletableFuture<>();
-    ProducerSequence numbers = ProducerSequence.of(records);
+    Resends.Sequence numbers = Resends.Sequence.of(records);
     CompletableFuture<AppendResult> answer = done
         .whenComplete((appended, refused) -> context.resends().answered(topic, partition, numbers, refused));
     int bytes = records.remaining();
     if (!takes(bytes)) {
-      done.completeExceptionally(new AppendRefused(RefusalReason.BUSY, "More than " + context.settings().queuedBytesMax()
+      done.completeExceptionally(new AppendRefused(AppendRefused.Reason.BUSY, "More than " + context.settings().queuedBytesMax()
           + " bytes wait for their commit, or the server ends. Send the batches again later."));
       return answer;
     }
     CompletableFuture<AppendResult> released = answer.whenComplete((appended, refused) -> release(bytes));
-    queue(context, topic, new PendingAppend(partition, bytes, checked, done, context.clock().millis()));
+    queue(context, topic, new GroupCommit.Arrival(partition, bytes, checked, done, context.clock().millis()));
     return released;
   }
 
@@ -75,12 +75,12 @@ public final class TopicWriters implements AutoCloseable {
     long bytes = batches.bytes();
     take(bytes);
     CompletableFuture<AppendResult> released = done.whenComplete((appended, refused) -> release(bytes));
-    queue(unpaused, topic, new PendingAppend(partition, bytes, checked, done, context.clock().millis()));
+    queue(unpaused, topic, new GroupCommit.Arrival(partition, bytes, checked, done, context.clock().millis()));
     return released;
   }
 
   /** @param ifNew the context of the topic's writer, if the topic has no writer yet */
-  private void queue(CommitContext ifNew, String topic, PendingAppend arrival) {
+  private void queue(TopicWriter.Context ifNew, String topic, GroupCommit.Arrival arrival) {
     try {
       writers.compute(topic, (name, known) -> {
         TopicWriter writer = known == null ? new TopicWriter(ifNew, root.topic(name), () -> drop(name)) : known;
@@ -99,12 +99,12 @@ public final class TopicWriters implements AutoCloseable {
    * @param topic by name, or by id if the name is not known
    */
   public void refused(String topic, int partition, ByteBuffer records, Throwable failure) {
-    context.resends().answered(topic, partition, ProducerSequence.of(records), failure);
+    context.resends().answered(topic, partition, Resends.Sequence.of(records), failure);
   }
 
   /** A caller has found the name of a topic. Batches of the producer may be {@link #refused} by the topic's id. */
   public void named(String topicId, String topic, int partition, ByteBuffer records) {
-    context.resends().named(topicId, topic, partition, ProducerSequence.of(records));
+    context.resends().named(topicId, topic, partition, Resends.Sequence.of(records));
   }
 
   /** Whether batches of the topic were added lately, so that it is likely to exist. */

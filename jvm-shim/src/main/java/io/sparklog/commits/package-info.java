@@ -4,9 +4,9 @@
  *
  * <pre>{@code
  *  a request, on a thread that may block     in order of arrival                one commit at a time
- *  Intake --> PreparedBatch                  TopicWriters --> TopicWriter       GroupCommit (a Change)
- *  +- AppendRefused, RefusalReason           +- CommitContext +- PendingAppend  +- DataFolder
- *                                            +- CommitSettings  +- TopicUpkeep  +- log.Sequences
+ *  Intake --> PreparedAppend                 TopicWriters --> TopicWriter       GroupCommit (a Change)
+ *  +- AppendRefused                          +- CommitSettings  +- TopicUpkeep  +- DataFolder
+ *                                            +- Resends                         +- log.Sequences
  *
  *  a coordinator of this process
  *  PreparedAppend with a Fence --> TopicWriters, as above

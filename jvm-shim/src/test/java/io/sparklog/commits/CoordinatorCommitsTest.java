@@ -41,7 +41,7 @@ final class CoordinatorCommitsTest extends Drivers {
   }
 
   private CompletableFuture<AppendResult> append(int partition, long end, boolean replaces) {
-    List<PreparedBatch> batches = List.of(PreparedBatch.unordered(ClientBatch.of(1, "v").bytes().array(), -1));
+    List<PreparedAppend.Batch> batches = List.of(PreparedAppend.Batch.unordered(ClientBatch.of(1, "v").bytes().array(), -1));
     return writers.append("t", partition,
         PreparedAppend.of(driver.root.state("t").topicId(), batches, new PreparedAppend.Fence(end, replaces)));
   }
@@ -50,7 +50,7 @@ final class CoordinatorCommitsTest extends Drivers {
     return future.get(60, TimeUnit.SECONDS);
   }
 
-  private static RefusalReason refusal(CompletableFuture<?> future) {
+  private static AppendRefused.Reason refusal(CompletableFuture<?> future) {
     ExecutionException failed = assertThrows(ExecutionException.class, () -> future.get(60, TimeUnit.SECONDS));
     return ((AppendRefused) failed.getCause()).refusal();
   }
@@ -71,8 +71,8 @@ final class CoordinatorCommitsTest extends Drivers {
     assertEquals(20, calls.stream().filter(call -> call.startsWith("flush ")).count(), calls::toString);
     assertEquals(20, calls.stream().filter(call -> call.startsWith("putIfAbsent ")).count());
     assertEquals(first + 20, state().end(0));
-    assertEquals(RefusalReason.FENCED, refusal(append(0, end - 1, false)));
-    assertEquals(RefusalReason.FENCED, refusal(append(0, end + 1, true)));
+    assertEquals(AppendRefused.Reason.FENCED, refusal(append(0, end - 1, false)));
+    assertEquals(AppendRefused.Reason.FENCED, refusal(append(0, end + 1, true)));
     assertEquals(end, state().end(0));
     assertEquals(end + 1, done(append(0, end, true)).end());
     assertEquals(end, state().start(0));
@@ -130,7 +130,7 @@ final class CoordinatorCommitsTest extends Drivers {
     for (int i = 0; i < 40; i++) {
       end = done(append(0, end, false)).end();
     }
-    assertEquals(RefusalReason.FENCED, refusal(append(0, end - 1, false)));
+    assertEquals(AppendRefused.Reason.FENCED, refusal(append(0, end - 1, false)));
     long before = state().liveSegments();
     assertEquals(1, upkeeps.size());
     upkeeps.remove().run();
@@ -154,7 +154,7 @@ final class CoordinatorCommitsTest extends Drivers {
     Thread.currentThread().interrupt(); // It ends the wait for the answers.
     writers.close();
     assertTrue(Thread.interrupted());
-    assertEquals(RefusalReason.STORAGE, refusal(braked));
-    assertEquals(RefusalReason.STORAGE, refusal(append(0, end, false)));
+    assertEquals(AppendRefused.Reason.STORAGE, refusal(braked));
+    assertEquals(AppendRefused.Reason.STORAGE, refusal(append(0, end, false)));
   }
 }

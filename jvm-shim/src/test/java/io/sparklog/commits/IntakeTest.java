@@ -25,7 +25,7 @@ final class IntakeTest extends Drivers {
     return new Intake(state(), clock());
   }
 
-  private static RefusalReason refusal(Intake intake, ByteBuffer batch) {
+  private static AppendRefused.Reason refusal(Intake intake, ByteBuffer batch) {
     return assertThrows(AppendRefused.class, () -> intake.accept(0, batch)).refusal();
   }
 
@@ -43,7 +43,7 @@ final class IntakeTest extends Drivers {
     Intake intake = intake(Map.of());
     ByteBuffer sent = ClientBatch.of(20, "value ".repeat(20)).in(codec).by(7, 1, 40).bytes();
     ByteBuffer marked = sent.duplicate().putInt(Layout.LEADER_EPOCH_AT, 5);
-    PreparedBatch accepted = intake.accept(0, marked);
+    PreparedAppend.Batch accepted = intake.accept(0, marked);
     assertEquals(ByteBuffer.wrap(accepted.bytes()), sent.putInt(Layout.LEADER_EPOCH_AT, 0));
     assertEquals(ClientBatch.NOON, accepted.minTimestamp());
     assertTrue(accepted.ordered());
@@ -66,21 +66,21 @@ final class IntakeTest extends Drivers {
     Intake intake = intake(Map.of());
     ClientBatch good = ClientBatch.of(3, "v");
     intake.accept(0, good.bytes());
-    assertEquals(RefusalReason.UNSUPPORTED_MAGIC, refusal(intake, changed(good, b -> b.put(Layout.MAGIC_AT, (byte) 1))));
-    assertEquals(RefusalReason.UNSUPPORTED_CODEC, refusal(intake, changed(good, b -> b.put(Layout.ATTRIBUTES_AT + 1, (byte) 5))));
+    assertEquals(AppendRefused.Reason.UNSUPPORTED_MAGIC, refusal(intake, changed(good, b -> b.put(Layout.MAGIC_AT, (byte) 1))));
+    assertEquals(AppendRefused.Reason.UNSUPPORTED_CODEC, refusal(intake, changed(good, b -> b.put(Layout.ATTRIBUTES_AT + 1, (byte) 5))));
     for (int mask : new int[] {Layout.TRANSACTIONAL_MASK, 0x20, 0x40, 0x80, 0x100}) {
-      assertEquals(RefusalReason.INVALID_RECORD, refusal(intake, changed(good, b -> b.putShort(Layout.ATTRIBUTES_AT, (short) mask))),
+      assertEquals(AppendRefused.Reason.INVALID_RECORD, refusal(intake, changed(good, b -> b.putShort(Layout.ATTRIBUTES_AT, (short) mask))),
           "" + mask);
     }
-    assertEquals(RefusalReason.INVALID_TIMESTAMP,
+    assertEquals(AppendRefused.Reason.INVALID_TIMESTAMP,
         refusal(intake, changed(good, b -> b.putShort(Layout.ATTRIBUTES_AT, (short) Layout.LOG_APPEND_TIME_MASK))));
-    assertEquals(RefusalReason.INVALID_RECORD, refusal(intake, changed(good, b -> b.putInt(Layout.LAST_OFFSET_DELTA_AT, 3))), "a gap");
-    assertEquals(RefusalReason.INVALID_RECORD, refusal(intake, good.by(7, -1, 0).bytes()));
-    assertEquals(RefusalReason.INVALID_RECORD, refusal(intake, good.by(7, 0, -1).bytes()));
-    assertEquals(RefusalReason.INVALID_RECORD, refusal(intake, good.by(-2, 0, 0).bytes()));
-    assertEquals(RefusalReason.INVALID_RECORD, refusal(intake, changed(good, b -> b.put(Layout.HEADER_BYTES, (byte) 99))), "a length");
-    assertEquals(RefusalReason.INVALID_TIMESTAMP, refusal(intake, good.at(-5).bytes()));
-    assertEquals(RefusalReason.UNKNOWN_PARTITION, assertThrows(AppendRefused.class, () -> intake.accept(4, good.bytes())).refusal());
+    assertEquals(AppendRefused.Reason.INVALID_RECORD, refusal(intake, changed(good, b -> b.putInt(Layout.LAST_OFFSET_DELTA_AT, 3))), "a gap");
+    assertEquals(AppendRefused.Reason.INVALID_RECORD, refusal(intake, good.by(7, -1, 0).bytes()));
+    assertEquals(AppendRefused.Reason.INVALID_RECORD, refusal(intake, good.by(7, 0, -1).bytes()));
+    assertEquals(AppendRefused.Reason.INVALID_RECORD, refusal(intake, good.by(-2, 0, 0).bytes()));
+    assertEquals(AppendRefused.Reason.INVALID_RECORD, refusal(intake, changed(good, b -> b.put(Layout.HEADER_BYTES, (byte) 99))), "a length");
+    assertEquals(AppendRefused.Reason.INVALID_TIMESTAMP, refusal(intake, good.at(-5).bytes()));
+    assertEquals(AppendRefused.Reason.UNKNOWN_PARTITION, assertThrows(AppendRefused.class, () -> intake.accept(4, good.bytes())).refusal());
   }
 
   @Test
@@ -101,23 +101,23 @@ final class IntakeTest extends Drivers {
       assertThrows(AppendRefused.class, () -> intake.accept(0, cut));
     }
     ByteBuffer twice = ByteBuffer.allocate(2 * good.limit()).put(good.duplicate()).put(good.duplicate()).flip();
-    assertEquals(RefusalReason.CORRUPT, refusal(intake, twice), "one batch in a request");
+    assertEquals(AppendRefused.Reason.CORRUPT, refusal(intake, twice), "one batch in a request");
   }
 
   @Test
   void aBatchIsNotLargerThanReadersMayHold() throws Exception {
     Intake intake = intake(Map.of("max.message.bytes", "100000", "segment.bytes", "50000"));
-    assertEquals(RefusalReason.TOO_LARGE, refusal(intake, ClientBatch.of(1, "x".repeat(100_000)).bytes()));
-    assertEquals(RefusalReason.TOO_LARGE_FOR_SEGMENT, refusal(intake, ClientBatch.of(1, "x".repeat(50_000)).bytes()));
+    assertEquals(AppendRefused.Reason.TOO_LARGE, refusal(intake, ClientBatch.of(1, "x".repeat(100_000)).bytes()));
+    assertEquals(AppendRefused.Reason.TOO_LARGE_FOR_SEGMENT, refusal(intake, ClientBatch.of(1, "x".repeat(50_000)).bytes()));
     ByteBuffer bomb = ClientBatch.of(1, "x".repeat(65 << 20)).in(Codec.ZSTD).bytes();
     assertTrue(bomb.limit() < 50_000, "a few bytes become more than readers may hold");
-    assertEquals(RefusalReason.INVALID_RECORD, refusal(intake, bomb));
+    assertEquals(AppendRefused.Reason.INVALID_RECORD, refusal(intake, bomb));
   }
 
   @Test
   void theLogSetsTheTimesThatAreItsOwn() throws Exception {
     Intake intake = intake(Map.of("message.timestamp.type", "LogAppendTime"));
-    PreparedBatch accepted = intake.accept(0, ClientBatch.of(3, "v").bytes());
+    PreparedAppend.Batch accepted = intake.accept(0, ClientBatch.of(3, "v").bytes());
     BatchDecoder decoder = new BatchDecoder(1 << 20);
     decoder.decode(accepted.bytes(), 0, accepted.bytes().length);
     assertTrue(decoder.isLogAppendTime());
@@ -136,7 +136,7 @@ final class IntakeTest extends Drivers {
     intake.accept(0, one.at(0).bytes());
     intake.accept(0, one.at(nowMs + 3_600_000).bytes());
     for (long time : new long[] {nowMs + 3_600_001, nowMs * 1_000_000, Long.MAX_VALUE}) {
-      assertEquals(RefusalReason.INVALID_TIMESTAMP, refusal(intake, one.at(time).bytes()), time + " ms");
+      assertEquals(AppendRefused.Reason.INVALID_TIMESTAMP, refusal(intake, one.at(time).bytes()), time + " ms");
     }
   }
 
@@ -147,8 +147,8 @@ final class IntakeTest extends Drivers {
     ByteBuffer wrong = now.bytes();
     BatchHeader.setMaxTimestamp(wrong.array(), 12);
     assertEquals(nowMs + 2, BatchHeader.maxTimestamp(intake.accept(0, wrong).bytes(), 0));
-    assertEquals(RefusalReason.INVALID_TIMESTAMP, refusal(intake, now.at(nowMs - 1001).bytes()));
-    assertEquals(RefusalReason.INVALID_TIMESTAMP, refusal(intake, now.at(nowMs + 2000).bytes()));
+    assertEquals(AppendRefused.Reason.INVALID_TIMESTAMP, refusal(intake, now.at(nowMs - 1001).bytes()));
+    assertEquals(AppendRefused.Reason.INVALID_TIMESTAMP, refusal(intake, now.at(nowMs + 2000).bytes()));
     intake.accept(0, now.at(nowMs - 1000).bytes());
     intake.accept(0, now.at(nowMs + 1998).bytes());
     assertEquals(-1, intake.accept(0, ClientBatch.of(1, "v").at(-1).bytes()).minTimestamp(), "a record without a time");

@@ -32,7 +32,7 @@ public final class IntakeTool {
         int partition = random.nextInt(state.partitions());
         byte[] batch = batches.get();
         try {
-          PreparedAppend checked = PreparedAppend.of(intake, partition, ByteBuffer.wrap(batch));
+          PreparedAppend checked = intake.prepared(partition, ByteBuffer.wrap(batch));
           sent.add(writers.append(args[1], partition, ByteBuffer.wrap(batch), CompletableFuture.completedFuture(checked)));
         } catch (AppendRefused refused) {
           // As most are.

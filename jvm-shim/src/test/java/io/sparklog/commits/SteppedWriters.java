@@ -58,9 +58,9 @@ public final class SteppedWriters {
     CompletableFuture<AppendResult> done = writers.append(topic, partition, batch, checked);
     try {
       if (state == null || state.isEmpty()) {
-        throw new AppendRefused(state == null ? RefusalReason.STORAGE : RefusalReason.UNKNOWN_TOPIC, "The topic is not read.");
+        throw new AppendRefused(state == null ? AppendRefused.Reason.STORAGE : AppendRefused.Reason.UNKNOWN_TOPIC, "The topic is not read.");
       }
-      checked.complete(PreparedAppend.of(new Intake(state.get(), clock), partition, batch));
+      checked.complete(new Intake(state.get(), clock).prepared(partition, batch));
     } catch (AppendRefused refused) {
       checked.completeExceptionally(refused);
     }
@@ -79,7 +79,7 @@ public final class SteppedWriters {
     BatchEncoder encoder = new BatchEncoder(Codec.NONE, false);
     encoder.begin(now, -1, bytes.length, 1);
     System.arraycopy(bytes, 0, encoder.buffer(), encoder.valueAt(), bytes.length);
-    List<PreparedBatch> batches = List.of(PreparedBatch.unordered(encoder.close(0), now));
+    List<PreparedAppend.Batch> batches = List.of(PreparedAppend.Batch.unordered(encoder.close(0), now));
     return writers.append(topic, partition, PreparedAppend.of(topicId, batches, new PreparedAppend.Fence(end, replaces)));
   }
 

@@ -104,7 +104,7 @@ final class TopicWriterTest extends Drivers {
     PreparedAppend checked(int partition, ClientBatch batch) {
       try {
         Intake intake = new Intake(driver.root.state("t"), clock());
-        return PreparedAppend.of(intake, partition, batch.bytes());
+        return intake.prepared(partition, batch.bytes());
       } catch (AppendRefused e) {
         throw new AssertionError(e);
       }
@@ -115,7 +115,7 @@ final class TopicWriterTest extends Drivers {
     return future.get(60, TimeUnit.SECONDS);
   }
 
-  private static RefusalReason refusal(CompletableFuture<?> future) {
+  private static AppendRefused.Reason refusal(CompletableFuture<?> future) {
     ExecutionException failed = assertThrows(ExecutionException.class, () -> future.get(60, TimeUnit.SECONDS));
     return ((AppendRefused) failed.getCause()).refusal();
   }
@@ -155,9 +155,9 @@ final class TopicWriterTest extends Drivers {
     assertEquals(first, done(other.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
     AppendResult second = done(other.send(0, ClientBatch.of(2, "b").by(7, 0, 3)));
     assertEquals(first.end(), second.base());
-    assertEquals(RefusalReason.OUT_OF_ORDER, refusal(server.send(0, ClientBatch.of(2, "d").by(7, 0, 7))));
+    assertEquals(AppendRefused.Reason.OUT_OF_ORDER, refusal(server.send(0, ClientBatch.of(2, "d").by(7, 0, 7))));
     assertEquals(second.end(), done(server.send(0, ClientBatch.of(2, "c").by(7, 1, 0))).base());
-    assertEquals(RefusalReason.OLD_EPOCH, refusal(other.send(0, ClientBatch.of(2, "d").by(7, 0, 5))));
+    assertEquals(AppendRefused.Reason.OLD_EPOCH, refusal(other.send(0, ClientBatch.of(2, "d").by(7, 0, 5))));
     assertEquals(second.end() + 2, state().end(0));
     assertEquals(3, files(), "a batch that is there already is not written");
   }
@@ -237,7 +237,7 @@ final class TopicWriterTest extends Drivers {
     long end = state().end(0);
     ClientBatch batch = ClientBatch.of(3, "a").by(7, 0, 0);
     store.holdBack(5);
-    assertEquals(RefusalReason.UNKNOWN_OUTCOME, refusal(server.send(0, batch)));
+    assertEquals(AppendRefused.Reason.UNKNOWN_OUTCOME, refusal(server.send(0, batch)));
     assertTrue(files() > 0, "a version may name the file still");
     store.land();
     assertEquals(end, done(server.send(0, batch)).base());
@@ -256,7 +256,7 @@ final class TopicWriterTest extends Drivers {
       }
     });
     for (int i = 0; i < 3; i++) {
-      assertEquals(RefusalReason.STORAGE, refusal(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
+      assertEquals(AppendRefused.Reason.STORAGE, refusal(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
       assertEquals(0, files());
     }
     assertEquals(end, done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))).base());
@@ -268,9 +268,9 @@ final class TopicWriterTest extends Drivers {
     CompletableFuture<PreparedAppend> old = CompletableFuture.completedFuture(server.checked(0, ClientBatch.of(3, "a")));
     Administration operator = new Administration(new TopicWork(new Driver().log(), clock(), random));
     operator.delete(false);
-    assertEquals(RefusalReason.UNKNOWN_TOPIC, refusal(server.writers.append("t", 0, ByteBuffer.allocate(100), old)));
+    assertEquals(AppendRefused.Reason.UNKNOWN_TOPIC, refusal(server.writers.append("t", 0, ByteBuffer.allocate(100), old)));
     new Driver().commit(Map.of(), 0);
-    assertEquals(RefusalReason.TOPIC_RECREATED, refusal(server.writers.append("t", 0, ByteBuffer.allocate(100), old)));
+    assertEquals(AppendRefused.Reason.TOPIC_RECREATED, refusal(server.writers.append("t", 0, ByteBuffer.allocate(100), old)));
     done(server.send(0, ClientBatch.of(3, "b")));
   }
 
@@ -291,7 +291,7 @@ final class TopicWriterTest extends Drivers {
         createAgain();
       }
     });
-    assertEquals(RefusalReason.TOPIC_RECREATED, refusal(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
+    assertEquals(AppendRefused.Reason.TOPIC_RECREATED, refusal(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))));
     long end = state().end(0);
     assertEquals(0, files());
     assertEquals(end, done(server.send(0, ClientBatch.of(3, "a").by(7, 0, 0))).base());
@@ -313,11 +313,11 @@ final class TopicWriterTest extends Drivers {
     CompletableFuture<AppendResult> alsoEarly = server.send(0, ClientBatch.of(1, "third").by(7, 0, 9));
     CompletableFuture<AppendResult> elsewhere = server.send(1, second);
     CompletableFuture<AppendResult> ofOther = server.send(0, ClientBatch.of(5, "other").by(8, 0, 0));
-    slow.completeExceptionally(new AppendRefused(RefusalReason.CORRUPT, "it is damaged"));
-    assertEquals(RefusalReason.CORRUPT, refusal(before));
-    assertEquals(RefusalReason.TOPIC_RECREATED, refusal(old));
-    assertEquals(RefusalReason.OUT_OF_ORDER, refusal(early));
-    assertEquals(RefusalReason.OUT_OF_ORDER, refusal(alsoEarly));
+    slow.completeExceptionally(new AppendRefused(AppendRefused.Reason.CORRUPT, "it is damaged"));
+    assertEquals(AppendRefused.Reason.CORRUPT, refusal(before));
+    assertEquals(AppendRefused.Reason.TOPIC_RECREATED, refusal(old));
+    assertEquals(AppendRefused.Reason.OUT_OF_ORDER, refusal(early));
+    assertEquals(AppendRefused.Reason.OUT_OF_ORDER, refusal(alsoEarly));
     assertEquals(ends[1], done(elsewhere).base());
     assertEquals(ends[0], done(ofOther).base());
     assertEquals(ends[0] + 5, done(server.send(0, first)).base());
@@ -331,8 +331,8 @@ final class TopicWriterTest extends Drivers {
     CompletableFuture<PreparedAppend> bad = new CompletableFuture<>();
     CompletableFuture<AppendResult> refused = server.writers.append("t", 0, ByteBuffer.allocate(100), bad);
     CompletableFuture<AppendResult> good = server.send(0, ClientBatch.of(3, "b"));
-    bad.completeExceptionally(new AppendRefused(RefusalReason.CORRUPT, "it is damaged"));
-    assertEquals(RefusalReason.CORRUPT, refusal(refused));
+    bad.completeExceptionally(new AppendRefused(AppendRefused.Reason.CORRUPT, "it is damaged"));
+    assertEquals(AppendRefused.Reason.CORRUPT, refusal(refused));
     done(good);
   }
 
@@ -344,13 +344,13 @@ final class TopicWriterTest extends Drivers {
     CompletableFuture<AppendResult> full = server.writers.append("t", 1, ByteBuffer.allocate(800), slow);
     ClientBatch first = ClientBatch.of(20, "first").by(7, 0, 0);
     ClientBatch second = ClientBatch.of(1, "second").by(7, 0, 20);
-    assertEquals(RefusalReason.BUSY, refusal(server.send(0, first)));
+    assertEquals(AppendRefused.Reason.BUSY, refusal(server.send(0, first)));
     CompletableFuture<AppendResult> early = server.send(0, second);
     CompletableFuture<AppendResult> other = server.send(0, ClientBatch.of(1, "other").by(8, 0, 20));
     slow.complete(server.checked(1, ClientBatch.of(1, "v")));
     done(full);
     done(other);
-    assertEquals(RefusalReason.OUT_OF_ORDER, refusal(early));
+    assertEquals(AppendRefused.Reason.OUT_OF_ORDER, refusal(early));
     assertEquals(done(server.send(0, first)).end(), done(server.send(0, second)).base());
   }
 
@@ -363,9 +363,9 @@ final class TopicWriterTest extends Drivers {
     ClientBatch second = ClientBatch.of(1, "second").by(7, 0, 3);
     CompletableFuture<AppendResult> damaged = server.writers.append("t", 0, first.bytes(), bad);
     CompletableFuture<AppendResult> early = server.send(0, second);
-    bad.completeExceptionally(new AppendRefused(RefusalReason.CORRUPT, "it is damaged"));
-    assertEquals(RefusalReason.CORRUPT, refusal(damaged));
-    assertEquals(RefusalReason.OUT_OF_ORDER, refusal(early));
+    bad.completeExceptionally(new AppendRefused(AppendRefused.Reason.CORRUPT, "it is damaged"));
+    assertEquals(AppendRefused.Reason.CORRUPT, refusal(damaged));
+    assertEquals(AppendRefused.Reason.OUT_OF_ORDER, refusal(early));
     done(server.send(0, ClientBatch.of(1, "new").by(7, 1, 0)));
   }
 
@@ -379,8 +379,8 @@ final class TopicWriterTest extends Drivers {
         throw new IOException("No space left on device");
       }
     });
-    assertEquals(RefusalReason.STORAGE, refusal(server.send(0, ClientBatch.of(3, "first").by(7, 0, 0))));
-    assertEquals(RefusalReason.OUT_OF_ORDER, refusal(server.send(0, ClientBatch.of(1, "second").by(7, 0, 3))));
+    assertEquals(AppendRefused.Reason.STORAGE, refusal(server.send(0, ClientBatch.of(3, "first").by(7, 0, 0))));
+    assertEquals(AppendRefused.Reason.OUT_OF_ORDER, refusal(server.send(0, ClientBatch.of(1, "second").by(7, 0, 3))));
     nowMs += 300_000; // The client gave up.
     done(server.send(0, ClientBatch.of(1, "second").by(7, 0, 3)));
   }
@@ -390,8 +390,8 @@ final class TopicWriterTest extends Drivers {
     WritingServer server = new WritingServer();
     CompletableFuture<PreparedAppend> bad = new CompletableFuture<>();
     CompletableFuture<AppendResult> refused = server.writers.append("t", 0, ClientBatch.of(3, "first").by(7, 0, 0).bytes(), bad);
-    bad.completeExceptionally(new AppendRefused(RefusalReason.INVALID_RECORD, "it has no records"));
-    assertEquals(RefusalReason.INVALID_RECORD, refusal(refused));
+    bad.completeExceptionally(new AppendRefused(AppendRefused.Reason.INVALID_RECORD, "it has no records"));
+    assertEquals(AppendRefused.Reason.INVALID_RECORD, refusal(refused));
     done(server.send(0, ClientBatch.of(1, "second").by(7, 0, 3)));
   }
 
@@ -413,7 +413,7 @@ final class TopicWriterTest extends Drivers {
     WritingServer server = new WritingServer();
     done(server.send(0, ClientBatch.of(2, "v")));
     assertEquals(5, state().partitions(), "the re-route that waited is done before the write");
-    assertEquals(RefusalReason.POLICY, refusal(server.send(0, ClientBatch.of(2, "v").keyed("k"))));
+    assertEquals(AppendRefused.Reason.POLICY, refusal(server.send(0, ClientBatch.of(2, "v").keyed("k"))));
     WritingServer lenient = new WritingServer(Stores.open(folder.toString()), new CommitSettings(0, 0, 1 << 20, 0, true));
     done(lenient.send(0, ClientBatch.of(2, "v").keyed("k")));
     List<Segment> segments = state().segments(0);
@@ -425,17 +425,17 @@ final class TopicWriterTest extends Drivers {
     WritingServer server = new WritingServer(Stores.open(folder.toString()), new CommitSettings(0, 0, 1000, 0, false));
     CompletableFuture<PreparedAppend> slow = new CompletableFuture<>();
     CompletableFuture<AppendResult> first = server.writers.append("t", 0, ByteBuffer.allocate(900), slow);
-    assertEquals(RefusalReason.BUSY, refusal(server.writers.append("t", 0, ByteBuffer.allocate(200), slow)));
+    assertEquals(AppendRefused.Reason.BUSY, refusal(server.writers.append("t", 0, ByteBuffer.allocate(200), slow)));
     slow.complete(server.checked(0, ClientBatch.of(1, "v")));
     done(first);
     done(server.writers.append("t", 0, ByteBuffer.allocate(900), slow));
   }
 
-  private PendingAppend arrival(CompletableFuture<PreparedAppend> checked) {
-    return new PendingAppend(0, 100, checked, new CompletableFuture<>(), nowMs);
+  private GroupCommit.Arrival arrival(CompletableFuture<PreparedAppend> checked) {
+    return new GroupCommit.Arrival(0, 100, checked, new CompletableFuture<>(), nowMs);
   }
 
-  private static RefusalReason refused(TopicWriter writer, PendingAppend arrival) {
+  private static AppendRefused.Reason refused(TopicWriter writer, GroupCommit.Arrival arrival) {
     writer.queue(arrival);
     writer.start();
     return refusal(arrival.done());
@@ -445,22 +445,22 @@ final class TopicWriterTest extends Drivers {
   void withoutAThreadBatchesAreRefused() {
     CommitThreads none = new CommitThreads();
     none.end();
-    CommitContext context = new CommitContext(CommitSettings.USUAL, none, topic -> {}, clock(), random, new Resends(clock()));
+    TopicWriter.Context context = new TopicWriter.Context(CommitSettings.USUAL, none, topic -> {}, clock(), random, new Resends(clock()));
     TopicWriter writer = new TopicWriter(context, new Driver().log(), () -> {});
-    assertEquals(RefusalReason.STORAGE, refused(writer, arrival(new CompletableFuture<>())));
-    assertEquals(RefusalReason.STORAGE, refused(writer, arrival(new CompletableFuture<>())), "the next arrival tries again");
+    assertEquals(AppendRefused.Reason.STORAGE, refused(writer, arrival(new CompletableFuture<>())));
+    assertEquals(AppendRefused.Reason.STORAGE, refused(writer, arrival(new CompletableFuture<>())), "the next arrival tries again");
   }
 
   @Test
   void anErrorBetweenTwoCommitsLeavesNoTopicWithoutAWriter() throws Exception {
     WritingServer server = new WritingServer();
     LiveClock clock = new LiveClock();
-    CommitContext context = new CommitContext(CommitSettings.USUAL, new CommitThreads(), topic -> {}, clock, random, new Resends(clock));
+    TopicWriter.Context context = new TopicWriter.Context(CommitSettings.USUAL, new CommitThreads(), topic -> {}, clock, random, new Resends(clock));
     TopicWriter writer = new TopicWriter(context, new Driver().log(), () -> {});
     clock.failures.set(1);
     CompletableFuture<PreparedAppend> checked = CompletableFuture.completedFuture(server.checked(0, ClientBatch.of(3, "v")));
-    assertEquals(RefusalReason.STORAGE, refused(writer, arrival(checked)));
-    PendingAppend next = arrival(checked);
+    assertEquals(AppendRefused.Reason.STORAGE, refused(writer, arrival(checked)));
+    GroupCommit.Arrival next = arrival(checked);
     writer.queue(next);
     writer.start();
     done(next.done());
@@ -472,7 +472,7 @@ final class TopicWriterTest extends Drivers {
     WritingServer server = new WritingServer();
     done(server.send(0, ClientBatch.of(1, "v")));
     CompletableFuture<PreparedAppend> checked = CompletableFuture.completedFuture(server.checked(0, ClientBatch.of(1, "v")));
-    assertEquals(RefusalReason.UNKNOWN_TOPIC, refusal(server.writers.append("absent", 0, ByteBuffer.allocate(100), checked)));
+    assertEquals(AppendRefused.Reason.UNKNOWN_TOPIC, refusal(server.writers.append("absent", 0, ByteBuffer.allocate(100), checked)));
     while (server.writers.serves("absent")) {
       Thread.sleep(1); // The writer ends after its answers.
     }

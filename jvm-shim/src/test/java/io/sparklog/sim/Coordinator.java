@@ -1,7 +1,6 @@
 package io.sparklog.sim;
 
 import io.sparklog.commits.AppendResult;
-import io.sparklog.commits.RefusalReason;
 import io.sparklog.commits.AppendRefused;
 import io.sparklog.commits.SteppedWriters;
 import io.sparklog.log.State;
@@ -15,8 +14,8 @@ import java.util.concurrent.CompletionException;
 final class Coordinator {
   static final String NOTHING = "nothing";
   static final char AFTER = '<';
-  private static final Set<RefusalReason> REFUSALS = Set.of(RefusalReason.FENCED, RefusalReason.TOPIC_RECREATED,
-      RefusalReason.UNKNOWN_TOPIC);
+  private static final Set<AppendRefused.Reason> REFUSALS = Set.of(AppendRefused.Reason.FENCED, AppendRefused.Reason.TOPIC_RECREATED,
+      AppendRefused.Reason.UNKNOWN_TOPIC);
   private static final Set<String> EXPECTED = Set.of("WRITE_EXPIRED", "COMMIT_UNKNOWN", "TOPIC_RECREATED");
 
   private final Process process;

@@ -2,7 +2,6 @@ package io.sparklog.sim;
 
 import io.sparklog.log.State;
 import io.sparklog.commits.AppendResult;
-import io.sparklog.commits.RefusalReason;
 import io.sparklog.commits.AppendRefused;
 import io.sparklog.commits.SteppedWriters;
 import io.sparklog.spec.PartlogException;
@@ -39,7 +38,7 @@ final class Served {
     private final String text;
     private final long sinceMs;
     private AppendResult appended;
-    private RefusalReason refusal;
+    private AppendRefused.Reason refusal;
 
     private Request(long id, int partition, int first, int records, String text, long sinceMs) {
       this.id = id;
@@ -235,7 +234,7 @@ final class Served {
     }
 
     private void requireInOrder(Request first) {
-      if (life == world.truth.life() && (first.refusal == RefusalReason.OUT_OF_ORDER || first.refusal == RefusalReason.OLD_EPOCH)) {
+      if (life == world.truth.life() && (first.refusal == AppendRefused.Reason.OUT_OF_ORDER || first.refusal == AppendRefused.Reason.OLD_EPOCH)) {
         throw world.scheduler.fail("I3: " + process.name + " hears " + first.refusal + " of its first batch " + first.values(), null);
       }
     }

@@ -9,7 +9,7 @@ import io.sparklog.serve.coordinator.GroupMetrics;
 import io.sparklog.serve.coordinator.GroupRequests;
 import io.sparklog.serve.coordinator.MemberHandlers;
 import io.sparklog.serve.coordinator.OffsetHandlers;
-import io.sparklog.serve.coordinator.groups.Groups;
+import io.sparklog.serve.coordinator.Groups;
 import io.sparklog.serve.members.Address;
 import io.sparklog.serve.members.Endpoint;
 import io.sparklog.serve.members.Servers;
@@ -29,6 +29,7 @@ import io.sparklog.serve.records.fetch.OffsetLookup;
 import io.sparklog.serve.records.fetch.PartitionReads;
 import io.sparklog.serve.security.Credentials;
 import io.sparklog.serve.security.Listener;
+import io.sparklog.serve.security.Rights;
 import io.sparklog.serve.topics.ConfigHandlers;
 import io.sparklog.serve.topics.MetadataHandlers;
 import io.sparklog.serve.topics.Operators;
@@ -117,7 +118,7 @@ final class RootServer implements AutoCloseable {
     topics = new ServedTopics(root, Clock.systemUTC());
     Metrics.Counter made = metrics.counter("partlog_server_commits_total", "Commits of records by this server.");
     writers = new TopicWriters(root, config.commits(), topic -> {
-      if (!topic.equals(Groups.TOPIC)) {
+      if (!topic.equals(Rights.OFFSETS_TOPIC)) {
         made.add(1);
       }
       commits.committed(topic);

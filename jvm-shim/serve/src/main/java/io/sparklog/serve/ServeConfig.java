@@ -1,6 +1,8 @@
 package io.sparklog.serve;
 
 import io.netty.handler.ssl.SslContext;
+import io.netty.handler.ssl.SslContextBuilder;
+import io.netty.handler.ssl.SslProvider;
 import io.sparklog.serve.members.Address;
 import io.sparklog.serve.net.Limits;
 import io.sparklog.commits.CommitSettings;
@@ -8,12 +10,12 @@ import io.sparklog.serve.security.Credentials;
 import io.sparklog.serve.security.Listener;
 import io.sparklog.serve.security.Rights;
 import io.sparklog.serve.security.Sasl;
-import io.sparklog.serve.security.Tls;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.ServerSettings;
 import java.io.FileInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.Reader;
 import java.net.InetAddress;
@@ -21,6 +23,8 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -35,6 +39,7 @@ import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import javax.net.ssl.KeyManagerFactory;
 
 /**
  * The arguments of {@link Serve}, and the file that they name. Where Kafka has a setting, its key is the same here.
@@ -239,9 +244,19 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
     return addresses;
   }
 
-  /** The certificate for listeners with TLS. @throws PartlogException OPTION_VALUE */
+  /** The certificate for listeners with TLS, by the JDK. @throws PartlogException OPTION_VALUE */
   SslContext tls() {
-    return Tls.of(get(KEYSTORE), get(KEYSTORE_PASSWORD), get(KEYSTORE_TYPE));
+    try (InputStream file = new FileInputStream(get(KEYSTORE))) {
+      KeyStore keys = KeyStore.getInstance(get(KEYSTORE_TYPE));
+      char[] password = get(KEYSTORE_PASSWORD).toCharArray();
+      keys.load(file, password);
+      KeyManagerFactory factory = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+      factory.init(keys, password);
+      return SslContextBuilder.forServer(factory).sslProvider(SslProvider.JDK).protocols("TLSv1.2", "TLSv1.3").build();
+    } catch (IOException | GeneralSecurityException e) {
+      throw PartlogException.caused(e, "OPTION_VALUE", "option", KEYSTORE, "value", get(KEYSTORE), "reason",
+          "the key store cannot be read with ssl.keystore.password and ssl.keystore.type (" + e.getClass().getSimpleName() + ")");
+    }
   }
 
   /** The verifiers of users. @throws PartlogException OPTION_VALUE, also for a file in the root, which clients' programs read */

@@ -23,7 +23,7 @@
  *  Kafka's            Kafka's               the state of groups, one partition after another
  *  group-topics       1                     tells the coordinator which topics there are
  *  group-looks        1                     the read of the topic of groups before a request of a group
- *  group-loads-n      2                     the records of a partition of groups, when this server begins to coordinate it
+ *  coordinator-loads-n 2                    the records of a partition of groups, when this server begins to coordinate it
  *  partlog-folders    1                     tells that a file has appeared in a folder of a topic, on a disk
  *  server-metrics-n   2                     the page of metrics
  * }</pre>

@@ -1,8 +1,7 @@
 package io.sparklog.serve.coordinator;
 
 import io.sparklog.log.State;
-import io.sparklog.serve.coordinator.groups.Groups;
-import io.sparklog.serve.coordinator.groups.KnownTopic;
+import io.sparklog.serve.coordinator.TopicsImage.KnownTopic;
 import io.sparklog.serve.protocol.Workers;
 import io.sparklog.serve.topics.ServedTopics;
 import io.sparklog.spec.Warnings;

@@ -1,7 +1,6 @@
 package io.sparklog.serve.protocol;
 
 import io.sparklog.segment.Names;
-import io.sparklog.commits.RefusalReason;
 import io.sparklog.commits.AppendRefused;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
@@ -126,7 +125,7 @@ public final class KafkaErrors {
   }
 
   /** Never UNKNOWN_SERVER_ERROR: a client that gets it for a batch may send the batch again under another epoch. */
-  private static Errors refusal(RefusalReason refusal) {
+  private static Errors refusal(AppendRefused.Reason refusal) {
     return switch (refusal) {
       case CORRUPT -> Errors.CORRUPT_MESSAGE;
       case UNSUPPORTED_MAGIC -> Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT;

@@ -223,7 +223,7 @@ public final class ProduceHandler {
       Intake intake = new Intake(state, clock);
       for (PartitionBatches part : parts) {
         try {
-          part.checked().complete(PreparedAppend.of(intake, part.partition(), part.records()));
+          part.checked().complete(intake.prepared(part.partition(), part.records()));
         } catch (Exception refused) {
           part.checked().completeExceptionally(refused);
         }

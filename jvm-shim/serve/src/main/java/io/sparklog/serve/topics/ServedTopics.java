@@ -22,6 +22,9 @@ import org.apache.kafka.common.protocol.Errors;
 
 /** The topics of a root by name and by id. Each question reads files, if only two stats: so ask on a thread that may block. */
 public final class ServedTopics {
+  /** The {@code cleanup.policy} of the topic of groups: the server compacts it. */
+  public static final String GROUPS_POLICY = "compact";
+
   private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final Root root;

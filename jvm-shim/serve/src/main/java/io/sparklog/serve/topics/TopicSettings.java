@@ -1,7 +1,7 @@
 package io.sparklog.serve.topics;
 
 import io.sparklog.log.TopicConfig;
-import io.sparklog.serve.coordinator.groups.Groups;
+import io.sparklog.serve.security.Rights;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import java.util.ArrayList;
@@ -108,8 +108,8 @@ final class TopicSettings {
 
   /** The value of a setting in a topic that a client creates without the setting; empty for an unknown setting. */
   private static Optional<String> defaultOf(String topic, String key) {
-    if (topic.equals(Groups.TOPIC) && key.equals(TopicConfig.CLEANUP_POLICY)) {
-      return Optional.of(Groups.POLICY);
+    if (topic.equals(Rights.OFFSETS_TOPIC) && key.equals(TopicConfig.CLEANUP_POLICY)) {
+      return Optional.of(ServedTopics.GROUPS_POLICY);
     }
     if (isOurs(key)) {
       return Optional.of(OF_SERVER.getOrDefault(key, Option.ofTopic(key).defaultValue()));

@@ -10,7 +10,6 @@ import io.sparklog.kit.Seed;
 import io.sparklog.log.Root;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.segment.Names;
-import io.sparklog.serve.coordinator.groups.Groups;
 import io.sparklog.serve.protocol.Workers;
 import io.sparklog.serve.topics.ServedTopics;
 import io.sparklog.spec.Options;

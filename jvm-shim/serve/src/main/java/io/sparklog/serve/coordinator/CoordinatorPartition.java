@@ -1,8 +1,11 @@
-package io.sparklog.serve.coordinator.groups;
+package io.sparklog.serve.coordinator;
 
-import io.sparklog.commits.PreparedBatch;
+import io.sparklog.commits.AppendResult;
+import io.sparklog.commits.PreparedAppend;
+import io.sparklog.commits.TopicWriters;
+import io.sparklog.log.Root;
 import io.sparklog.log.State;
-import io.sparklog.segment.SegmentGone;
+import io.sparklog.log.TopicLog;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -12,44 +15,52 @@ import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.errors.NotCoordinatorException;
-import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MutableRecordBatch;
 import org.apache.kafka.common.record.internal.Record;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorLoader.LoadSummary;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorPlayback;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
+import org.apache.kafka.coordinator.common.runtime.Deserializer;
 import org.apache.kafka.coordinator.common.runtime.PartitionWriter.Listener;
-import org.apache.kafka.coordinator.group.GroupCoordinator;
-import org.apache.kafka.coordinator.group.generated.CoordinatorRecordType;
 
 /**
- * One partition of the topic of groups, and this process as its coordinator: up to which offset it knows the records, and whether that is
- * still all.
+ * One partition of a topic that has the records of a coordinator, and this process as its coordinator: up to which offset it knows the
+ * records, and whether that is still all.
  *
  * <p>One append is under way at a time. The records that come meanwhile are the next append. So no append follows a refused append, and
  * equal end offsets mean equal records.
  */
-final class GroupPartition {
-  /** A partition is compacted when it has so many records, and less than half of them are live. */
-  static final int RECORDS_MIN = 10_000;
-
+final class CoordinatorPartition {
   private static final int BATCH_BYTES = 256 << 10;
-  private static final int TRIES = 5;
 
   private enum Standing {
     /** No coordinator: no request has come yet, or the last load failed. */
     IDLE, LOADING, ACTIVE
   }
 
-  private final OffsetsTopic topic;
+  /** One of Kafka's coordinators, by what all have: the newest records of its partitions are all that it needs. */
+  interface Service extends Deserializer<CoordinatorRecord> {
+    void onElection(int partition, int epoch);
+
+    void onResignation(int partition, OptionalInt epoch);
+
+    /** What a record is of, such as a group. */
+    String kind();
+
+    /** The error for records that would take too much memory. */
+    RuntimeException noRoom(MemoryRecords records);
+  }
+
+  private final Root root;
+  private final TopicLog log;
   private final String topicId;
   private final TopicPartition place;
-  private final GroupCoordinator service;
+  private final TopicWriters writers;
+  private final Service service;
+  private final RecordMemory memory;
   private final int recordsMin;
-  private final GroupMemory memory;
 
   // All below is guarded by this.
   private Standing standing = Standing.IDLE;
@@ -69,7 +80,7 @@ final class GroupPartition {
   /** The end offset after all appends. */
   private long end;
 
-  private List<PreparedBatch> waiting = new ArrayList<>();
+  private List<PreparedAppend.Batch> waiting = new ArrayList<>();
 
   /** The number of records at which the partition is worth a compaction. */
   private long compactAt;
@@ -78,13 +89,15 @@ final class GroupPartition {
   /** The memory that the newest records take, with the records that are not committed yet. */
   private LiveSizes sizes = new LiveSizes();
 
-  GroupPartition(OffsetsTopic topic, String topicId, int partition, GroupCoordinator service, int recordsMin, GroupMemory memory) {
-    this.topic = topic;
-    this.topicId = topicId;
-    this.place = new TopicPartition(OffsetsTopic.NAME, partition);
+  CoordinatorPartition(Root root, State state, int partition, TopicWriters writers, Service service, RecordMemory memory, int recordsMin) {
+    this.root = root;
+    this.log = root.topic(state.topic());
+    this.topicId = state.topicId();
+    this.place = new TopicPartition(state.topic(), partition);
+    this.writers = writers;
     this.service = service;
-    this.recordsMin = recordsMin;
     this.memory = memory;
+    this.recordsMin = recordsMin;
   }
 
   /** Completes when the coordinator knows all records that {@code state} has, and is active. Loads them if need be. */
@@ -122,7 +135,7 @@ final class GroupPartition {
     begin();
   }
 
-  /** Gives the coordinator up: another process coordinates the groups. A load that is under way ends first. */
+  /** Gives the coordinator up: another process coordinates the partition. A load that is under way ends first. */
   synchronized void release() {
     if (standing == Standing.ACTIVE) {
       waiting.clear();
@@ -154,7 +167,7 @@ final class GroupPartition {
    *
    * @return the end offset after them
    * @throws NotCoordinatorException if the records are loaded again
-   * @throws ApiException INVALID_COMMIT_OFFSET_SIZE or GROUP_MAX_SIZE_REACHED if they would take too much memory
+   * @throws RuntimeException of {@link Service#noRoom}
    */
   synchronized long append(MemoryRecords records) {
     if (standing != Standing.ACTIVE) {
@@ -171,7 +184,7 @@ final class GroupPartition {
         least = Math.min(least, record.timestamp());
         count++;
       }
-      waiting.add(PreparedBatch.unordered(bytes.array(), least));
+      waiting.add(PreparedAppend.Batch.unordered(bytes.array(), least));
       end += count;
       this.records += count;
     }
@@ -184,24 +197,17 @@ final class GroupPartition {
   /** Otherwise a coordinator that loads them, here or in another process, could need more memory than there is. */
   private void requireMemory(MemoryRecords records) {
     LiveSizes.Added change = sizes.new Added();
-    boolean isOfPositions = true;
-    for (Record record : records.records()) {
-      change.add(record.key(), record.value());
-      short type = record.key().getShort(record.key().position());
-      isOfPositions &= type == CoordinatorRecordType.OFFSET_COMMIT.id() || type == CoordinatorRecordType.LEGACY_OFFSET_COMMIT.id();
-    }
+    records.records().forEach(record -> change.add(record.key(), record.value()));
     if (!memory.hasRoom(change.growth())) {
-      if (!memory.isOf(place.partition())) { // Such as after a sleep: then the process may hold nothing.
-        throw new NotCoordinatorException("another server may coordinate the groups of " + place.partition());
-      }
-      String text = "the groups of this server take " + memory.bytes() + " bytes of memory, and may take " + memory.limit()
-          + ": delete groups or positions that no client needs, or raise " + Groups.BYTES_MAX;
-      Warnings.seldom(GroupPartition.class, topic.log().store().root(), "records of groups under {} are refused: {}",
-          topic.log().store().root(), text);
-      throw (isOfPositions ? Errors.INVALID_COMMIT_OFFSET_SIZE : Errors.GROUP_MAX_SIZE_REACHED).exception(text);
+      // After a sleep, for example, the process may hold nothing.
+      throw memory.isOf(place.partition()) ? service.noRoom(records) : notOurs();
     }
     sizes.take(change);
     memory.add(place.partition(), change.growth());
+  }
+
+  private NotCoordinatorException notOurs() {
+    return new NotCoordinatorException("another server may coordinate the " + service.kind() + "s of " + place.partition());
   }
 
   private void hold(LiveSizes next) {
@@ -210,14 +216,27 @@ final class GroupPartition {
   }
 
   private void commit() {
-    List<PreparedBatch> batches = waiting;
+    List<PreparedAppend.Batch> batches = waiting;
     waiting = new ArrayList<>();
     underWay = end;
     int of = epoch;
-    settled = topic.append(topicId, place.partition(), known, false, batches).handle((after, failed) -> {
+    settled = append(batches, new PreparedAppend.Fence(known, false)).handle((after, failed) -> {
       committed(of, after, failed);
       return null;
     });
+  }
+
+  /**
+   * Commits batches if the partition ends at the fence.
+   *
+   * @return the end offset after them; {@link NotCoordinatorException} if this process may not; {@link io.sparklog.commits.AppendRefused},
+   *     with which they may be there or not
+   */
+  private CompletableFuture<Long> append(List<PreparedAppend.Batch> batches, PreparedAppend.Fence fence) {
+    if (!memory.isOf(place.partition())) { // After a sleep, the timers of this process take all members for dead.
+      return CompletableFuture.failedFuture(notOurs());
+    }
+    return writers.append(place.topic(), place.partition(), PreparedAppend.of(topicId, batches, fence)).thenApply(AppendResult::end);
   }
 
   private void committed(int of, Long after, Throwable failed) {
@@ -227,7 +246,7 @@ final class GroupPartition {
         return;
       }
       if (failed != null) {
-        Warnings.inform(GroupPartition.class, "partition {} of topic {} is loaded again: {}", place.partition(), place.topic(),
+        Warnings.inform(CoordinatorPartition.class, "partition {} of topic {} is loaded again: {}", place.partition(), place.topic(),
             failed.getMessage());
         startOver();
         return;
@@ -253,11 +272,10 @@ final class GroupPartition {
   LoadSummary load(CoordinatorPlayback<CoordinatorRecord> playback) throws IOException {
     long began = System.currentTimeMillis();
     try {
-      State state = topic.log()
-          .newest()
+      State state = log.newest()
           .filter(found -> found.topicId().equals(topicId))
           .orElseThrow(() -> new NotCoordinatorException("Topic " + place.topic() + " was deleted, or created again"));
-      LiveRecords live = read(state);
+      LiveRecords live = LiveRecords.of(root, state, place, service, service.kind());
       boolean isWorthIt = live.read() >= recordsMin && live.records().size() < live.read() / 2;
       long there = state.end(place.partition());
       long reached = isWorthIt ? compacted(live, there) : there;
@@ -284,18 +302,18 @@ final class GroupPartition {
   /** Puts the live records in the place of all records. @return the end offset after them; {@code there} if that failed */
   private long compacted(LiveRecords live, long there) {
     try {
-      return topic.append(topicId, place.partition(), there, true, live.batches(BATCH_BYTES)).join();
+      return append(live.batches(BATCH_BYTES), new PreparedAppend.Fence(there, true)).join();
     } catch (CompletionException e) {
       // If another process added records, the next append is refused, and they are loaded then.
-      Warnings.inform(GroupPartition.class, "partition {} of topic {} is not compacted: {}", place.partition(), place.topic(),
+      Warnings.inform(CoordinatorPartition.class, "partition {} of topic {} is not compacted: {}", place.partition(), place.topic(),
           e.getCause().getMessage());
       return there;
     }
   }
 
   private void failed(Throwable why) {
-    Warnings.warn(GroupPartition.class, "the groups in partition {} of topic {} under {} cannot be loaded", place.partition(),
-        place.topic(), topic.log().store().root(), why);
+    Warnings.warn(CoordinatorPartition.class, "the {}s in partition {} of topic {} under {} cannot be loaded", service.kind(),
+        place.partition(), place.topic(), root.location(), why);
     CompletableFuture<Void> waited;
     synchronized (this) {
       standing = Standing.IDLE;
@@ -303,22 +321,5 @@ final class GroupPartition {
       waited = loaded;
     }
     waited.completeExceptionally(why);
-  }
-
-  private LiveRecords read(State first) throws IOException {
-    State state = first;
-    for (int tries = 1;; tries++) {
-      LiveRecords live = new LiveRecords(place);
-      try {
-        topic.read(state, place.partition(), live);
-        return live;
-      } catch (SegmentGone gone) { // A merge has put the records into another file.
-        State newest = topic.log().newest().filter(found -> found.topicId().equals(topicId)).orElseThrow(() -> gone);
-        if (newest.end(place.partition()) != first.end(place.partition()) || tries == TRIES) {
-          throw gone;
-        }
-        state = newest;
-      }
-    }
   }
 }

@@ -1,4 +1,4 @@
-package io.sparklog.serve.coordinator.groups;
+package io.sparklog.serve.coordinator;
 
 import java.util.Collection;
 import java.util.HashMap;
@@ -17,6 +17,13 @@ import org.apache.kafka.image.MetadataProvenance;
 final class TopicsImage {
   /** Kafka's id of a folder of logs if none was chosen. */
   private static final Uuid NO_FOLDER = Uuid.fromString("AAAAAAAAAAAAAAAAAAAAAQ");
+
+  /**
+   * A topic of the root, whose partitions members share.
+   *
+   * @param id as the format writes it, which is Kafka's form too
+   */
+  record KnownTopic(String name, String id, int partitions) {}
 
   private final GroupCoordinator service;
   private final Map<String, KnownTopic> known = new HashMap<>();

@@ -1,4 +1,4 @@
-package io.sparklog.serve.coordinator.groups;
+package io.sparklog.serve.coordinator;
 
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.IntPredicate;
@@ -11,14 +11,14 @@ import java.util.stream.IntStream;
  * <p>A server gets the share of the limit that it has of the partitions. So the servers of a root have no more than the limit together, and
  * a server can load the records of all when the others have died.
  */
-final class GroupMemory {
+final class RecordMemory {
   private final long bytesMax;
   private final int partitions;
   private final IntPredicate isOurs;
   private final AtomicLongArray bytes;
 
-  /** @param bytesMax of all partitions @param isOurs whether this process coordinates the groups of a partition now */
-  GroupMemory(long bytesMax, int partitions, IntPredicate isOurs) {
+  /** @param bytesMax of all partitions @param isOurs whether this process coordinates a partition now */
+  RecordMemory(long bytesMax, int partitions, IntPredicate isOurs) {
     this.bytesMax = bytesMax;
     this.partitions = partitions;
     this.isOurs = isOurs;
@@ -43,7 +43,7 @@ final class GroupMemory {
     return more <= 0 || IntStream.range(0, partitions).filter(isOurs).mapToLong(bytes::get).sum() + more <= limit();
   }
 
-  /** Whether this process coordinates the groups of a partition now. */
+  /** Whether this process coordinates a partition now. */
   boolean isOf(int partition) {
     return isOurs.test(partition);
   }

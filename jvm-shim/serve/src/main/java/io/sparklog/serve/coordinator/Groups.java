@@ -1,13 +1,19 @@
-package io.sparklog.serve.coordinator.groups;
+package io.sparklog.serve.coordinator;
 
+import io.sparklog.admin.Administration;
 import io.sparklog.commits.TopicWriters;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.serve.coordinator.TopicsImage.KnownTopic;
+import io.sparklog.serve.protocol.Workers;
+import io.sparklog.serve.security.Rights;
+import io.sparklog.serve.topics.ServedTopics;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.ServerSettings;
 import io.sparklog.spec.Warnings;
+import io.sparklog.upkeep.TopicWork;
 import java.time.Clock;
 import java.util.Collection;
 import java.util.HashMap;
@@ -16,8 +22,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.function.IntPredicate;
 import java.util.random.RandomGenerator;
 import org.apache.kafka.common.errors.ApiException;
@@ -28,36 +32,38 @@ import org.apache.kafka.coordinator.group.GroupCoordinator;
 import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
 
 /**
- * The groups of a root. The coordinator that answers a request has all records that any process committed before the request
- * came. To be sure, the topic of the records is looked at; requests that come together share a look.
+ * The groups of a root: Kafka's own coordinator, whose records are in the topic {@code __consumer_offsets}. The coordinator that answers a
+ * request has all records that any process committed before the request came. To be sure, the topic of the records is looked at; requests
+ * that come together share a look.
  */
 public final class Groups implements AutoCloseable {
   /** The topic that has the records of groups. It is made for the first group. */
-  public static final String TOPIC = OffsetsTopic.NAME;
+  static final String TOPIC = Rights.OFFSETS_TOPIC;
 
-  /** Its {@code cleanup.policy}: the server compacts it. */
-  public static final String POLICY = "compact";
+  /** A partition is compacted when it has so many records, and less than half of them are live. */
+  private static final int RECORDS_MIN = 10_000;
 
   /** The number of its partitions, which counts when it is made. */
   static final String PARTITIONS = "offsets.topic.num.partitions";
 
   /** The most memory of the live records of all groups. It does not depend on the heap: servers with other heaps load the records. */
-  public static final String BYTES_MAX = "group.records.max.bytes";
+  static final String BYTES_MAX = "group.records.max.bytes";
 
   private final Root root;
-  private final OffsetsTopic topic;
+  private final TopicWriters writers;
+  private final TopicWork work;
   private final int nodeId;
   private final IntPredicate isOurs;
   private final Map<String, Object> settings;
   private final int partitions;
   private final long bytesMax;
   private final int compactionRecordsMin;
-  private final ExecutorService looks = Executors.newSingleThreadExecutor(task -> OffsetsTopic.daemon(task, "group-looks"));
+  private final Workers looks = new Workers("group-looks", 1);
 
   // Guarded by this.
   private CompletableFuture<Optional<State>> nextLook;
   private Coordinator coordinator;
-  private GroupMemory memory;
+  private RecordMemory memory;
   private Collection<KnownTopic> topics = List.of();
   private boolean isClosed;
 
@@ -69,14 +75,15 @@ public final class Groups implements AutoCloseable {
    */
   public Groups(Root root, TopicWriters writers, int nodeId, Map<String, ?> settings, IntPredicate isOurs, Clock clock,
       RandomGenerator random) {
-    this(root, writers, nodeId, settings, isOurs, clock, random, GroupPartition.RECORDS_MIN);
+    this(root, writers, nodeId, settings, isOurs, clock, random, RECORDS_MIN);
   }
 
   Groups(Root root, TopicWriters writers, int nodeId, Map<String, ?> settings, IntPredicate isOurs, Clock clock, RandomGenerator random,
       int compactionRecordsMin) {
     this.root = root;
     this.isOurs = isOurs;
-    this.topic = new OffsetsTopic(root, writers, isOurs, clock, random);
+    this.writers = writers;
+    this.work = new TopicWork(root.topic(TOPIC), clock, random);
     this.nodeId = nodeId;
     Map<String, Object> all = new HashMap<>(ServerSettings.defaults());
     all.putAll(settings);
@@ -85,13 +92,13 @@ public final class Groups implements AutoCloseable {
     this.settings = Map.copyOf(all);
     GroupCoordinatorConfig.fromProps(this.settings); // A wrong value is an error now, and not of the first request.
     this.partitions = Integer.parseInt(this.settings.get(PARTITIONS).toString());
-    this.bytesMax = bytesMax(this.settings.get(BYTES_MAX).toString());
-    this.memory = memory(partitions);
+    this.bytesMax = Long.parseLong(this.settings.get(BYTES_MAX).toString());
+    this.memory = new RecordMemory(bytesMax, partitions, isOurs);
     this.compactionRecordsMin = compactionRecordsMin;
   }
 
   /** All topics of the root, as they are now. Call it whenever they change. */
-  public void topics(Collection<KnownTopic> now) {
+  void topics(Collection<KnownTopic> now) {
     Coordinator told;
     synchronized (this) {
       topics = List.copyOf(now);
@@ -107,23 +114,24 @@ public final class Groups implements AutoCloseable {
    * {@link CoordinatorNotAvailableException} if the records cannot be read, which the log tells more of, and
    * {@link NotCoordinatorException} if another process coordinates the group.
    */
-  public CompletableFuture<GroupCoordinator> of(String group) {
+  CompletableFuture<GroupCoordinator> of(String group) {
     return retriable(look().thenApplyAsync(found -> found.orElseGet(this::create), looks).thenCompose(state -> {
       Coordinator found = coordinator(state);
-      if (!isOurs.test(found.service().partitionFor(group))) {
+      int of = found.service().partitionFor(group);
+      if (!isOurs.test(of)) {
         return CompletableFuture.failedFuture(new NotCoordinatorException("another server coordinates the group " + group));
       }
-      return found.current(group, state).thenApply(done -> found.service());
+      return found.current(state, partition -> partition == of).thenApply(done -> found.service());
     }));
   }
 
   /** The partition of a group: groups with the same partition have the same coordinator. */
-  public CompletableFuture<Integer> partition(String group) {
+  CompletableFuture<Integer> partition(String group) {
     return retriable(look().thenApplyAsync(found -> coordinator(found.orElseGet(this::create)).service().partitionFor(group), looks));
   }
 
   /** The coordinator, when it has all records of all groups of this process that are committed now; empty if the root never had a group. */
-  public CompletableFuture<Optional<GroupCoordinator>> ofAll() {
+  CompletableFuture<Optional<GroupCoordinator>> ofAll() {
     return retriable(look().thenCompose(found -> {
       if (found.isEmpty()) {
         return CompletableFuture.completedFuture(Optional.empty());
@@ -157,7 +165,7 @@ public final class Groups implements AutoCloseable {
         // It will not be writable soon, so a client must not ask again and again.
         return CompletableFuture.failedFuture(new GroupAuthorizationException("The server may not write the positions of groups."));
       }
-      Warnings.warn(Groups.class, "the groups of {} cannot be served now", OffsetsTopic.NAME, why);
+      Warnings.warn(Groups.class, "the groups of {} cannot be served now", TOPIC, why);
       String told = "The records of groups cannot be read now. The log of the server has the cause.";
       return CompletableFuture.failedFuture(new CoordinatorNotAvailableException(told, why));
     });
@@ -182,7 +190,7 @@ public final class Groups implements AutoCloseable {
       nextLook = null;
     }
     try {
-      look.complete(topic.log().newest());
+      look.complete(root.topic(TOPIC).newest());
     } catch (RuntimeException | Error e) {
       look.completeExceptionally(e);
     }
@@ -193,21 +201,17 @@ public final class Groups implements AutoCloseable {
     Map<String, String> given = Map.of(TopicConfig.PARTITIONS, Integer.toString(partitions), TopicConfig.PARTITIONER, "murmur2",
         TopicConfig.KAFKA_VIEW, "none");
     Map<String, String> config = new HashMap<>(Options.of(given, Options.Side.WRITE).topicConfig());
-    config.put(TopicConfig.CLEANUP_POLICY, POLICY); // Retention then deletes nothing, also if somebody sets it.
-    topic.create(TopicConfig.of(config));
-    return root.state(TOPIC);
-  }
-
-  private GroupMemory memory(int count) {
-    return new GroupMemory(bytesMax, count, isOurs);
-  }
-
-  private static long bytesMax(String given) {
+    config.put(TopicConfig.CLEANUP_POLICY, ServedTopics.GROUPS_POLICY); // Retention then deletes nothing, also if somebody sets it.
     try {
-      return Long.parseLong(given);
-    } catch (NumberFormatException e) {
-      throw PartlogException.caused(e, "OPTION_VALUE", "option", BYTES_MAX, "value", given, "reason", "Give a whole number");
+      root.prepare();
+      new Administration(work).create(TopicConfig.of(config), work.identity());
+    } catch (PartlogException e) {
+      if (root.topic(TOPIC).newest().isEmpty()) {
+        throw e;
+      }
     }
+    root.listAgain();
+    return root.state(TOPIC);
   }
 
   /** The memory that the live records of the groups of this process take, about. */
@@ -232,8 +236,8 @@ public final class Groups implements AutoCloseable {
       if (coordinator != null) {
         coordinator.close();
       }
-      memory = memory(state.partitions());
-      coordinator = new Coordinator(topic, state, nodeId, settings, compactionRecordsMin, memory);
+      memory = new RecordMemory(bytesMax, state.partitions(), isOurs);
+      coordinator = new Coordinator(root, state, writers, nodeId, settings, compactionRecordsMin, memory);
       coordinator.topics(topics);
     }
     return coordinator;
@@ -248,7 +252,7 @@ public final class Groups implements AutoCloseable {
       last = coordinator;
       coordinator = null;
     }
-    looks.shutdown(); // After the looks that were asked for.
+    looks.close(); // After the looks that were asked for.
     if (last != null) {
       last.close();
     }

@@ -1,4 +1,4 @@
-package io.sparklog.serve.coordinator.groups;
+package io.sparklog.serve.coordinator;
 
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;

@@ -1,5 +1,6 @@
-package io.sparklog.serve.coordinator.groups;
+package io.sparklog.serve.coordinator;
 
+import io.sparklog.serve.coordinator.TopicsImage.KnownTopic;
 import java.net.InetAddress;
 import java.util.List;
 import java.util.Optional;

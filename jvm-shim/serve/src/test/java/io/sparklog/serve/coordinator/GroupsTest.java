@@ -1,4 +1,4 @@
-package io.sparklog.serve.coordinator.groups;
+package io.sparklog.serve.coordinator;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.commits.PreparedBatch;
-import io.sparklog.commits.RefusalReason;
+import io.sparklog.commits.PreparedAppend;
 import io.sparklog.commits.AppendRefused;
+import io.sparklog.commits.AppendResult;
 import io.sparklog.commits.CommitSettings;
 import io.sparklog.commits.TopicWriters;
 import io.sparklog.kit.Seed;
@@ -17,6 +17,7 @@ import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
+import io.sparklog.serve.coordinator.TopicsImage.KnownTopic;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.security.SecureRandom;
@@ -101,9 +102,11 @@ final class GroupsTest {
     return writers;
   }
 
-  private OffsetsTopic raw() {
-    Root root = new Root(Stores.open(directory.toString()));
-    return new OffsetsTopic(root, writers(root, new SecureRandom()), partition -> true, Clock.systemUTC(), random);
+  /** Adds a batch to partition 0 as a coordinator does. @return the end offset after the batch */
+  private static CompletableFuture<Long> append(TopicWriters writers, String topicId, long end, byte[] bytes) {
+    List<PreparedAppend.Batch> batches = List.of(PreparedAppend.Batch.unordered(bytes, -1));
+    return writers.append(Groups.TOPIC, 0, PreparedAppend.of(topicId, batches, new PreparedAppend.Fence(end, false)))
+        .thenApply(AppendResult::end);
   }
 
   @AfterEach
@@ -210,20 +213,20 @@ final class GroupsTest {
     Member member = new Member(open(Groups.PARTITIONS, "1"), "g");
     member.commit(topics.get(0), 0, 7);
     State before = state();
-    OffsetsTopic raw = raw();
+    TopicWriters raw = writers(new Root(Stores.open(directory.toString())), new SecureRandom());
     List<CompletableFuture<Long>> appends = new ArrayList<>();
     for (int i = 0; i < 20; i++) {
       MemoryRecords records = MemoryRecords.withRecords(Compression.NONE, new SimpleRecord(new byte[] {0, 2, 0, 1, (byte) i}, null));
       byte[] bytes = new byte[records.sizeInBytes()];
       records.buffer().get(bytes);
       long end = before.end(0) + (i == 0 ? 0 : 1); // While the first is committed, the others wait for the same commit.
-      appends.add(raw.append(before.topicId(), 0, end, false, List.of(PreparedBatch.unordered(bytes, -1))));
+      appends.add(append(raw, before.topicId(), end, bytes));
     }
     long done = appends.stream().filter(append -> {
       try {
         return Member.await(append) > before.end(0);
       } catch (CompletionException fenced) {
-        assertEquals(RefusalReason.FENCED, ((AppendRefused) fenced.getCause()).refusal(), fenced.toString());
+        assertEquals(AppendRefused.Reason.FENCED, ((AppendRefused) fenced.getCause()).refusal(), fenced.toString());
         return false;
       }
     }).count();
@@ -356,7 +359,7 @@ final class GroupsTest {
   void recordsThatNoCoordinatorWroteAreLeftOut() {
     Member member = new Member(open(Groups.PARTITIONS, "1"), "g");
     member.commit(topics.get(0), 0, 7);
-    OffsetsTopic raw = raw();
+    TopicWriters raw = writers(new Root(Stores.open(directory.toString())), new SecureRandom());
     byte[] key = new GroupCoordinatorRecordSerde()
         .serializeKey(CoordinatorRecord.tombstone(new OffsetCommitKey().setGroup("g").setTopic("t0").setPartition(0)));
     List<SimpleRecord> hostile = new ArrayList<>(List.of(new SimpleRecord(new byte[0], new byte[0]), new SimpleRecord(null, new byte[3]),
@@ -380,7 +383,7 @@ final class GroupsTest {
     byte[] bytes = new byte[records.sizeInBytes()];
     records.buffer().get(bytes);
     State before = state();
-    Member.await(raw.append(before.topicId(), 0, before.end(0), false, List.of(PreparedBatch.unordered(bytes, -1))));
+    Member.await(append(raw, before.topicId(), before.end(0), bytes));
     assertEquals(7, member.fetch(topics.get(0), 0));
     assertEquals(7, new Member(open(), "g").fetch(topics.get(0), 0));
     assertEquals(Errors.NONE, member.commit(topics.get(0), 0, 8));
@@ -437,7 +440,7 @@ final class GroupsTest {
   @Test
   void aServerHasTheShareOfTheLimitThatItHasOfThePartitions() {
     AtomicInteger ours = new AtomicInteger(1);
-    GroupMemory memory = new GroupMemory(800, 8, partition -> partition < ours.get());
+    RecordMemory memory = new RecordMemory(800, 8, partition -> partition < ours.get());
     assertEquals(100, memory.limit());
     memory.add(0, 90);
     assertFalse(memory.hasRoom(11));
@@ -493,8 +496,7 @@ final class GroupsTest {
     }
     programs.forEach(Member::await);
     Map<String, Long> newest = new HashMap<>();
-    OffsetsTopic raw = raw();
-    raw.read(state(), 0, record -> {
+    LiveRecords.read(new Root(Stores.open(directory.toString())), state(), 0, record -> {
       OffsetCommitKey key = (OffsetCommitKey) serde.deserialize(ByteBuffer.wrap(record.key()), ByteBuffer.wrap(record.value())).key();
       long offset = ((OffsetCommitValue) serde.deserialize(ByteBuffer.wrap(record.key()), ByteBuffer.wrap(record.value()))
           .value()
