@@ -113,7 +113,7 @@ final class LayersTest {
 
   /** Public for tests of other packages alone. */
   private static final Set<String> FOR_TESTS = Set.of("log.Checkpoint", "log.Features", "merge.MergePlan", "read.Keys", "segment.Offsets",
-      "serve.protocol.Wire", "write.Piece");
+      "write.Piece");
 
   /** A package shows its entrance alone: a class is public if a class of another package uses the class, or a class in it. */
   @ArchTest

@@ -63,8 +63,7 @@ final class GroupCommit implements Change {
    * @param keysAnywhere as in {@link CommitSettings}
    * @param planned the state of a moment ago
    */
-  GroupCommit(TopicLog log, List<Arrival> arrivals, DataFolder folder, Resends resends, boolean keysAnywhere,
-      Optional<State> planned) {
+  GroupCommit(TopicLog log, List<Arrival> arrivals, DataFolder folder, Resends resends, boolean keysAnywhere, Optional<State> planned) {
     this.log = log;
     this.arrivals = arrivals;
     this.folder = folder;
@@ -160,8 +159,8 @@ final class GroupCommit implements Change {
 
   private void requireFence(int partition, long end, PreparedAppend.Fence fence) throws AppendRefused {
     if (fence != null && fence.end() != end) {
-      throw new AppendRefused(AppendRefused.Reason.FENCED, "Partition " + partition + " of topic " + log.topic() + " under " + log.store().root()
-          + " no longer ends at offset " + fence.end() + ": another process added records.");
+      throw new AppendRefused(AppendRefused.Reason.FENCED, "Partition " + partition + " of topic " + log.topic() + " under "
+          + log.store().root() + " no longer ends at offset " + fence.end() + ": another process added records.");
     }
   }
 
@@ -200,8 +199,8 @@ final class GroupCommit implements Change {
     }
     Sequences.Decision decision = sequences.next(partition, id, epoch, first, BatchHeader.count(batch, 0), base);
     switch (decision.answer()) {
-      case OUT_OF_ORDER ->
-        throw new AppendRefused(AppendRefused.Reason.OUT_OF_ORDER, "Sequence " + first + " of " + what + " does not follow its last batch.");
+      case OUT_OF_ORDER -> throw new AppendRefused(AppendRefused.Reason.OUT_OF_ORDER,
+          "Sequence " + first + " of " + what + " does not follow its last batch.");
       case OLD_EPOCH -> throw new AppendRefused(AppendRefused.Reason.OLD_EPOCH, "Epoch " + epoch + " of " + what + " has ended.");
       default -> {
         return decision;

@@ -88,8 +88,8 @@ public final class Intake {
           + " of topic " + state.topic() + " is " + config.maxMessageBytes() + ".");
     }
     if (batch.length > config.batchBytesMax()) {
-      throw new AppendRefused(AppendRefused.Reason.TOO_LARGE_FOR_SEGMENT, "A batch has " + batch.length + " bytes; " + TopicConfig.SEGMENT_BYTES
-          + " of topic " + state.topic() + " is " + config.batchBytesMax() + ".");
+      throw new AppendRefused(AppendRefused.Reason.TOO_LARGE_FOR_SEGMENT, "A batch has " + batch.length + " bytes; "
+          + TopicConfig.SEGMENT_BYTES + " of topic " + state.topic() + " is " + config.batchBytesMax() + ".");
     }
     if (batch.length >= Layout.HEADER_BYTES) {
       if (BatchHeader.codecId(batch, 0) >= Codec.values().length) {

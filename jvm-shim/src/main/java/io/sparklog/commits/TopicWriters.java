@@ -57,9 +57,8 @@ public final class TopicWriters implements AutoCloseable {
           + " bytes wait for their commit, or the server ends. Send the batches again later."));
       return answer;
     }
-    CompletableFuture<AppendResult> released = answer.whenComplete((appended, refused) -> release(bytes));
     queue(context, topic, new GroupCommit.Arrival(partition, bytes, checked, done, context.clock().millis()));
-    return released;
+    return answer.whenComplete((appended, refused) -> release(bytes));
   }
 
   /**

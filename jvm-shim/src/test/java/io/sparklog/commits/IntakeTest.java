@@ -74,11 +74,13 @@ final class IntakeTest extends Drivers {
     }
     assertEquals(AppendRefused.Reason.INVALID_TIMESTAMP,
         refusal(intake, changed(good, b -> b.putShort(Layout.ATTRIBUTES_AT, (short) Layout.LOG_APPEND_TIME_MASK))));
-    assertEquals(AppendRefused.Reason.INVALID_RECORD, refusal(intake, changed(good, b -> b.putInt(Layout.LAST_OFFSET_DELTA_AT, 3))), "a gap");
+    assertEquals(AppendRefused.Reason.INVALID_RECORD, refusal(intake, changed(good, b -> b.putInt(Layout.LAST_OFFSET_DELTA_AT, 3))),
+        "a gap");
     assertEquals(AppendRefused.Reason.INVALID_RECORD, refusal(intake, good.by(7, -1, 0).bytes()));
     assertEquals(AppendRefused.Reason.INVALID_RECORD, refusal(intake, good.by(7, 0, -1).bytes()));
     assertEquals(AppendRefused.Reason.INVALID_RECORD, refusal(intake, good.by(-2, 0, 0).bytes()));
-    assertEquals(AppendRefused.Reason.INVALID_RECORD, refusal(intake, changed(good, b -> b.put(Layout.HEADER_BYTES, (byte) 99))), "a length");
+    assertEquals(AppendRefused.Reason.INVALID_RECORD, refusal(intake, changed(good, b -> b.put(Layout.HEADER_BYTES, (byte) 99))),
+        "a length");
     assertEquals(AppendRefused.Reason.INVALID_TIMESTAMP, refusal(intake, good.at(-5).bytes()));
     assertEquals(AppendRefused.Reason.UNKNOWN_PARTITION, assertThrows(AppendRefused.class, () -> intake.accept(4, good.bytes())).refusal());
   }

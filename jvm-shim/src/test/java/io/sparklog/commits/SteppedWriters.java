@@ -58,7 +58,8 @@ public final class SteppedWriters {
     CompletableFuture<AppendResult> done = writers.append(topic, partition, batch, checked);
     try {
       if (state == null || state.isEmpty()) {
-        throw new AppendRefused(state == null ? AppendRefused.Reason.STORAGE : AppendRefused.Reason.UNKNOWN_TOPIC, "The topic is not read.");
+        throw new AppendRefused(state == null ? AppendRefused.Reason.STORAGE : AppendRefused.Reason.UNKNOWN_TOPIC,
+            "The topic is not read.");
       }
       checked.complete(new Intake(state.get(), clock).prepared(partition, batch));
     } catch (AppendRefused refused) {

@@ -455,7 +455,8 @@ final class TopicWriterTest extends Drivers {
   void anErrorBetweenTwoCommitsLeavesNoTopicWithoutAWriter() throws Exception {
     WritingServer server = new WritingServer();
     LiveClock clock = new LiveClock();
-    TopicWriter.Context context = new TopicWriter.Context(CommitSettings.USUAL, new CommitThreads(), topic -> {}, clock, random, new Resends(clock));
+    TopicWriter.Context context = new TopicWriter.Context(CommitSettings.USUAL, new CommitThreads(), topic -> {}, clock, random,
+        new Resends(clock));
     TopicWriter writer = new TopicWriter(context, new Driver().log(), () -> {});
     clock.failures.set(1);
     CompletableFuture<PreparedAppend> checked = CompletableFuture.completedFuture(server.checked(0, ClientBatch.of(3, "v")));

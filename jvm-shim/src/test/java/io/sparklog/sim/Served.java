@@ -234,7 +234,8 @@ final class Served {
     }
 
     private void requireInOrder(Request first) {
-      if (life == world.truth.life() && (first.refusal == AppendRefused.Reason.OUT_OF_ORDER || first.refusal == AppendRefused.Reason.OLD_EPOCH)) {
+      if (life == world.truth.life()
+          && (first.refusal == AppendRefused.Reason.OUT_OF_ORDER || first.refusal == AppendRefused.Reason.OLD_EPOCH)) {
         throw world.scheduler.fail("I3: " + process.name + " hears " + first.refusal + " of its first batch " + first.values(), null);
       }
     }

@@ -4,11 +4,9 @@ import io.netty.handler.ssl.SslContext;
 import io.sparklog.commits.TopicWriters;
 import io.sparklog.feed.CommitWaits;
 import io.sparklog.log.Root;
-import io.sparklog.serve.coordinator.GroupListHandlers;
+import io.sparklog.serve.coordinator.GroupHandlers;
 import io.sparklog.serve.coordinator.GroupMetrics;
 import io.sparklog.serve.coordinator.GroupRequests;
-import io.sparklog.serve.coordinator.MemberHandlers;
-import io.sparklog.serve.coordinator.OffsetHandlers;
 import io.sparklog.serve.coordinator.Groups;
 import io.sparklog.serve.members.Address;
 import io.sparklog.serve.members.Endpoint;
@@ -21,7 +19,6 @@ import io.sparklog.serve.protocol.KafkaSession;
 import io.sparklog.serve.protocol.RequestMetrics;
 import io.sparklog.serve.protocol.Workers;
 import io.sparklog.serve.records.FetchHandler;
-import io.sparklog.serve.records.FetchSessions;
 import io.sparklog.serve.records.PartitionOffsetHandlers;
 import io.sparklog.serve.records.ProduceHandler;
 import io.sparklog.serve.records.fetch.Fetches;
@@ -30,9 +27,6 @@ import io.sparklog.serve.records.fetch.PartitionReads;
 import io.sparklog.serve.security.Credentials;
 import io.sparklog.serve.security.Listener;
 import io.sparklog.serve.security.Rights;
-import io.sparklog.serve.topics.ConfigHandlers;
-import io.sparklog.serve.topics.MetadataHandlers;
-import io.sparklog.serve.topics.Operators;
 import io.sparklog.serve.topics.ServedTopics;
 import io.sparklog.serve.topics.TopicHandlers;
 import io.sparklog.spec.PartlogException;
@@ -44,6 +38,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.SortedMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
@@ -75,7 +70,8 @@ final class RootServer implements AutoCloseable {
   private final TopicWriters writers;
   private final Groups groups;
   private final GroupRequests groupRequests;
-  private final FetchSessions sessions;
+  private final FetchHandler fetch;
+  private final ProduceHandler produce;
   private final Metrics metrics = new Metrics();
   private final Optional<MetricsPage> page;
   private final Optional<Address> pageAddress;
@@ -111,7 +107,6 @@ final class RootServer implements AutoCloseable {
     checks = new Workers("server-check", ProduceHandler.checksAtOnce(config.number("num.io.threads")));
     commits = new CommitWaits(root, work, Clock.systemUTC());
     reads = new PartitionReads(root, Clock.systemUTC(), Runtime.getRuntime().maxMemory() / READ_SHARE);
-    sessions = new FetchSessions(config.number("max.incremental.fetch.session.cache.slots"), Clock.systemUTC(), random);
     RequestMetrics traffic = new RequestMetrics(metrics);
     servers = new Servers(root.store(), endpoints, traffic::clients, config.number("broker.heartbeat.interval.ms"),
         config.number("broker.session.timeout.ms"), random);
@@ -123,6 +118,9 @@ final class RootServer implements AutoCloseable {
       }
       commits.committed(topic);
     }, Clock.systemUTC(), random);
+    produce = new ProduceHandler(topics, writers, Clock.systemUTC(), work, checks);
+    fetch = new FetchHandler(topics, new Fetches(root, reads, commits, work), config.number("max.incremental.fetch.session.cache.slots"),
+        random, work, config.number("fetch.max.bytes"));
     groups = new Groups(root, writers, servers.self().node(), config.entries(), servers::coordinates, Clock.systemUTC(), random);
     groupRequests = new GroupRequests(groups, topics, work);
     servers.afterEachRefresh(groups::release);
@@ -159,8 +157,7 @@ final class RootServer implements AutoCloseable {
       return new MetricsPage(metrics, new InetSocketAddress(address.host(), address.port()));
     } catch (IOException e) {
       servers.close();
-      server.drain(0);
-      throw PartlogException.caused(e, "SERVE_ADDRESS", "address", address, "cause", e.getMessage());
+      throw notListening(address, e);
     }
   }
 
@@ -168,29 +165,25 @@ final class RootServer implements AutoCloseable {
     try {
       return server.listen(new InetSocketAddress(address.host(), address.port()), tls);
     } catch (IOException e) {
-      server.drain(0);
-      throw PartlogException.caused(e, "SERVE_ADDRESS", "address", address, "cause", e.getMessage());
+      throw notListening(address, e);
     }
+  }
+
+  private PartlogException notListening(Address address, IOException e) {
+    server.drain(0);
+    return PartlogException.caused(e, "SERVE_ADDRESS", "address", address, "cause", e.getMessage());
   }
 
   /** The APIs for the clients of a listener. */
   private Handlers handlers(ServeConfig config, Listener listener) {
-    boolean mayWrite = !listener.rights().readOnly();
     Handlers handlers = new Handlers(work);
-    Operators operators = new Operators(topics, config.number("num.partitions"), Clock.systemUTC(), random);
-    new MetadataHandlers(operators, servers, config.isTrue("auto.create.topics.enable")).addTo(handlers);
-    new ConfigHandlers(operators, servers, config.told(listener, addresses.get(listener.name()))).addTo(handlers, mayWrite);
-    if (mayWrite) {
-      new TopicHandlers(operators, config.isTrue("keys.in.any.partition")).addTo(handlers);
-    }
+    SortedMap<String, String> told = config.told(listener, addresses.get(listener.name()));
+    TopicHandlers.addAll(handlers, topics, servers, told, !listener.rights().readOnly(), random);
+    handlers.add(ApiKeys.FETCH, fetch::answer);
     // Also for readers, whose batches are refused: librdkafka reads nothing where it does not find Produce.
-    new ProduceHandler(topics, writers, Clock.systemUTC(), work, checks).addTo(handlers, random);
-    Fetches fetches = new Fetches(root, reads, commits, work);
-    handlers.add(ApiKeys.FETCH, new FetchHandler(topics, fetches, sessions, work, config.number("fetch.max.bytes"))::answer);
+    produce.addTo(handlers, random);
     new PartitionOffsetHandlers(topics, new OffsetLookup(root, reads)).addTo(handlers);
-    new MemberHandlers(groupRequests, servers).addTo(handlers);
-    new OffsetHandlers(groupRequests).addTo(handlers);
-    new GroupListHandlers(groupRequests).addTo(handlers);
+    new GroupHandlers(groupRequests, servers).addTo(handlers);
     return handlers;
   }
 

@@ -9,7 +9,6 @@ import io.sparklog.commits.CommitSettings;
 import io.sparklog.serve.security.Credentials;
 import io.sparklog.serve.security.Listener;
 import io.sparklog.serve.security.Rights;
-import io.sparklog.serve.security.Sasl;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.ServerSettings;
@@ -193,7 +192,7 @@ record ServeConfig(String root, boolean readOnly, boolean isUnprotected, boolean
     if (!Set.of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL").contains(protocol)) {
       throw bad(PROTOCOLS, get(PROTOCOLS), "Give PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL");
     }
-    if (!mechanisms.stream().allMatch(Sasl::isKnown) || protocol.startsWith("SASL_") && mechanisms.isEmpty()) {
+    if (!mechanisms.stream().allMatch(Credentials::isMechanism) || protocol.startsWith("SASL_") && mechanisms.isEmpty()) {
       throw bad(MECHANISMS, get(MECHANISMS), "Give PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; PLAIN needs TLS at this address");
     }
     String key = "listener.name." + name.toLowerCase(Locale.ROOT) + ".";

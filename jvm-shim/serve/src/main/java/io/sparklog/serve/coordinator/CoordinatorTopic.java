@@ -30,7 +30,8 @@ final class CoordinatorTopic implements PartitionWriter, CoordinatorLoader<Coord
   private final Workers loads = new Workers("coordinator-loads", 2);
 
   /** @param recordsMin a partition with fewer records is not compacted */
-  CoordinatorTopic(Root root, State state, TopicWriters writers, CoordinatorPartition.Service service, RecordMemory memory, int recordsMin) {
+  CoordinatorTopic(Root root, State state, TopicWriters writers, CoordinatorPartition.Service service, RecordMemory memory,
+      int recordsMin) {
     topicId = state.topicId();
     partitions = IntStream.range(0, state.partitions())
         .mapToObj(number -> new CoordinatorPartition(root, state, number, writers, service, memory, recordsMin))

@@ -38,8 +38,8 @@ import org.apache.kafka.server.util.FutureUtils;
  * part of the topics, and groups belong to all: a client that may not know a topic of a group sees the name of the group alone, and does not
  * delete the group.
  */
-public record GroupListHandlers(GroupRequests groups) {
-  public void addTo(Handlers handlers) {
+record GroupListHandlers(GroupRequests groups) {
+  void addTo(Handlers handlers) {
     handlers.add(ApiKeys.LIST_GROUPS, this::list)
         .add(ApiKeys.DESCRIBE_GROUPS, this::describe)
         .add(ApiKeys.CONSUMER_GROUP_DESCRIBE, this::describeConsumers)

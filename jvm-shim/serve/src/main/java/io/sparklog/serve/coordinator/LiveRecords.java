@@ -24,10 +24,9 @@ import java.util.Map;
 import java.util.function.Consumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.compress.Compression;
-import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.record.internal.MemoryRecords;
-import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
 import org.apache.kafka.common.record.internal.RecordBatch;
+import org.apache.kafka.common.record.internal.SimpleRecord;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorPlayback;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.common.runtime.Deserializer;
@@ -82,10 +81,7 @@ final class LiveRecords {
         read(root, state, place.partition(), live::take);
         return live;
       } catch (SegmentGone gone) { // A merge has put the records into another file.
-        State newest = root.topic(place.topic())
-            .newest()
-            .filter(found -> found.topicId().equals(first.topicId()))
-            .orElseThrow(() -> gone);
+        State newest = root.topic(place.topic()).newest().filter(found -> found.topicId().equals(first.topicId())).orElseThrow(() -> gone);
         if (newest.end(place.partition()) != first.end(place.partition()) || tries == TRIES) {
           throw gone;
         }
@@ -179,8 +175,8 @@ final class LiveRecords {
   private void leaveOut(long offset, RuntimeException why) {
     if (++unreadable <= NAMED) {
       Warnings.warn(LiveRecords.class,
-          "the record at offset {} of partition {} of topic {} cannot be a record of a {}, and is left out: {}", offset,
-          place.partition(), place.topic(), kind, why.toString());
+          "the record at offset {} of partition {} of topic {} cannot be a record of a {}, and is left out: {}", offset, place.partition(),
+          place.topic(), kind, why.toString());
     }
   }
 
@@ -213,31 +209,24 @@ final class LiveRecords {
       open.add(record);
       size += record.bytes();
       if (size >= batchBytes) {
-        batches.add(batch(open, size));
+        batches.add(batch(open));
         open.clear();
         size = 0;
       }
     }
     if (!open.isEmpty()) {
-      batches.add(batch(open, size));
+      batches.add(batch(open));
     }
     return batches;
   }
 
-  private static PreparedAppend.Batch batch(List<Stored> records, int size) {
-    ByteBuffer buffer = ByteBuffer.allocate(size + 64 * records.size() + 128);
-    long min = Long.MAX_VALUE;
-    try (MemoryRecordsBuilder builder = MemoryRecords.builder(buffer, RecordBatch.CURRENT_MAGIC_VALUE, Compression.NONE,
-        TimestampType.CREATE_TIME, 0, RecordBatch.NO_TIMESTAMP, RecordBatch.NO_PRODUCER_ID, RecordBatch.NO_PRODUCER_EPOCH,
-        RecordBatch.NO_SEQUENCE, false, 0)) {
-      for (Stored record : records) {
-        builder.append(record.timestamp(), record.key(), record.value());
-        min = Math.min(min, record.timestamp());
-      }
-      ByteBuffer built = builder.build().buffer();
-      byte[] bytes = new byte[built.remaining()];
-      built.duplicate().get(bytes);
-      return PreparedAppend.Batch.unordered(bytes, min);
-    }
+  private static PreparedAppend.Batch batch(List<Stored> stored) {
+    SimpleRecord[] records = stored.stream()
+        .map(record -> new SimpleRecord(record.timestamp(), record.key(), record.value()))
+        .toArray(SimpleRecord[]::new);
+    ByteBuffer batch = MemoryRecords.withRecords(Compression.NONE, 0, records).buffer();
+    byte[] bytes = new byte[batch.remaining()];
+    batch.get(bytes);
+    return PreparedAppend.Batch.unordered(bytes, stored.stream().mapToLong(Stored::timestamp).min().orElseThrow());
   }
 }

@@ -35,11 +35,9 @@ import org.apache.kafka.common.utils.BufferSupplier;
  * The requests about the offsets of groups. Older versions name topics, and newer versions give ids alone. The coordinator gets both, so an
  * offset is of one topic id in any version.
  */
-public record OffsetHandlers(GroupRequests groups) {
-  public void addTo(Handlers handlers) {
-    handlers.add(ApiKeys.OFFSET_COMMIT, this::commit)
-        .add(ApiKeys.OFFSET_FETCH, this::fetch)
-        .add(ApiKeys.OFFSET_DELETE, this::delete);
+record OffsetHandlers(GroupRequests groups) {
+  void addTo(Handlers handlers) {
+    handlers.add(ApiKeys.OFFSET_COMMIT, this::commit).add(ApiKeys.OFFSET_FETCH, this::fetch).add(ApiKeys.OFFSET_DELETE, this::delete);
   }
 
   private CompletableFuture<OffsetCommitResponse> commit(ClientRequest asked, OffsetCommitRequest request) {
@@ -132,7 +130,9 @@ public record OffsetHandlers(GroupRequests groups) {
       if (state.isPresent()) {
         topics.add(topic.setName(state.get().topic()).setTopicId(Uuid.fromString(state.get().topicId())));
       } else {
-        Errors error = isById ? Errors.UNKNOWN_TOPIC_ID : asked.rights().mayRead(topic.name()) ? Errors.NONE : Errors.TOPIC_AUTHORIZATION_FAILED;
+        Errors error = isById
+            ? Errors.UNKNOWN_TOPIC_ID
+            : asked.rights().mayRead(topic.name()) ? Errors.NONE : Errors.TOPIC_AUTHORIZATION_FAILED;
         unknown.add(unknown(topic, error));
       }
     }

@@ -1,11 +1,15 @@
 package io.sparklog.serve.members;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.json.CheckedLine;
 import io.sparklog.json.Damaged;
 import io.sparklog.json.Json;
+import io.sparklog.log.Version;
 import java.nio.charset.StandardCharsets;
+import java.util.Comparator;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
@@ -30,6 +34,20 @@ public record Server(int format, int node, long sessionMs, Map<String, Endpoint>
   static final int SESSION_MS_MIN = 100;
   static final int SESSION_MS_MAX = 600_000;
 
+  /** A heartbeat names so many clients at most. */
+  private static final int CLIENTS_MAX = 50;
+
+  /**
+   * A client that is connected. A client chooses its name and its software.
+   *
+   * @param host its address
+   */
+  public record Client(String listener, String name, String software, String host, int connections) {
+    public Client with(int count) {
+      return new Client(listener, name, software, host, count);
+    }
+  }
+
   public Server {
     endpoints = Map.copyOf(endpoints);
   }
@@ -51,6 +69,41 @@ public record Server(int format, int node, long sessionMs, Map<String, Endpoint>
         .put("port", endpoint.address().port())
         .put("kind", endpoint.kind()));
     return json;
+  }
+
+  /**
+   * A heartbeat of this server, which is never too large to be read. Other servers read the fields of the server alone. The rest is for
+   * people who look at the root.
+   *
+   * @param since when the server began, in ms since 1970
+   * @param clients all that are connected; the file has room for some
+   */
+  byte[] heartbeat(long since, List<Client> clients) {
+    ObjectNode json = json().put("since", since).put("program", Version.WRITER);
+    ArrayNode told = json.putArray("clients");
+    int others = clients.stream().mapToInt(Client::connections).sum();
+    long bytes = CheckedLine.of(json.put("others", others)).length;
+    List<Client> first = clients.stream().sorted(Comparator.comparing(Client::connections).reversed()).limit(CLIENTS_MAX).toList();
+    for (Client client : first) {
+      ObjectNode row = Json.MAPPER.createObjectNode()
+          .put("listener", whole(client.listener))
+          .put("name", whole(client.name))
+          .put("software", whole(client.software))
+          .put("host", whole(client.host))
+          .put("connections", client.connections);
+      long more = row.toString().getBytes(StandardCharsets.UTF_8).length + 1;
+      if (bytes + more <= BYTES_MAX) {
+        told.add(row);
+        bytes += more;
+        others -= client.connections;
+      }
+    }
+    return CheckedLine.of(json.put("others", others));
+  }
+
+  /** The text without half of a surrogate pair, which a cut can leave, and which JSON cannot store. */
+  private static String whole(String text) {
+    return new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
   }
 
   /** The server of a heartbeat of any format, whose bytes may be hostile. */

@@ -42,7 +42,7 @@ public final class Servers implements AutoCloseable {
   private final Server self;
   private final String identity;
   private final long since = System.currentTimeMillis();
-  private final Supplier<List<Heartbeat.Client>> clients;
+  private final Supplier<List<Server.Client>> clients;
   private final String clusterId;
   private final Living living;
   private final ScheduledExecutorService thread = Executors.newSingleThreadScheduledExecutor(task -> {
@@ -73,7 +73,7 @@ public final class Servers implements AutoCloseable {
    * @param sessionMs others take this server for dead so long after a heartbeat; −1 for 4.5 intervals
    * @throws PartlogException OPTION_VALUE if a session has no time for three intervals, or is too long
    */
-  public Servers(LogStore store, Map<String, Endpoint> endpoints, Supplier<List<Heartbeat.Client>> clients, long intervalMs, long sessionMs,
+  public Servers(LogStore store, Map<String, Endpoint> endpoints, Supplier<List<Server.Client>> clients, long intervalMs, long sessionMs,
       RandomGenerator random) {
     this.clients = clients;
     long usual = store.isRemote() ? REMOTE_INTERVAL_MS : INTERVAL_MS;
@@ -177,14 +177,14 @@ public final class Servers implements AutoCloseable {
   /** Clients are for people alone, so a fault in telling them costs no heartbeat. */
   private byte[] heartbeat() {
     try {
-      return new Heartbeat(self, since, clients.get()).bytes();
+      return self.heartbeat(since, clients.get());
     } catch (RuntimeException e) {
       if (!isSilentOfClients) {
         isSilentOfClients = true;
         Warnings.warn(Servers.class, "the heartbeats in {} name no client, as the server cannot list its clients: {}", location,
             e.toString());
       }
-      return new Heartbeat(self, since, List.of()).bytes();
+      return self.heartbeat(since, List.of());
     }
   }
 

@@ -31,7 +31,7 @@ public final class Handlers {
      *
      * <p>An exception, thrown or of the future, becomes the error answer of the request by {@link KafkaErrors}. A future of null is a
      * request that has no answer: a produce request with acks=0. When the connection ends, the future is cancelled: a handler that finds
-     * its future cancelled releases its {@link RecordParts}.
+     * its future cancelled releases its {@link Wire.RecordParts}.
      */
     CompletableFuture<? extends AbstractResponse> answer(ClientRequest asked, Q request);
   }

@@ -6,7 +6,6 @@ import io.sparklog.serve.net.Service;
 import io.sparklog.serve.net.Session;
 import io.sparklog.serve.security.Credentials;
 import io.sparklog.serve.security.Listener;
-import io.sparklog.serve.security.Sasl;
 import io.sparklog.spec.Warnings;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
@@ -31,7 +30,6 @@ public final class KafkaSession implements Session {
   private final Listener listener;
   private final Handlers handlers;
   private final Peer peer;
-  private final Sasl sasl;
   private final SaslRequests proof;
   private final RequestMetrics traffic;
   private final RequestMetrics.ClientConnection client;
@@ -45,16 +43,13 @@ public final class KafkaSession implements Session {
    * @param traffic of all listeners
    */
   public static Service service(Listener listener, Handlers handlers, Credentials credentials, Workers work, RequestMetrics traffic) {
-    return peer -> {
-      Sasl sasl = listener.asksForName() ? new Sasl(listener.mechanisms(), credentials) : null;
-      return new KafkaSession(listener, handlers, peer, sasl, work, traffic);
-    };
+    return peer -> new KafkaSession(listener, handlers, peer,
+        listener.asksForName() ? new SaslRequests(listener.mechanisms(), credentials, work) : null, traffic);
   }
 
-  /** @param sasl by which the client proves its name; null if it need not */
-  private KafkaSession(Listener listener, Handlers handlers, Peer peer, Sasl sasl, Workers work, RequestMetrics traffic) {
-    this.sasl = sasl;
-    this.proof = sasl == null ? null : new SaslRequests(sasl, listener.mechanisms(), work);
+  /** @param proof by which the client proves its name; null if it need not */
+  private KafkaSession(Listener listener, Handlers handlers, Peer peer, SaslRequests proof, RequestMetrics traffic) {
+    this.proof = proof;
     this.listener = listener;
     this.handlers = handlers;
     this.peer = peer;
@@ -104,7 +99,7 @@ public final class KafkaSession implements Session {
 
   @Override
   public boolean isTrusted() {
-    return sasl == null || sasl.isDone();
+    return proof == null || proof.principal() != null;
   }
 
   @Override
@@ -126,7 +121,7 @@ public final class KafkaSession implements Session {
   }
 
   private KafkaPrincipal principal() {
-    return sasl == null || !sasl.isDone() ? KafkaPrincipal.ANONYMOUS : sasl.principal();
+    return proof == null || proof.principal() == null ? KafkaPrincipal.ANONYMOUS : proof.principal();
   }
 
   private CompletableFuture<Reply> reply(RequestHeader header, AbstractRequest request,

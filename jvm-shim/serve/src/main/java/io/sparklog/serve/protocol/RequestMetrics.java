@@ -1,11 +1,10 @@
 package io.sparklog.serve.protocol;
 
-import io.sparklog.serve.members.Heartbeat;
+import io.sparklog.serve.members.Server;
 import io.sparklog.serve.metrics.Metrics.Sample;
 import io.sparklog.serve.metrics.Metrics;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -100,27 +99,19 @@ public final class RequestMetrics {
   }
 
   /** The clients that are connected, in the order of their texts. */
-  public List<Heartbeat.Client> clients() {
-    Map<List<String>, Integer> counts = new HashMap<>();
-    connected.forEach(each -> counts.merge(List.of(each.listener, each.name, each.software, each.host), 1, Integer::sum));
-    return counts.entrySet()
-        .stream()
-        .map(each -> client(each.getKey(), each.getValue()))
-        .sorted(Comparator.comparing(Heartbeat.Client::listener)
-            .thenComparing(Heartbeat.Client::name)
-            .thenComparing(Heartbeat.Client::software)
-            .thenComparing(Heartbeat.Client::host))
-        .toList();
-  }
-
-  private static Heartbeat.Client client(List<String> texts, int connections) {
-    return new Heartbeat.Client(texts.get(0), texts.get(1), texts.get(2), texts.get(3), connections);
+  public List<Server.Client> clients() {
+    Map<Server.Client, Integer> counts = new TreeMap<>(Comparator.comparing(Server.Client::listener)
+        .thenComparing(Server.Client::name)
+        .thenComparing(Server.Client::software)
+        .thenComparing(Server.Client::host));
+    connected.forEach(each -> counts.merge(new Server.Client(each.listener, each.name, each.software, each.host, 0), 1, Integer::sum));
+    return counts.entrySet().stream().map(each -> each.getKey().with(each.getValue())).toList();
   }
 
   private List<Sample> samples() {
     Map<List<String>, Integer> others = new TreeMap<>(Comparator.comparing(labels -> labels.get(0)));
     List<Sample> samples = new ArrayList<>();
-    for (Heartbeat.Client client : clients()) {
+    for (Server.Client client : clients()) {
       if (samples.size() < CLIENTS_MAX) {
         samples.add(Sample.of(client.connections(), client.listener(), client.name(), client.software(), client.host()));
       } else {

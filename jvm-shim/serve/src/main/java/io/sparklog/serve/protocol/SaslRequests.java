@@ -1,12 +1,17 @@
 package io.sparklog.serve.protocol;
 
-import io.sparklog.serve.security.Sasl;
+import io.sparklog.serve.security.Credentials;
+import java.security.GeneralSecurityException;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import javax.security.auth.callback.Callback;
+import javax.security.auth.callback.NameCallback;
+import javax.security.sasl.SaslException;
+import javax.security.sasl.SaslServer;
 import org.apache.kafka.common.errors.SaslAuthenticationException;
-import org.apache.kafka.common.errors.UnsupportedSaslMechanismException;
 import org.apache.kafka.common.message.SaslAuthenticateResponseData;
 import org.apache.kafka.common.message.SaslHandshakeResponseData;
 import org.apache.kafka.common.protocol.Errors;
@@ -17,28 +22,49 @@ import org.apache.kafka.common.requests.SaslAuthenticateRequest;
 import org.apache.kafka.common.requests.SaslAuthenticateResponse;
 import org.apache.kafka.common.requests.SaslHandshakeRequest;
 import org.apache.kafka.common.requests.SaslHandshakeResponse;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.common.security.plain.PlainAuthenticateCallback;
+import org.apache.kafka.common.security.plain.internals.PlainSaslServer;
+import org.apache.kafka.common.security.scram.ScramCredentialCallback;
+import org.apache.kafka.common.security.scram.internals.ScramMechanism;
+import org.apache.kafka.common.security.scram.internals.ScramSaslServer;
 
-/** The requests of one connection before its client has proved its name: versions, a handshake, then steps, and no other. */
+/**
+ * The requests of one connection before its client has proved its name: versions, a handshake, then steps, and no other. Kafka's own servers
+ * of SASL answer the steps.
+ */
 final class SaslRequests {
   /** A wrong password has its answer after this time, so that guessing takes long. */
   private static final Executor LATER = CompletableFuture.delayedExecutor(1, TimeUnit.SECONDS);
 
-  private final Sasl sasl;
   private final List<String> mechanisms;
+  private final Credentials credentials;
   private final Workers work;
   private boolean isBusy;
   private boolean hasFailed;
 
-  SaslRequests(Sasl sasl, List<String> mechanisms, Workers work) {
-    this.sasl = sasl;
+  /** Null until a mechanism is chosen. */
+  private SaslServer server;
+  private ScramMechanism scram;
+
+  private volatile KafkaPrincipal principal;
+
+  /** @param mechanisms that the listener takes */
+  SaslRequests(List<String> mechanisms, Credentials credentials, Workers work) {
     this.mechanisms = mechanisms;
+    this.credentials = credentials;
     this.work = work;
+  }
+
+  /** The name that the client has proved; null before. */
+  KafkaPrincipal principal() {
+    return principal;
   }
 
   /** Whether the request is for this class. @throws RuntimeException if it is out of order: the connection ends */
   synchronized boolean takes(AbstractRequest request) {
     boolean isSasl = request instanceof SaslHandshakeRequest || request instanceof SaslAuthenticateRequest;
-    if (isBusy || hasFailed || isSasl == sasl.isDone() && !(request instanceof ApiVersionsRequest)) {
+    if (isBusy || hasFailed || isSasl == (principal != null) && !(request instanceof ApiVersionsRequest)) {
       throw Errors.ILLEGAL_SASL_STATE.exception();
     }
     return isSasl;
@@ -46,9 +72,9 @@ final class SaslRequests {
 
   synchronized CompletableFuture<? extends AbstractResponse> answer(AbstractRequest request) {
     if (request instanceof SaslHandshakeRequest handshake) {
-      return CompletableFuture.completedFuture(new SaslHandshakeResponse(begin(handshake)));
+      return CompletableFuture.completedFuture(new SaslHandshakeResponse(begin(handshake.data().mechanism())));
     }
-    if (!sasl.hasBegun()) {
+    if (server == null) {
       throw Errors.ILLEGAL_SASL_STATE.exception();
     }
     isBusy = true;
@@ -64,30 +90,52 @@ final class SaslRequests {
     return hasFailed;
   }
 
-  private SaslHandshakeResponseData begin(SaslHandshakeRequest request) {
+  /** The client chooses a mechanism. */
+  private SaslHandshakeResponseData begin(String mechanism) {
     SaslHandshakeResponseData data = new SaslHandshakeResponseData().setMechanisms(mechanisms);
+    if (!mechanisms.contains(mechanism)) {
+      return data.setErrorCode(Errors.UNSUPPORTED_SASL_MECHANISM.code());
+    }
+    scram = ScramMechanism.forMechanismName(mechanism);
     try {
-      sasl.begin(request.data().mechanism());
-    } catch (UnsupportedSaslMechanismException e) {
-      data.setErrorCode(Errors.UNSUPPORTED_SASL_MECHANISM.code());
+      server = scram == null ? new PlainSaslServer(this::answer) : new ScramSaslServer(scram, Map.of(), this::answer);
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException(e);
     }
     return data;
   }
 
+  /** Answers a step, in words that tell neither whether the name nor whether the password is wrong. Takes some milliseconds of computing. */
   private SaslAuthenticateResponseData step(byte[] bytes) {
     SaslAuthenticateResponseData data = new SaslAuthenticateResponseData();
+    boolean failed = false;
     try {
-      data.setAuthBytes(sasl.step(bytes));
-      ended(false);
-    } catch (SaslAuthenticationException e) {
-      data.setErrorCode(Errors.SASL_AUTHENTICATION_FAILED.code()).setErrorMessage(e.getMessage());
-      ended(true);
+      byte[] answer = server.evaluateResponse(bytes);
+      if (server.isComplete()) {
+        principal = new KafkaPrincipal(KafkaPrincipal.USER_TYPE, server.getAuthorizationID());
+      }
+      data.setAuthBytes(answer == null ? new byte[0] : answer);
+    } catch (SaslException | SaslAuthenticationException e) {
+      failed = true;
+      data.setErrorCode(Errors.SASL_AUTHENTICATION_FAILED.code()).setErrorMessage("The name or the password is wrong.");
+    }
+    synchronized (this) {
+      isBusy = false;
+      hasFailed = failed;
     }
     return data;
   }
 
-  private synchronized void ended(boolean failed) {
-    isBusy = false;
-    hasFailed = failed;
+  private void answer(Callback[] callbacks) {
+    String user = null;
+    for (Callback callback : callbacks) {
+      if (callback instanceof NameCallback name) {
+        user = name.getDefaultName();
+      } else if (callback instanceof PlainAuthenticateCallback plain) {
+        plain.authenticated(credentials.isRight(user, plain.password()));
+      } else if (callback instanceof ScramCredentialCallback verifier) {
+        credentials.verifier(scram, user).ifPresent(verifier::scramCredential);
+      }
+    }
   }
 }

@@ -4,10 +4,10 @@ import io.netty.buffer.Unpooled;
 import io.netty.util.ReferenceCounted;
 import io.sparklog.log.State;
 import io.sparklog.segment.Names;
-import io.sparklog.serve.protocol.AfterSend;
+import io.sparklog.serve.protocol.Wire.AfterSend;
 import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.KafkaErrors;
-import io.sparklog.serve.protocol.RecordParts;
+import io.sparklog.serve.protocol.Wire.RecordParts;
 import io.sparklog.serve.protocol.Workers;
 import io.sparklog.serve.records.fetch.Fetches;
 import io.sparklog.serve.records.fetch.FetchedPartition;
@@ -15,6 +15,7 @@ import io.sparklog.serve.records.fetch.FetchedBytes;
 import io.sparklog.serve.records.fetch.PartitionReads;
 import io.sparklog.serve.records.fetch.PartitionFetch;
 import io.sparklog.serve.topics.ServedTopics;
+import java.time.Clock;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -22,6 +23,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
+import java.util.random.RandomGenerator;
 import org.apache.kafka.common.message.FetchRequestData.FetchPartition;
 import org.apache.kafka.common.message.FetchRequestData.FetchTopic;
 import org.apache.kafka.common.message.FetchResponseData.FetchableTopicResponse;
@@ -51,8 +53,16 @@ public final class FetchHandler {
   /** The newest turn of each connection that has one. */
   private final Map<String, CompletableFuture<Void>> turns = new ConcurrentHashMap<>();
 
-  /** @param bytesMax of the records of an answer; a client may ask for fewer */
-  public FetchHandler(ServedTopics topics, Fetches fetches, FetchSessions sessions, Workers work, int bytesMax) {
+  /**
+   * @param sessionsMax fetch sessions are kept at most
+   * @param random of the ids of sessions
+   * @param bytesMax of the records of an answer; a client may ask for fewer
+   */
+  public FetchHandler(ServedTopics topics, Fetches fetches, int sessionsMax, RandomGenerator random, Workers work, int bytesMax) {
+    this(topics, fetches, new FetchSessions(sessionsMax, Clock.systemUTC(), random), work, bytesMax);
+  }
+
+  FetchHandler(ServedTopics topics, Fetches fetches, FetchSessions sessions, Workers work, int bytesMax) {
     this.topics = topics;
     this.sessions = sessions;
     this.fetches = fetches;

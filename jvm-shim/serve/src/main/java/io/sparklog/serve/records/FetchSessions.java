@@ -14,7 +14,7 @@ import org.apache.kafka.common.requests.FetchMetadata;
  * The fetch sessions of all clients. Their number is bounded, and so is the number of their partitions. A client that finds no room, or
  * whose session was dropped, names all its partitions in each request. For several threads at once.
  */
-public final class FetchSessions {
+final class FetchSessions {
   /** As Kafka's {@code min.incremental.fetch.session.eviction.ms}: for so long a session is not dropped for another. */
   private static final long KEPT_MS = 120_000;
 
@@ -34,7 +34,7 @@ public final class FetchSessions {
   private record Kept(FetchSession session, int size, long begunMs, long usedMs) {}
 
   /** @param slots sessions are kept at most */
-  public FetchSessions(int slots, Clock clock, RandomGenerator random) {
+  FetchSessions(int slots, Clock clock, RandomGenerator random) {
     this(slots, PARTITIONS_MAX, clock, random);
   }
 

@@ -2,7 +2,7 @@ package io.sparklog.serve.records;
 
 import io.netty.buffer.Unpooled;
 import io.netty.util.ReferenceCounted;
-import io.sparklog.serve.protocol.AfterSend;
+import io.sparklog.serve.protocol.Wire.AfterSend;
 import io.sparklog.serve.records.fetch.FetchedBytes;
 import io.sparklog.serve.records.fetch.PartitionReads;
 import java.io.IOException;

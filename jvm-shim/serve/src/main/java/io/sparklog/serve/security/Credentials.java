@@ -11,6 +11,7 @@ import java.security.MessageDigest;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import org.apache.kafka.common.security.plain.internals.PlainSaslServer;
 import org.apache.kafka.common.security.scram.ScramCredential;
 import org.apache.kafka.common.security.scram.internals.ScramCredentialUtils;
 import org.apache.kafka.common.security.scram.internals.ScramFormatter;
@@ -24,6 +25,11 @@ public final class Credentials {
 
   private Credentials(Map<String, ScramCredential> verifiers) {
     this.verifiers = verifiers;
+  }
+
+  /** Whether users can prove their names by this mechanism of SASL. */
+  public static boolean isMechanism(String name) {
+    return name.equals(PlainSaslServer.PLAIN_MECHANISM) || ScramMechanism.isScram(name);
   }
 
   /**
@@ -74,12 +80,12 @@ public final class Credentials {
     return lines.toString();
   }
 
-  Optional<ScramCredential> verifier(ScramMechanism mechanism, String user) {
+  public Optional<ScramCredential> verifier(ScramMechanism mechanism, String user) {
     return Optional.ofNullable(verifiers.get(name(mechanism, user)));
   }
 
   /** Takes some milliseconds of computing. */
-  boolean isRight(String user, char[] password) {
+  public boolean isRight(String user, char[] password) {
     for (ScramMechanism mechanism : ScramMechanism.values()) {
       Optional<ScramCredential> verifier = verifier(mechanism, user);
       if (verifier.isPresent()) {

@@ -1,2 +1,2 @@
-/** Listeners and their rights. */
+/** Listeners, their rights, and the verifiers of passwords. */
 package io.sparklog.serve.security;

@@ -41,9 +41,9 @@ import org.apache.kafka.common.requests.ListConfigResourcesResponse;
  *
  * @param settings of this server
  */
-public record ConfigHandlers(Operators operators, Servers servers, SortedMap<String, String> settings) {
+record ConfigHandlers(Operators operators, Servers servers, SortedMap<String, String> settings) {
   /** @param mayChange whether the clients of the listener may change settings */
-  public void addTo(Handlers handlers, boolean mayChange) {
+  void addTo(Handlers handlers, boolean mayChange) {
     handlers.addBlocking(ApiKeys.DESCRIBE_CONFIGS, this::describe).addBlocking(ApiKeys.LIST_CONFIG_RESOURCES, this::list);
     if (mayChange) {
       handlers.addBlocking(ApiKeys.INCREMENTAL_ALTER_CONFIGS, this::alter).addBlocking(ApiKeys.ALTER_CONFIGS, this::alterAll);
@@ -62,8 +62,7 @@ public record ConfigHandlers(Operators operators, Servers servers, SortedMap<Str
     DescribeConfigsResult result = new DescribeConfigsResult();
     ApiError error = KafkaErrors.attempt(() -> {
       List<TopicSettings.Told> told = switch (ConfigResource.Type.forId(resource.resourceType())) {
-        case TOPIC ->
-          TopicSettings.told(resource.resourceName(), operators.topics().readable(asked, resource.resourceName()).config());
+        case TOPIC -> TopicSettings.told(resource.resourceName(), operators.topics().readable(asked, resource.resourceName()).config());
         case BROKER -> ofServer(resource.resourceName());
         case GROUP, CLIENT_METRICS -> List.of();
         default -> throw Errors.INVALID_REQUEST.exception("Topics, brokers, groups and client metrics alone have settings.");

@@ -50,13 +50,13 @@ import org.apache.kafka.common.requests.MetadataResponse;
  *
  * @param createsTopics whether topics are created when clients use them first: {@code auto.create.topics.enable}
  */
-public record MetadataHandlers(Operators operators, Servers servers, boolean createsTopics) {
+record MetadataHandlers(Operators operators, Servers servers, boolean createsTopics) {
   /** The most partitions of a page of DescribeTopicPartitions. */
   private static final int PAGE_MAX = 2000;
 
   private static final byte BROKERS = 1;
 
-  public void addTo(Handlers handlers) {
+  void addTo(Handlers handlers) {
     handlers.addBlocking(ApiKeys.METADATA, this::tell)
         .add(ApiKeys.DESCRIBE_CLUSTER, this::tellCluster)
         .addBlocking(ApiKeys.DESCRIBE_TOPIC_PARTITIONS, this::tellPage)

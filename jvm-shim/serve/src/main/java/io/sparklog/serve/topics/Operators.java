@@ -20,7 +20,7 @@ import org.apache.kafka.common.protocol.Errors;
  * @param partitions of a topic for which the client leaves the number to the server
  * @param random is safe for many threads
  */
-public record Operators(ServedTopics topics, int partitions, Clock clock, RandomGenerator random) {
+record Operators(ServedTopics topics, int partitions, Clock clock, RandomGenerator random) {
   /** Changes of a topic, which need not exist. */
   Administration of(String topic) {
     return new Administration(new TopicWork(topics.root().topic(topic), clock, random));

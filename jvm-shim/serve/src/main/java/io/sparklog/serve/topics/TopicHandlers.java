@@ -4,15 +4,19 @@ import io.sparklog.admin.RerouteTime;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.serve.members.Servers;
 import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handlers;
 import io.sparklog.serve.protocol.KafkaErrors;
 import io.sparklog.spec.Option;
+import java.time.Clock;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.random.RandomGenerator;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.CreatePartitionsRequestData.CreatePartitionsTopic;
 import org.apache.kafka.common.message.CreatePartitionsResponseData.CreatePartitionsTopicResult;
@@ -41,17 +45,37 @@ import org.apache.kafka.common.requests.DeleteRecordsResponse;
 import org.apache.kafka.common.requests.DeleteTopicsRequest;
 import org.apache.kafka.common.requests.DeleteTopicsResponse;
 
-/**
- * The requests that create, grow and delete topics, and delete records. An error of one topic leaves the others as they are.
- *
- * @param keysAnywhere whether clients may write keyed records to a topic with slots
- */
-public record TopicHandlers(Operators operators, boolean keysAnywhere) {
-  public void addTo(Handlers handlers) {
-    handlers.addBlocking(ApiKeys.CREATE_TOPICS, this::create)
-        .addBlocking(ApiKeys.CREATE_PARTITIONS, this::grow)
-        .addBlocking(ApiKeys.DELETE_TOPICS, this::delete)
-        .addBlocking(ApiKeys.DELETE_RECORDS, this::deleteRecords);
+/** The requests that create, grow and delete topics, and delete records. An error of one topic leaves the others as they are. */
+public final class TopicHandlers {
+  private final Operators operators;
+
+  /** Whether clients may write keyed records to a topic with slots. */
+  private final boolean keysAnywhere;
+
+  private TopicHandlers(Operators operators, boolean keysAnywhere) {
+    this.operators = operators;
+    this.keysAnywhere = keysAnywhere;
+  }
+
+  /**
+   * Adds the handlers of all requests about topics, their settings and the cluster.
+   *
+   * @param settings of the server, as clients see them
+   * @param mayWrite whether the clients of the listener may change topics
+   * @param random is safe for many threads
+   */
+  public static void addAll(Handlers handlers, ServedTopics topics, Servers servers, SortedMap<String, String> settings, boolean mayWrite,
+      RandomGenerator random) {
+    Operators operators = new Operators(topics, Integer.parseInt(settings.get("num.partitions")), Clock.systemUTC(), random);
+    new MetadataHandlers(operators, servers, Boolean.parseBoolean(settings.get("auto.create.topics.enable"))).addTo(handlers);
+    new ConfigHandlers(operators, servers, settings).addTo(handlers, mayWrite);
+    if (mayWrite) {
+      TopicHandlers changes = new TopicHandlers(operators, Boolean.parseBoolean(settings.get("keys.in.any.partition")));
+      handlers.addBlocking(ApiKeys.CREATE_TOPICS, changes::create)
+          .addBlocking(ApiKeys.CREATE_PARTITIONS, changes::grow)
+          .addBlocking(ApiKeys.DELETE_TOPICS, changes::delete)
+          .addBlocking(ApiKeys.DELETE_RECORDS, changes::deleteRecords);
+    }
   }
 
   /** A number of replicas is taken, and has no effect. */
@@ -134,9 +158,7 @@ public record TopicHandlers(Operators operators, boolean keysAnywhere) {
         operators.of(topic.name()).addPartitions(topic.count(), RerouteTime.NOW, request.data().validateOnly());
       });
       data.results()
-          .add(new CreatePartitionsTopicResult().setName(topic.name())
-              .setErrorCode(error.error().code())
-              .setErrorMessage(error.message()));
+          .add(new CreatePartitionsTopicResult().setName(topic.name()).setErrorCode(error.error().code()).setErrorMessage(error.message()));
     }
     return new CreatePartitionsResponse(data);
   }

@@ -73,7 +73,7 @@ final class ServersTest {
     return open(host, List::of, SESSION_MS);
   }
 
-  private Servers open(String host, Supplier<List<Heartbeat.Client>> clients, long sessionMs) {
+  private Servers open(String host, Supplier<List<Server.Client>> clients, long sessionMs) {
     Servers servers = new Servers(store, Map.of(LISTENER, new Endpoint(new Address(host, 9092), "PLAINTEXT")), clients, INTERVAL_MS,
         sessionMs, random);
     opened.add(servers);
@@ -134,7 +134,7 @@ final class ServersTest {
   private void dead(int node, long sessionMs) throws IOException {
     Names.ServerHeartbeat heartbeat = new Names.ServerHeartbeat(Names.identity(random), 5);
     Server server = new Server(1, node, sessionMs, Map.of(LISTENER, new Endpoint(new Address("dead" + node, 9092), "PLAINTEXT")));
-    Files.write(root.resolve(heartbeat.file()), new Heartbeat(server, 0, List.of()).bytes());
+    Files.write(root.resolve(heartbeat.file()), server.heartbeat(0, List.of()));
   }
 
   @Test
@@ -251,14 +251,14 @@ final class ServersTest {
   @Test
   void aHeartbeatIsReadWhateverNamesClientsChoose() throws Exception {
     List<String> names = List.of("till", "\u0001".repeat(100), "\uD83D\uDE00".repeat(50), "half \uD83D", "\uFFFF\"\\".repeat(33), "");
-    List<Heartbeat.Client> clients = new ArrayList<>();
+    List<Server.Client> clients = new ArrayList<>();
     for (int i = 0; i < 300; i++) {
       String name = names.get(i % names.size());
-      clients.add(new Heartbeat.Client(LISTENER, name, name, "10.0.0." + i, 1 + i));
+      clients.add(new Server.Client(LISTENER, name, name, "10.0.0." + i, 1 + i));
     }
     Server server = new Server(1, 7, BRIEF_MS, Map.of(LISTENER, new Endpoint(new Address("h", 1), "k")));
     for (int count : new int[] {0, 1, 20, 300}) {
-      byte[] bytes = new Heartbeat(server, 5, clients.subList(0, count)).bytes();
+      byte[] bytes = server.heartbeat(5, clients.subList(0, count));
       assertTrue(bytes.length <= Server.BYTES_MAX);
       assertEquals(server, Server.parse(bytes));
       JsonNode heartbeat = CheckedLine.parse(bytes).json();
@@ -268,16 +268,16 @@ final class ServersTest {
       assertEquals(connections.stream().sorted(Comparator.reverseOrder()).toList(), connections);
       assertTrue(connections.size() == count || connections.size() == 50, connections::toString);
     }
-    List<Heartbeat.Client> longNames = clients.stream().map(each -> client("\u0001".repeat(100))).toList();
-    byte[] full = new Heartbeat(server, 5, longNames).bytes();
+    List<Server.Client> longNames = clients.stream().map(each -> client("\u0001".repeat(100))).toList();
+    byte[] full = server.heartbeat(5, longNames);
     JsonNode heartbeat = CheckedLine.parse(full).json();
     int told = heartbeat.get("clients").size();
     assertTrue(full.length <= Server.BYTES_MAX && full.length > Server.BYTES_MAX - 2000 && told < 50, () -> full.length + " " + told);
     assertEquals(300, told + heartbeat.get("others").intValue());
   }
 
-  private static Heartbeat.Client client(String name) {
-    return new Heartbeat.Client(LISTENER, name, name, name, 1);
+  private static Server.Client client(String name) {
+    return new Server.Client(LISTENER, name, name, name, 1);
   }
 
   @Test

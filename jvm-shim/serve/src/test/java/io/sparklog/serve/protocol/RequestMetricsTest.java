@@ -3,7 +3,7 @@ package io.sparklog.serve.protocol;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.serve.members.Heartbeat;
+import io.sparklog.serve.members.Server;
 import io.sparklog.serve.metrics.Metrics;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -25,10 +25,10 @@ final class RequestMetricsTest {
     assertEquals(501, lines(metrics, "partlog_server_clients{").size());
     assertEquals(List.of("partlog_server_clients{listener=\"B\",client=\"(others)\",software=\"\",host=\"\"} 401.0"),
         lines(metrics, "(others)"));
-    assertEquals(1201, traffic.clients().stream().mapToInt(Heartbeat.Client::connections).sum());
-    assertTrue(traffic.clients().contains(new Heartbeat.Client("A", "client-7", "", "10.0.0.1", 2)));
+    assertEquals(1201, traffic.clients().stream().mapToInt(Server.Client::connections).sum());
+    assertTrue(traffic.clients().contains(new Server.Client("A", "client-7", "", "10.0.0.1", 2)));
     traffic.end(many);
-    assertEquals(1200, traffic.clients().stream().mapToInt(Heartbeat.Client::connections).sum());
+    assertEquals(1200, traffic.clients().stream().mapToInt(Server.Client::connections).sum());
   }
 
   @Test
@@ -39,7 +39,7 @@ final class RequestMetricsTest {
       client.name(each.get(0));
       client.software(each.get(1));
     }
-    assertEquals(List.of(new Heartbeat.Client("A", "a", "b\0c", "10.0.0.1", 1), new Heartbeat.Client("A", "a\0b", "c", "10.0.0.1", 1)),
+    assertEquals(List.of(new Server.Client("A", "a", "b\0c", "10.0.0.1", 1), new Server.Client("A", "a\0b", "c", "10.0.0.1", 1)),
         traffic.clients());
   }
 

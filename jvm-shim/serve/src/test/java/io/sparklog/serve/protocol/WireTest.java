@@ -35,7 +35,7 @@ final class WireTest {
     for (int partition = 0; partition < 3; partition++) {
       ByteBuf buffer = Unpooled.wrappedBuffer(new byte[10]);
       buffers.add(buffer);
-      RecordParts parts = new RecordParts(List.of(buffer), List.of(new AfterSend(() -> ended[0]++)), 10);
+      Wire.RecordParts parts = new Wire.RecordParts(List.of(buffer), List.of(new Wire.AfterSend(() -> ended[0]++)), 10);
       topic.partitions().add(new PartitionData().setPartitionIndex(partition).setRecords(partition == 1 ? new Foreign(10) : parts));
     }
     FetchResponseData message = new FetchResponseData().setResponses(List.of(topic));

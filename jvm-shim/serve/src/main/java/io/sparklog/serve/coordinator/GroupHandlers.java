@@ -33,8 +33,8 @@ import org.apache.kafka.common.utils.BufferSupplier;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
 import org.apache.kafka.server.util.FutureUtils;
 
-/** The requests of the members of groups, of both protocols. */
-public record MemberHandlers(GroupRequests groups, Servers servers) {
+/** The requests of groups: here those of their members, of both protocols. */
+public record GroupHandlers(GroupRequests groups, Servers servers) {
   private static final short KEYS = FindCoordinatorRequest.MIN_BATCHED_VERSION;
 
   public void addTo(Handlers handlers) {
@@ -44,13 +44,16 @@ public record MemberHandlers(GroupRequests groups, Servers servers) {
         .add(ApiKeys.HEARTBEAT, this::beat)
         .add(ApiKeys.LEAVE_GROUP, this::leave)
         .add(ApiKeys.CONSUMER_GROUP_HEARTBEAT, this::beatOfConsumer);
+    new OffsetHandlers(groups).addTo(handlers);
+    new GroupListHandlers(groups).addTo(handlers);
   }
 
   /** Names the server that coordinates a group. By this answer, one server alone has the records of a group in memory. */
   private CompletableFuture<FindCoordinatorResponse> findCoordinator(ClientRequest asked, FindCoordinatorRequest request) {
     List<String> keys = asked.version() < KEYS ? List.of(request.data().key()) : request.data().coordinatorKeys();
-    return FutureUtils.combineFutures(keys.stream().map(key -> coordinator(asked, request.data().keyType(), key)).toList(),
-        ArrayList::new, List::addAll).thenApply(all -> {
+    return FutureUtils
+        .combineFutures(keys.stream().map(key -> coordinator(asked, request.data().keyType(), key)).toList(), ArrayList::new, List::addAll)
+        .thenApply(all -> {
           FindCoordinatorResponseData data = new FindCoordinatorResponseData();
           if (asked.version() >= KEYS) {
             return new FindCoordinatorResponse(data.setCoordinators(all));
