@@ -151,7 +151,7 @@ public final class Administration {
    *     failed
    */
   public Changed delete(boolean dryRun) {
-    State latest = log.latest().orElseThrow(this::notFound);
+    State latest = log.latest().orElseThrow(() -> Root.notFound(log));
     Changed changed = commit(new DeleteTopic(log, latest), dryRun);
     if (!dryRun) {
       clear();
@@ -182,7 +182,7 @@ public final class Administration {
   }
 
   private State existing() {
-    return log.newest().orElseThrow(this::notFound).forWriters();
+    return log.newest().orElseThrow(() -> Root.notFound(log)).forWriters();
   }
 
   private State existing(String topicId) {
@@ -193,10 +193,6 @@ public final class Administration {
     return newest;
   }
 
-  private PartlogException notFound() {
-    return new Root(log.store()).notFound(log.topic());
-  }
-
   private Changed commit(AdministrativeChange change, boolean dryRun) {
     return commit(change, RetentionTerms.OF_THE_TOPIC, dryRun);
   }
@@ -204,7 +200,7 @@ public final class Administration {
   /** @param terms for the retention that may follow the commit */
   private Changed commit(AdministrativeChange change, RetentionTerms terms, boolean dryRun) {
     if (dryRun) {
-      State newest = log.latest().orElseThrow(this::notFound).forWriters();
+      State newest = log.latest().orElseThrow(() -> Root.notFound(log)).forWriters();
       if (change.appliedIn(newest).isEmpty()) {
         try {
           change.next(Optional.of(newest));

@@ -37,7 +37,7 @@ final class AlterTopic extends AdministrativeChange {
    */
   static AdministrativeChange configuration(TopicLog log, State planned, Map<String, String> changes) {
     changes.forEach((key, value) -> {
-      if (planned.config().isKnown(key)) {
+      if (TopicConfig.isDeclared(key)) {
         requireAllowed(key, value);
       }
       if (FIXED.containsKey(key)) {

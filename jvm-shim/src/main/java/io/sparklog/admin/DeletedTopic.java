@@ -9,7 +9,6 @@ import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.PutObserver;
-import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.CommitLogCleaner;
 import io.sparklog.upkeep.DataFolders;
 import io.sparklog.upkeep.TopicWork;
@@ -70,7 +69,7 @@ final class DeletedTopic implements UpkeepQueue.UpkeepRun {
   }
 
   private void clear(State deleted) {
-    if (Stores.hasLinks(store)) {
+    if (!store.isRemote()) {
       // The view first: its names may be links to the data files.
       failures.attempt(() -> KafkaView.publish(log, txn));
     }

@@ -147,7 +147,7 @@ final class RerouteTopic extends AdministrativeChange {
     }
     return later
         ? new NextVersion(newest, "alter").configure(Map.of(TopicConfig.PENDING_WEIGHTS, pending(newest, wanted)))
-        : NextVersion.rerouting(log, newest, wanted, config);
+        : NextVersion.rerouting(log, newest, wanted, newest.routing().table().replan(wanted), config);
   }
 
   private String pending(State newest, int[] wanted) {

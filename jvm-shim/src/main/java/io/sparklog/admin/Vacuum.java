@@ -70,7 +70,7 @@ public final class Vacuum {
       throw Option.invalidValue("older_than", olderThan.toString(),
           "it must be at least " + OLDER_THAN_MIN.toHours() + " hour: a write that runs longer could no longer commit");
     }
-    State state = log.newest().orElseThrow(() -> new Root(store).notFound(log.topic())).forWriters();
+    State state = log.newest().orElseThrow(() -> Root.notFound(log)).forWriters();
     try {
       ReplacedFiles files = new ReplacedFiles(log, state, clock);
       Leftovers found = new Leftovers(state, files, clock.millis() - olderThan.toMillis());
@@ -133,15 +133,15 @@ public final class Vacuum {
     }
 
     private Collection<String> names(String folder) throws IOException {
-      return store.sparesLooks() ? listed(folder).keySet() : store.list(Names.topicFile(log.topic(), folder));
+      return store.isRemote() ? listed(folder).keySet() : store.list(Names.topicFile(log.topic(), folder));
     }
 
     private long bytes(String file) throws IOException {
-      return store.sparesLooks() ? listing(file).bytes() : store.bytes(Names.topicFile(log.topic(), file));
+      return store.isRemote() ? listing(file).bytes() : store.bytes(Names.topicFile(log.topic(), file));
     }
 
     private long modifiedMs(String file) throws IOException {
-      return store.sparesLooks() ? listing(file).modifiedMs() : store.modifiedMs(Names.topicFile(log.topic(), file));
+      return store.isRemote() ? listing(file).modifiedMs() : store.modifiedMs(Names.topicFile(log.topic(), file));
     }
 
     private ReadStore.Listed listing(String file) throws IOException {
@@ -157,7 +157,7 @@ public final class Vacuum {
       if (listed == null) {
         Map<String, Map<String, ReadStore.Listed>> all = new HashMap<>();
         List<String> folders = folders().stream().map(name -> Names.DATA + "/" + name).toList();
-        store.requests().each(folders, name -> store.listed(Names.topicFile(log.topic(), name)), (name, files) -> {
+        store.requests().each(folders, name -> store.listing(Names.topicFile(log.topic(), name)).files(), (name, files) -> {
           all.put(name, files);
           return true;
         });

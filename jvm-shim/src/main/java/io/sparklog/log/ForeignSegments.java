@@ -4,7 +4,6 @@ import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.ReadStore;
-import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,7 +24,7 @@ public final class ForeignSegments {
    */
   public static void requireNone(TopicLog log, int first, int end) throws IOException {
     LogStore store = log.store();
-    if (!Stores.hasLinks(store)) {
+    if (store.isRemote()) {
       return;
     }
     List<String> files = new ArrayList<>();
@@ -53,7 +52,7 @@ public final class ForeignSegments {
    */
   static void removeLeft(TopicLog log, State deleted, int first) throws IOException {
     LogStore store = log.store();
-    for (int partition = first; Stores.hasLinks(store) && partition < deleted.partitions(); partition++) {
+    for (int partition = first; !store.isRemote() && partition < deleted.partitions(); partition++) {
       String folder = Names.viewFolder(log.topic(), partition);
       List<String> left = names(store, folder);
       if (left.isEmpty()) {

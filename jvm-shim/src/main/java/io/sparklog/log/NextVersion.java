@@ -175,17 +175,13 @@ public final class NextVersion {
   }
 
   /**
-   * The version that re-routes the topic of {@code newest}: to new weights, by the fewest moves of slots.
+   * The version that re-routes the topic of {@code newest}.
    *
    * @param weights by partition; partitions that the topic lacks are added
+   * @param moves of slots, with which partitions have these weights
    * @param config that changes too
    * @throws PartlogException FOREIGN_SEGMENTS, REROUTES_TOO_MANY
    */
-  public static NextVersion rerouting(TopicLog log, State newest, int[] weights, Map<String, String> config) throws IOException {
-    return rerouting(log, newest, weights, newest.routing().table().replan(weights), config);
-  }
-
-  /** The same, by these moves of slots. */
   public static NextVersion rerouting(TopicLog log, State newest, int[] weights, List<SlotMoves> moves, Map<String, String> config)
       throws IOException {
     Routing routing = newest.routing();

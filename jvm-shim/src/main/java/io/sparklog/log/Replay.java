@@ -87,20 +87,9 @@ final class Replay {
     return head == null ? 0 : head.fields().version() + 1;
   }
 
-  /** Whether the version that was applied last, or that the checkpoint is of, has these bytes. */
-  boolean isAt(byte[] bytes) {
-    return head.hash().equals(Version.sha256(bytes));
-  }
-
-  /** Whether the checkpoint says of the topic what {@code version}, the version that it is of, says. FORMAT.md section 6. */
-  boolean agreesWith(Version version) {
-    return head.fields().agreesWith(version.head()) && has(head.starts(), version.starts()) && has(head.ends(), version.ends())
-        && (version.routing() == null || !head.areKnownTo(Feature.Binds.KEY_READERS) || head.routing().agreesWith(version.routing()))
-        && head.config().entries().entrySet().containsAll(version.config().entrySet());
-  }
-
-  private static boolean has(long[] offsets, Map<Integer, Long> named) {
-    return named.entrySet().stream().allMatch(each -> each.getKey() < offsets.length && offsets[each.getKey()] == each.getValue());
+  /** The topic after the version that was applied last; null before version 0. */
+  State.Head head() {
+    return head;
   }
 
   /** Whether {@code version} was written as the successor of the version that was applied last. */
@@ -116,24 +105,56 @@ final class Replay {
   }
 
   void apply(Version version, byte[] bytes) throws Damaged {
-    Damaged.unless(precedes(version), "it does not follow version " + (version.version() - 1));
-    if (head != null) {
-      Damaged.unless(version.head().horizon() >= head.fields().horizon(), "the horizon falls");
-      Damaged.unless(version.head().boundary() >= head.fields().boundary(), "the boundary falls");
-    }
+    requireNext(version);
     boolean begins = begins();
     if (begins) {
       segments.clear();
       shared.clear();
     }
-    TreeMap<String, String> settings = new TreeMap<>(begins ? Map.of() : head.config().entries());
-    settings.putAll(version.config());
-    TopicConfig changed = new TopicConfig(settings);
-    int known = segments.size();
-    int partitions = changed.partitions();
-    Damaged.unless(partitions >= known, "the number of partitions falls");
+    TopicConfig config = config(version, begins);
+    int partitions = config.partitions();
     long[] starts = after(begins ? new long[0] : head.starts(), version.starts(), partitions, "the log start offset");
     long[] ends = after(begins ? new long[0] : head.ends(), version.ends(), partitions, "the end");
+    requireFields(version, begins, starts, ends);
+    Routing routing = routing(version, begins, config, starts);
+    while (segments.size() < partitions) {
+      segments.add(new ArrayList<>());
+      shared.add(false);
+    }
+    Producers producers = replaceSegments(version, begins, config, starts, ends);
+    boolean ended = version.head().deleted();
+    if (ended) {
+      queries = new TreeMap<>();
+      queriesShared = false;
+      segments.replaceAll(live -> List.of());
+      Collections.fill(shared, true);
+    }
+    forget(version, config.transactionRetentionMs());
+    if (version.query() != null) {
+      ownQueries().merge(version.query().id(), new Query.Applied(version.query(), version.head().time()),
+          (before, applied) -> applied.query().epoch() >= before.query().epoch() ? applied : before);
+    }
+    head = new State.Head(version.head(), Version.sha256(bytes), version.txn(), producers, config, routing, ended ? ends : starts, ends,
+        ended ? Further.NONE : begins ? version.further() : head.further().and(version.further()));
+  }
+
+  private void requireNext(Version version) throws Damaged {
+    Damaged.unless(precedes(version), "it does not follow version " + (version.version() - 1));
+    if (head != null) {
+      Damaged.unless(version.head().horizon() >= head.fields().horizon(), "the horizon falls");
+      Damaged.unless(version.head().boundary() >= head.fields().boundary(), "the boundary falls");
+    }
+  }
+
+  private TopicConfig config(Version version, boolean begins) throws Damaged {
+    TreeMap<String, String> settings = new TreeMap<>(begins ? Map.of() : head.config().entries());
+    settings.putAll(version.config());
+    TopicConfig config = new TopicConfig(settings);
+    Damaged.unless(config.partitions() >= segments.size(), "the number of partitions falls");
+    return config;
+  }
+
+  private void requireFields(Version version, boolean begins, long[] starts, long[] ends) throws Damaged {
     for (int p : version.starts().keySet()) {
       Damaged.unless(starts[p] <= ends[p], "the log start offset of partition " + p + " is above its end");
     }
@@ -143,25 +164,29 @@ final class Replay {
         begins || version.head().deleted()
             || version.head().features().words().entrySet().containsAll(head.fields().features().words().entrySet()),
         "it lacks a feature that the topic has");
-    boolean routes = !version.head().deleted() && version.head().features().areKnownTo(Feature.Binds.KEY_READERS)
-        && changed.areKnownTo(Feature.Binds.KEY_READERS);
-    Routing routing = Routing.modulo(partitions);
-    if (routes) {
-      routing = (begins ? beginning(version.routing(), changed) : routing(version, partitions)).since(starts);
-      requirePlacement(changed, version.head().features(), routing);
+  }
+
+  /** The routing after a version; not used if this program does not know all that decides where keys go, or the topic ended. */
+  private Routing routing(Version version, boolean begins, TopicConfig config, long[] starts) throws Damaged {
+    Features features = version.head().features();
+    if (version.head().deleted() || !features.areKnownTo(Feature.Binds.KEY_READERS) || !config.areKnownTo(Feature.Binds.KEY_READERS)) {
+      return Routing.modulo(config.partitions());
     }
-    for (int p = known; p < partitions; p++) {
-      segments.add(new ArrayList<>());
-      shared.add(false);
-    }
+    Routing routing = (begins ? beginning(version.routing(), config) : routing(version, config.partitions())).since(starts);
+    requirePlacement(config, features, routing);
+    return routing;
+  }
+
+  /** Removes and adds the segments of a version. @return the producers after it; null if they are not known */
+  private Producers replaceSegments(Version version, boolean begins, TopicConfig config, long[] starts, long[] ends) throws Damaged {
     BitSet changedWithin = new BitSet();
     remove(version.removed(), changedWithin);
     // A topic may begin at any offsets; partitions that are added to one begin at 0.
-    long[] reached = begins ? starts.clone() : Arrays.copyOf(head.ends(), partitions);
+    long[] reached = begins ? starts.clone() : Arrays.copyOf(head.ends(), ends.length);
     for (Segment segment : version.added()) {
-      Damaged.unless(segment.partition() < partitions, () -> "it names partition " + segment.partition() + " of " + partitions);
+      Damaged.unless(segment.partition() < ends.length, () -> "it names partition " + segment.partition() + " of " + ends.length);
     }
-    Producers producers = knowsProducers ? producers(version, begins, reached, changed) : null;
+    Producers producers = knowsProducers ? producers(version, begins, reached, config) : null;
     for (Segment segment : version.added()) {
       if (add(segment, reached)) {
         changedWithin.set(segment.partition());
@@ -177,20 +202,7 @@ final class Replay {
         requireWhole(p, segments.get(p), starts[p], ends[p]);
       }
     }
-    if (version.head().deleted()) {
-      queries = new TreeMap<>();
-      queriesShared = false;
-      segments.replaceAll(live -> List.of());
-      Collections.fill(shared, true);
-    }
-    forget(version, changed.transactionRetentionMs());
-    if (version.query() != null) {
-      ownQueries().merge(version.query().id(), new Query.Applied(version.query(), version.head().time()),
-          (before, applied) -> applied.query().epoch() >= before.query().epoch() ? applied : before);
-    }
-    head = new State.Head(version.head(), Version.sha256(bytes), version.txn(), producers, changed, routing,
-        version.head().deleted() ? ends : starts, ends,
-        version.head().deleted() ? Further.NONE : begins ? version.further() : head.further().and(version.further()));
+    return producers;
   }
 
   /** Offsets by partition after a version that names {@code changed}. @param before may be of fewer partitions: the others were at 0 */

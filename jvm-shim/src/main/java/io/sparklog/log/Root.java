@@ -181,11 +181,7 @@ public final class Root implements ReadableTopics {
 
   @Override
   public List<String> candidates() {
-    try {
-      return folders();
-    } catch (IOException e) {
-      throw PartlogException.io(e, store.location(Names.FOLDER));
-    }
+    return ask(Names.FOLDER, this::folders);
   }
 
   /** The folders of {@code _partlog/} that have the name of a topic. */
@@ -242,23 +238,30 @@ public final class Root implements ReadableTopics {
    * @param isThere whether a name is taken for a topic without a look into its folder
    */
   private SortedMap<String, TopicFolder> list(Predicate<String> isThere) {
-    try {
-      TreeMap<String, TopicFolder> now = new TreeMap<>();
-      List<String> unknown = new ArrayList<>();
-      for (String name : folders()) {
-        if (isThere.test(name)) {
-          now.put(name, TopicFolder.TOPIC);
-        } else {
-          unknown.add(name);
-        }
+    TreeMap<String, TopicFolder> now = new TreeMap<>();
+    List<String> unknown = new ArrayList<>();
+    for (String name : candidates()) {
+      if (isThere.test(name)) {
+        now.put(name, TopicFolder.TOPIC);
+      } else {
+        unknown.add(name);
       }
-      requests.each(unknown, this::look, (name, found) -> {
-        if (found != TopicFolder.NOTHING) {
-          now.put(name, found);
-        }
+    }
+    each(unknown, this::look, (name, found) -> {
+      if (found != TopicFolder.NOTHING) {
+        now.put(name, found);
+      }
+    });
+    return now;
+  }
+
+  /** Asks about names at once, and takes the answers in their order. @throws PartlogException IO */
+  private <T> void each(Collection<String> names, Requests.About<String, T> question, BiConsumer<String, T> taker) {
+    try {
+      requests.each(names, question, (name, answer) -> {
+        taker.accept(name, answer);
         return true;
       });
-      return now;
     } catch (IOException e) {
       throw PartlogException.io(e, store.location(Names.FOLDER));
     }
@@ -270,7 +273,7 @@ public final class Root implements ReadableTopics {
   }
 
   private TopicFolder look(String name) throws IOException {
-    List<String> files = new VersionFiles(store, name, 0).list();
+    Collection<String> files = new VersionFiles(store, name, 0).list().names();
     long committed = Names.newest(files);
     long deleted = files.stream().flatMapToLong(file -> Names.deletedVersion(file).stream()).max().orElse(-1);
     return committed < 0 ? TopicFolder.NOTHING : committed > deleted ? TopicFolder.TOPIC : TopicFolder.DELETED;
@@ -279,6 +282,11 @@ public final class Root implements ReadableTopics {
   /** The newest state of a topic that must exist. @throws PartlogException TOPIC_NOT_FOUND, which lists the existing topics */
   public State state(String topic) {
     return topic(topic).newest().orElseThrow(() -> notFound(topic));
+  }
+
+  /** TOPIC_NOT_FOUND, of a caller that has a log and no root. */
+  public static PartlogException notFound(TopicLog log) {
+    return new Root(log.store()).notFound(log.topic());
   }
 
   @Override
@@ -293,16 +301,9 @@ public final class Root implements ReadableTopics {
 
   @Override
   public Map<String, State> newest(Collection<String> names) {
-    try {
-      Map<String, State> states = new HashMap<>();
-      requests.each(names, this::newest, (name, found) -> {
-        found.ifPresent(state -> states.put(name, state));
-        return true;
-      });
-      return states;
-    } catch (IOException e) {
-      throw PartlogException.io(e, store.location(Names.FOLDER));
-    }
+    Map<String, State> states = new HashMap<>();
+    each(names, this::newest, (name, found) -> found.ifPresent(state -> states.put(name, state)));
+    return states;
   }
 
   /**
@@ -313,31 +314,22 @@ public final class Root implements ReadableTopics {
    */
   public void readable(Collection<String> names, BiConsumer<String, Optional<State>> taker,
       BiConsumer<String, PartlogException> unreadable) {
-    try {
-      requests.each(names, this::readable, (name, found) -> {
-        found.accept(name, taker, unreadable);
-        return true;
-      });
-    } catch (IOException e) {
-      throw PartlogException.io(e, store.location(Names.FOLDER));
-    }
+    each(names, this::readable, (name, found) -> {
+      if (found.failure == null) {
+        taker.accept(name, found.state);
+      } else {
+        unreadable.accept(name, found.failure);
+      }
+    });
   }
+
+  private record Readable(Optional<State> state, PartlogException failure) {}
 
   private Readable readable(String name) {
     try {
       return new Readable(newest(name), null);
     } catch (PartlogException e) {
       return new Readable(null, e);
-    }
-  }
-
-  private record Readable(Optional<State> state, PartlogException failure) {
-    void accept(String name, BiConsumer<String, Optional<State>> taker, BiConsumer<String, PartlogException> unreadable) {
-      if (failure == null) {
-        taker.accept(name, state);
-      } else {
-        unreadable.accept(name, failure);
-      }
     }
   }
 
@@ -354,7 +346,7 @@ public final class Root implements ReadableTopics {
   /** The index of the segment in the Kafka view. */
   @Override
   public Optional<OffsetIndex> index(String topic, Segment segment) {
-    if (!Stores.hasLinks(store)) {
+    if (store.isRemote()) {
       return Optional.empty();
     }
     try {
@@ -430,21 +422,13 @@ public final class Root implements ReadableTopics {
     if (now >= seenMs && now - RECENT_MS < seenMs) {
       return true;
     }
-    boolean exists = holdsFiles();
+    boolean exists = ask(Names.FOLDER, () -> store.holdsFiles(Names.FOLDER));
     seenMs = exists ? now : Long.MIN_VALUE;
     return exists;
   }
 
-  private boolean holdsFiles() {
-    try {
-      return store.holdsFiles(Names.FOLDER);
-    } catch (IOException e) {
-      throw PartlogException.io(e, store.location(Names.FOLDER));
-    }
-  }
-
   private void requireNotOfABroker(String limit) {
-    if (!Stores.hasLinks(store)) {
+    if (store.isRemote()) {
       return;
     }
     for (String file : BROKER_FILES) {
@@ -498,30 +482,33 @@ public final class Root implements ReadableTopics {
     return isSeen(store::rootExists);
   }
 
-  private interface RootCheck {
-    boolean at() throws IOException;
-  }
-
   /**
    * Whether there is something at the root itself. In a store without folders, a policy that allows all names below the root may refuse a
    * look at the root's own name. Then nothing that matters is there.
    */
-  private boolean isSeen(RootCheck check) {
-    try {
-      return check.at();
-    } catch (IOException e) {
-      if (e instanceof AccessDeniedException && !store.hasFolders()) {
+  private boolean isSeen(Requests.Request<Boolean> check) {
+    return ask("", () -> {
+      try {
+        return check.make();
+      } catch (AccessDeniedException e) {
+        if (store.hasFolders()) {
+          throw e;
+        }
         return false;
       }
-      throw PartlogException.io(e, store.root());
-    }
+    });
   }
 
   private boolean exists(String name) {
+    return ask(name, () -> store.exists(name));
+  }
+
+  /** The answer to a question about {@code name}. @throws PartlogException IO */
+  private <T> T ask(String name, Requests.Request<T> question) {
     try {
-      return store.exists(name);
+      return question.make();
     } catch (IOException e) {
-      throw PartlogException.io(e, store.location(name));
+      throw PartlogException.io(e, name.isEmpty() ? store.root() : store.location(name));
     }
   }
 }

@@ -3,7 +3,6 @@ package io.sparklog.log;
 import io.sparklog.routing.PastReroute;
 import io.sparklog.routing.Router;
 import io.sparklog.routing.Routing;
-import io.sparklog.routing.RoutingEpochs;
 import io.sparklog.routing.SlotTable;
 import io.sparklog.segment.Segment;
 import io.sparklog.spec.Invariant;
@@ -11,6 +10,7 @@ import io.sparklog.spec.PartlogException;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
 import java.util.function.Predicate;
@@ -43,6 +43,22 @@ public final class State {
     /** Whether this version of sparklog knows all features that bind these programs, and, of a topic that exists, all settings. */
     boolean areKnownTo(Feature.Binds programs) {
       return fields.features().areKnownTo(programs) && (fields.deleted() || config.areKnownTo(programs));
+    }
+
+    /** Whether the newest version has these bytes. */
+    boolean isOf(byte[] bytes) {
+      return hash.equals(Version.sha256(bytes));
+    }
+
+    /** Whether a checkpoint with this head agrees with {@code version}, the version that it is of. FORMAT.md section 6. */
+    boolean agreesWith(Version version) {
+      return fields.agreesWith(version.head()) && has(starts, version.starts()) && has(ends, version.ends())
+          && (version.routing() == null || !areKnownTo(Feature.Binds.KEY_READERS) || routing.agreesWith(version.routing()))
+          && config.entries().entrySet().containsAll(version.config().entrySet());
+    }
+
+    private static boolean has(long[] offsets, Map<Integer, Long> named) {
+      return named.entrySet().stream().allMatch(each -> each.getKey() < offsets.length && offsets[each.getKey()] == each.getValue());
     }
 
     /** Refuses the topic to programs that an unknown feature or setting binds. @throws PartlogException FORMAT_TOO_NEW */
@@ -168,11 +184,6 @@ public final class State {
     return since;
   }
 
-  /** The routing epochs of the offsets [{@code start}, {@code end}) of a partition. @throws PartlogException FORMAT_TOO_NEW */
-  public RoutingEpochs epochs(int partition, long start, long end) {
-    return routing().epochs(partition, start, end);
-  }
-
   /** The number of re-routes that an offset of a partition comes after. Only re-routes with records from before them count. */
   public int reroutesBefore(int partition, long offset) {
     return routing().after(partition, offset);
@@ -182,11 +193,6 @@ public final class State {
   public boolean isAfterCut(Segment segment) {
     long before = Math.max(0, segment.base() - 1);
     return reroutesBefore(segment.partition(), segment.base()) > reroutesBefore(segment.partition(), before);
-  }
-
-  /** Whether a routed segment of {@code partition} that comes after {@code reroutes} re-routes may have this key. */
-  public boolean mayHold(int partition, int reroutes, byte[] key) {
-    return home(reroutes, key) == partition;
   }
 
   /** The partition whose routed segments after {@code reroutes} re-routes may have this key; {@link SlotTable#UNBOUND} if none. */

@@ -181,11 +181,6 @@ public final class TopicConfig implements Serializable {
     return settings;
   }
 
-  /** Whether this version of the program knows the key. */
-  public boolean isKnown(String key) {
-    return isDeclared(key);
-  }
-
   /** Whether this version of the program knows the key, in any topic. */
   public static boolean isDeclared(String key) {
     return KNOWN.containsKey(key);

@@ -7,15 +7,16 @@ import io.sparklog.storage.ReadStore;
 import io.sparklog.storage.UnfitFileException;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
-import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
-import java.util.TreeMap;
 
 /**
- * Finds the newest state of a topic without any earlier knowledge: from a listing of its folder, a checkpoint, and the versions after it.
- * FORMAT.md section 9.
+ * Finds a state of a topic: from an earlier state, or from a listing of the topic's folder, the newest checkpoint, and the versions
+ * after it. FORMAT.md sections 9.1 and K.1.
+ *
+ * <p>The file from which a state was built is looked at in the end, and not before. Version files are deleted from the lowest on, so while
+ * the first is there, so are those after it.
  */
 final class TopicLoad {
   private final ReadStore store;
@@ -36,42 +37,44 @@ final class TopicLoad {
    * attempt meets the same.
    */
   private static final class Moved extends Exception {
-    private final String checkpoint;
+    private final String begun;
     private final long version;
     private final transient PartlogException error;
 
     /**
-     * @param start where the attempt began
+     * @param begun where the attempt began
      * @param version where it ended
      * @param error the error to throw if nothing was deleted during the attempt
      */
-    private Moved(Start start, long version, PartlogException error) {
+    private Moved(String begun, long version, PartlogException error) {
       super(error);
-      this.checkpoint = start.checkpoint;
+      this.begun = begun;
       this.version = version;
       this.error = error;
     }
 
     private boolean isAgain(Moved before) {
-      return before != null && checkpoint.equals(before.checkpoint) && version == before.version && error.id().equals(before.error.id());
+      return before != null && begun.equals(before.begun) && version == before.version && error.id().equals(before.error.id());
     }
   }
 
-  /** The newest state; null if the topic has never existed. */
-  State newest() throws IOException {
+  /** The newest state; null if the topic has never existed. @param known an earlier state, from which it is found; null without one */
+  State newest(State known) throws IOException {
+    State found = known == null ? null : since(known);
+    if (found != null) {
+      return found;
+    }
     Moved before = null;
     long lastBefore = -1;
     while (true) {
-      Map<String, ReadStore.Listed> listed = new TreeMap<>();
-      List<String> names = files.list(listed);
+      ReadStore.Listing listing = files.list();
       // The name of a checkpoint, even of a damaged one, tells that its version was committed.
-      long last = Names.newest(names);
+      long last = Names.newest(listing.names());
       if (last < 0) {
         return null;
       }
       try {
-        State found = !files.isSparing() ? null : checkpoints(names).isEmpty() ? fromZero(listed, last) : trusting(names, listed, last);
-        return found == null ? attempt(names, listed, last) : found;
+        return new Lookup(listing, last, true).state();
       } catch (Moved now) {
         // If versions were committed during the attempt, files were deleted too, and a slow listing may miss what took their place.
         if (last == lastBefore && now.isAgain(before)) {
@@ -83,212 +86,215 @@ final class TopicLoad {
     }
   }
 
-  /**
-   * As {@link #attempt}, with fewer requests: it reads the file of the checkpoint's version in the end, when the version after the newest
-   * was not there. Its bytes prove both: that it is the version which the checkpoint is of, and that it was still there.
-   *
-   * @return null if all is not as it should be: another attempt tells why
-   */
-  private State trusting(List<String> names, Map<String, ReadStore.Listed> listed, long last) throws IOException {
-    List<String> checkpoints = checkpoints(names);
-    Replay builder = readable(checkpoints.get(0), listed.get(checkpoints.get(0)), new ArrayList<>());
-    long version = builder == null ? -1 : builder.nextVersion() - 1;
-    String tag = builder == null ? null : files.tag(version, listed);
-    if (tag == null) {
-      return null;
+  /** The newest state, by the versions after {@code known}; null if a listing is needed. */
+  private State since(State known) throws IOException {
+    Replay builder = new Replay(known);
+    if (files.replay(builder) && files.isUnchanged(known)) {
+      boolean isNew = builder.nextVersion() > known.version() + 1 || builder.tagged() > known.tagged();
+      return isNew ? builder.build() : known;
     }
-    builder.tag(tag, version);
-    Replay checkpoint = new Replay(builder.build());
-    try {
-      if (!files.replay(builder, last, listed) || builder.nextVersion() <= last) {
-        return null;
-      }
-      byte[] bytes = files.readIfPresent(version);
-      boolean isRight = bytes != null && checkpoint.isAt(bytes) && checkpoint.agreesWith(files.parse(bytes, version));
-      return isRight ? builder.build() : null;
-    } catch (PartlogException wrong) {
-      return null;
-    }
+    return null;
   }
 
-  /**
-   * As {@link #attempt}, of a topic without a checkpoint: the last listing takes the place of all looks. FORMAT.md section K.1.
-   *
-   * @return null if all is not as it should be: another attempt tells why
-   */
-  private State fromZero(Map<String, ReadStore.Listed> first, long last) throws IOException {
-    Map<String, ReadStore.Listed> listed = first;
-    String tag = files.tag(0, listed);
-    if (tag == null || !store.listsInOrder()) {
-      return null;
-    }
-    Replay builder = new Replay(producers);
-    builder.tag(tag, 0);
+  /** The state at {@code version}, which a checkpoint up to that version or version 0 leads to; null where their files are gone. */
+  State at(long version) throws IOException {
     try {
-      for (long until = last; until >= builder.nextVersion(); until = Names.newest(listed.keySet())) {
-        if (!files.replayListed(builder, until, listed)) {
-          return null;
-        }
-        listed = new TreeMap<>();
-        if (!checkpoints(files.list(listed)).isEmpty() || !tag.equals(files.tag(0, listed))) {
-          return null;
-        }
-      }
-      return builder.build();
-    } catch (PartlogException wrong) {
+      return new Lookup(files.list(), version, false).state();
+    } catch (Moved gone) {
       return null;
     }
   }
 
   /**
    * The state of {@code next}, a version 0 that this process has put when no version was there. Null if the listing has more than that
-   * version. FORMAT.md section K.1.
+   * version, or is not in order. FORMAT.md section K.1.
    */
   State begunBy(Replay next) throws IOException {
-    if (!store.listsInOrder()) {
-      return null;
-    }
-    Map<String, ReadStore.Listed> listed = new TreeMap<>();
-    List<String> names = files.list(listed);
-    String tag = files.tag(0, listed);
-    if (tag == null || Names.newest(names) > 0 || !checkpoints(names).isEmpty()) {
+    ReadStore.Listing listing = files.list();
+    String tag = listing.isInOrder() && Names.newest(listing.names()) == 0 && checkpoints(listing.names()).isEmpty()
+        ? files.tag(0, listing)
+        : null;
+    if (tag == null) {
       return null;
     }
     next.tag(tag, 0);
     return next.build();
   }
 
-  /**
-   * @param listed the files in the listing
-   * @param last the greatest version in {@code names}, the names of the topic's folder
-   */
-  private State attempt(List<String> names, Map<String, ReadStore.Listed> listed, long last) throws IOException, Moved {
-    List<String> checkpoints = checkpoints(names);
-    Start start = start(checkpoints, listed, last);
-    Replay builder = start.builder;
-    boolean follow = files.replay(builder, last, listed);
-    long next = builder.nextVersion();
-    if (!follow) {
-      throw new Moved(start, next,
-          files.corrupt(null, next, "it does not follow version " + (next - 1) + " (its field previous or topicId differs)"));
-    }
-    if (next <= last) {
-      throw new Moved(start, next, missing(start, next, last));
-    }
-    // At the end and not before: version files are deleted from the lowest on, so while the first is there, so are those after it.
-    if (!isStillThere(start, checkpoints)) {
-      throw new Moved(start, next, missing(start, start.first(), last));
-    }
-    return builder.build();
-  }
-
-  /**
-   * Whether the first version file is still the file that was read. Without a checkpoint, a writer that slept through the clean-up may have
-   * put this file. But then a checkpoint exists that is not among {@code checkpoints}, which were tried.
-   */
-  private boolean isStillThere(Start start, List<String> checkpoints) throws IOException {
-    if (start.version >= 0) {
-      return start.tag.equals(files.tag(start.version));
-    }
-    Map<String, ReadStore.Listed> listed = new TreeMap<>();
-    return checkpoints.containsAll(checkpoints(files.list(listed))) && start.tag.equals(files.tag(0, listed));
-  }
-
-  /**
-   * Where replaying begins. Before version 0, {@code checkpoint} has all that could not be read, and {@code version} is −1.
-   *
-   * @param tag of the first version file, taken before it was read
-   * @param failure why a newer checkpoint could not be read, though it may be whole; null without such a checkpoint
-   */
-  private record Start(String checkpoint, long version, String tag, Replay builder, IOException failure) {
-    /** The first version whose file is needed. */
-    private long first() {
-      return Math.max(version, 0);
-    }
-  }
-
-  private Start start(List<String> checkpoints, Map<String, ReadStore.Listed> listed, long last) throws IOException, Moved {
-    List<IOException> failures = new ArrayList<>();
-    StringBuilder tried = new StringBuilder();
-    for (String checkpoint : checkpoints) {
-      Replay builder = readable(checkpoint, listed.get(checkpoint), failures);
-      if (builder != null) {
-        long version = builder.nextVersion() - 1;
-        String tag = files.tag(version, listed);
-        Start start = new Start(checkpoint, version, tag, builder, first(failures));
-        byte[] bytes = tag == null ? null : files.readIfPresent(version);
-        if (bytes == null) {
-          throw new Moved(start, version, missing(start, version, last));
-        }
-        if (!builder.isAt(bytes)) {
-          throw new Moved(start, version, files.corrupt(null, version, "it is not the version that " + checkpoint + " is of"));
-        }
-        if (builder.agreesWith(files.parse(bytes, version))) {
-          builder.tag(tag, version);
-          return start;
-        }
-      }
-      tried.append(checkpoint).append(store.exists(Names.topicFile(topic, checkpoint)) ? " " : " gone ");
-    }
-    // Those that were tried: if another one comes before the next attempt, or one goes, the next attempt is not the same again.
-    Start start = new Start(tried.toString(), -1, files.tag(0, listed), new Replay(producers), first(failures));
-    if (start.tag == null) {
-      throw new Moved(start, 0, missing(start, 0, last));
-    }
-    start.builder.tag(start.tag, 0);
-    return start;
-  }
-
-  /** The state at {@code version}, which a checkpoint up to that version or version 0 leads to; null where their files are gone. */
-  State at(long version) throws IOException {
-    Map<String, ReadStore.Listed> listed = new TreeMap<>();
-    List<String> older = checkpoints(files.list(listed)).stream()
-        .filter(name -> Names.checkpointVersion(name).orElseThrow() <= version)
-        .toList();
+  /** Whether readers can begin at the checkpoint {@code name}: it is read whole, and is of the version that is there. */
+  boolean isWhole(String name) throws IOException {
     try {
-      Start start = start(older, listed, version);
-      return files.replayListed(start.builder, version, listed) ? start.builder.build() : null;
-    } catch (Moved gone) {
-      return null;
+      Replay checkpoint = Checkpoint.read(store, topic, name);
+      byte[] version = files.readIfPresent(checkpoint.head().fields().version());
+      return version != null && checkpoint.head().isOf(version) && agree(checkpoint.head(), version);
+    } catch (Damaged | NoSuchFileException | UnfitFileException damagedOrGone) {
+      return false;
     }
   }
 
-  private static IOException first(List<IOException> failures) {
-    return failures.isEmpty() ? null : failures.get(0);
+  private boolean agree(State.Head checkpoint, byte[] version) {
+    return checkpoint.agreesWith(files.parse(version, checkpoint.fields().version()));
   }
 
   /** The checkpoints among {@code names}, the newest first. */
-  private static List<String> checkpoints(List<String> names) {
+  private static List<String> checkpoints(Collection<String> names) {
     return names.stream().filter(name -> Names.checkpointVersion(name).isPresent()).sorted(Comparator.reverseOrder()).toList();
   }
 
-  /** Nothing is missing if a checkpoint above it could not be read: the store failed. */
-  private PartlogException missing(Start start, long version, long newest) {
-    if (start.failure != null) {
-      return PartlogException.io(start.failure, store.location(Names.topicFolder(topic)));
-    }
-    return PartlogException.of("VERSION_MISSING", "version", version, "topic", topic, "root", store.root(), "newest", newest);
-  }
+  /** One attempt to find a state by a listing. */
+  private final class Lookup {
+    private ReadStore.Listing listing;
+    private long last;
+    private final boolean isOfNewest;
+    private final List<String> checkpoints;
 
-  /**
-   * The state in a checkpoint; null if it is damaged, gone or cannot be read, for others may do.
-   *
-   * @param listed its file in a listing; null if it was not listed
-   * @param failures gets the reason if it cannot be read, but may be whole
-   * @throws IOException only if an interrupt ended it
-   * @throws PartlogException FORMAT_TOO_NEW
-   */
-  Replay readable(String name, ReadStore.Listed listed, List<IOException> failures) throws IOException {
-    try {
-      return Checkpoint.read(store, topic, name, listed, producers);
-    } catch (Damaged | NoSuchFileException | UnfitFileException damagedOrGone) {
-      return null;
-    } catch (IOException e) {
-      if (PartlogException.isInterrupt(e)) {
-        throw e;
+    /** Whether versions after {@link #last} are not looked for: another listing in order has them, or they are not wanted. */
+    private final boolean isToLast;
+
+    /** The checkpoint where it began; before version 0 all that could not be used, and which of them are gone. */
+    private String begun = "";
+
+    /** The version of the first file that is needed. */
+    private long first;
+
+    /** Why the newest checkpoint that may be whole could not be read; null without such a checkpoint. */
+    private IOException failure;
+
+    /**
+     * @param last the version up to which versions are needed
+     * @param isOfNewest whether the newest state is wanted, and so the versions after {@code last} too
+     */
+    private Lookup(ReadStore.Listing listing, long last, boolean isOfNewest) {
+      this.listing = listing;
+      this.last = last;
+      this.isOfNewest = isOfNewest;
+      this.checkpoints = checkpoints(listing.names()).stream()
+          .filter(name -> isOfNewest || Names.checkpointVersion(name).orElseThrow() <= last)
+          .toList();
+      this.isToLast = !isOfNewest || listing.isInOrder() && checkpoints.isEmpty();
+    }
+
+    private State state() throws IOException, Moved {
+      StringBuilder tried = new StringBuilder();
+      for (String checkpoint : checkpoints) {
+        begun = checkpoint;
+        Replay builder = readable(checkpoint);
+        State found = builder == null ? null : since(builder);
+        if (found != null) {
+          return found;
+        }
+        tried.append(checkpoint).append(store.exists(Names.topicFile(topic, checkpoint)) ? " " : " gone ");
       }
-      failures.add(e);
-      return null;
+      // Those that were tried: if another one comes before the next attempt, or one goes, the next attempt is not the same again.
+      begun = tried.toString();
+      return sinceVersion0();
+    }
+
+    /**
+     * The state in a checkpoint; null if it is damaged, gone or cannot be read, for others may do.
+     *
+     * @throws PartlogException FORMAT_TOO_NEW
+     */
+    private Replay readable(String name) throws IOException {
+      try {
+        return Checkpoint.read(store, topic, name, listing.files().get(name), producers);
+      } catch (Damaged | NoSuchFileException | UnfitFileException damagedOrGone) {
+        return null;
+      } catch (IOException e) {
+        if (PartlogException.isInterrupt(e)) {
+          throw e;
+        }
+        failure = failure == null ? e : failure;
+        return null;
+      }
+    }
+
+    /** @return null if the checkpoint is damaged */
+    private State since(Replay builder) throws IOException, Moved {
+      State.Head checkpoint = builder.head();
+      begin(builder, checkpoint.fields().version());
+      try {
+        replay(builder);
+      } catch (PartlogException | Moved wrong) {
+        // A version that follows a damaged checkpoint need not be wrong.
+        if (!isWhole(checkpoint)) {
+          return null;
+        }
+        throw wrong;
+      }
+      return isWhole(checkpoint) ? builder.build() : null;
+    }
+
+    /**
+     * Whether the checkpoint agrees with its version. The bytes of this version prove that the file is still the file which was there at
+     * the beginning, too.
+     */
+    private boolean isWhole(State.Head checkpoint) throws IOException, Moved {
+      byte[] bytes = files.readIfPresent(first);
+      if (bytes == null) {
+        throw missing(first);
+      }
+      if (!checkpoint.isOf(bytes)) {
+        throw new Moved(begun, first, files.corrupt(null, first, "it is not the version that " + begun + " is of"));
+      }
+      return agree(checkpoint, bytes);
+    }
+
+    private State sinceVersion0() throws IOException, Moved {
+      Replay builder = new Replay(producers);
+      String tag = begin(builder, 0);
+      replay(builder);
+      while (isOfNewest) {
+        listing = files.list();
+        if (!isStillThere(tag)) {
+          throw missing(0);
+        }
+        last = Names.newest(listing.names());
+        if (!isToLast || last < builder.nextVersion()) {
+          break;
+        }
+        replay(builder); // They came meanwhile.
+      }
+      return builder.build();
+    }
+
+    /**
+     * Whether version 0 is still the file that was read, by another listing. A writer that slept through the clean-up may have put this
+     * file. But then a checkpoint exists that was not tried.
+     */
+    private boolean isStillThere(String tag) throws IOException {
+      return checkpoints.containsAll(checkpoints(listing.names())) && tag.equals(files.tag(0, listing));
+    }
+
+    /** @return the tag of the file of {@code version}, from before it is read */
+    private String begin(Replay builder, long version) throws IOException, Moved {
+      first = version;
+      String tag = files.tag(version, listing);
+      if (tag == null) {
+        throw missing(version);
+      }
+      builder.tag(tag, version);
+      return tag;
+    }
+
+    private void replay(Replay builder) throws IOException, Moved {
+      boolean follow = files.replay(builder, last, isToLast, listing);
+      long next = builder.nextVersion();
+      if (!follow) {
+        throw new Moved(begun, next,
+            files.corrupt(null, next, "it does not follow version " + (next - 1) + " (its field previous or topicId differs)"));
+      }
+      if (next <= last) {
+        throw missing(next);
+      }
+    }
+
+    /** Nothing is missing if a checkpoint above it could not be read: the store failed. */
+    private Moved missing(long version) {
+      return new Moved(begun, version,
+          failure != null
+              ? PartlogException.io(failure, store.location(Names.topicFolder(topic)))
+              : PartlogException.of("VERSION_MISSING", "version", version, "topic", topic, "root", store.root(), "newest", last));
     }
   }
 }

@@ -6,14 +6,13 @@ import io.sparklog.storage.LogStore;
 import io.sparklog.storage.UnfitFileException;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
-import java.util.ArrayList;
 import java.util.Optional;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 
 /** The commit log of one topic, for reading: finds the newest state. FORMAT.md section 9. */
 public final class TopicLog {
-  /** The moment in which one question of a state is left out where looks are spared. */
+  /** The moment in which one question of a state is left out where each look is a request. */
   private static final long SEEN_MS = 5_000;
 
   private final LogStore store;
@@ -96,17 +95,7 @@ public final class TopicLog {
   /** Like {@link #newest}, but a deleted topic has a state too: the state that the next version must follow. */
   public synchronized Optional<State> latest() {
     try {
-      if (known != null) {
-        Replay builder = new Replay(known);
-        // In this order: version files are deleted from the lowest on, so none was missed if the first one is still there afterwards.
-        if (files.replay(builder) && isUnchanged(known)) {
-          boolean isNew = builder.nextVersion() > known.version() + 1 || builder.tagged() > known.tagged();
-          known = isNew ? builder.build() : known;
-          seenMs = pace.clock().millis();
-          return Optional.of(known);
-        }
-      }
-      known = load.newest();
+      known = load.newest(known);
       seenMs = pace.clock().millis();
       return Optional.ofNullable(known);
     } catch (IOException e) {
@@ -126,7 +115,7 @@ public final class TopicLog {
     }
     try {
       boolean isNewest = known == found.get();
-      State knowing = found.get().hasProducers() ? loadKnowing.newest() : found.get().withoutProducers();
+      State knowing = found.get().hasProducers() ? loadKnowing.newest(null) : found.get().withoutProducers();
       known = isNewest ? knowing : known;
       return Optional.ofNullable(knowing);
     } catch (IOException e) {
@@ -135,8 +124,8 @@ public final class TopicLog {
   }
 
   /**
-   * Like {@link #latest}, for the plan of a write. Where looks are spared, a version that was seen a moment ago need not be seen again: the
-   * commit looks at it, see {@link #toExtend}.
+   * Like {@link #latest}, for the plan of a write. Where each look is a request, a version that was seen a moment ago need not be seen
+   * again: the commit looks at it, see {@link #toExtend}.
    */
   public synchronized Optional<State> toPlan() {
     try {
@@ -147,28 +136,28 @@ public final class TopicLog {
   }
 
   /**
-   * Like {@link #latest}, for a commit whose plan has asked for the newest state. Where looks are spared, a later version need not be
+   * Like {@link #latest}, for a commit whose plan has asked for the newest state. Where each look is a request, a later version need not be
    * looked for again within a moment: the put would be lost to it. The version that is extended must be there, also after a deletion by
    * hand.
    */
   synchronized Optional<State> toExtend() {
     try {
-      return wasSeen() && isUnchanged(known) ? Optional.of(known) : latest();
+      return wasSeen() && files.isUnchanged(known) ? Optional.of(known) : latest();
     } catch (IOException e) {
       throw PartlogException.io(e, store.location(Names.topicFolder(topic)));
     }
   }
 
   private boolean wasSeen() {
-    return files.isSparing() && known != null && Math.abs(pace.clock().millis() - seenMs) < SEEN_MS;
+    return store.isRemote() && known != null && Math.abs(pace.clock().millis() - seenMs) < SEEN_MS;
   }
 
   /**
    * Like {@link #latest}, for the upkeep after a commit. Each part of the upkeep is right by any state that has the version {@code own}.
-   * Where looks are spared, a state that is known will do.
+   * Where each look is a request, a state that is known will do.
    */
   public synchronized Optional<State> after(long own) {
-    return files.isSparing() && known != null && known.version() >= own ? Optional.of(known) : latest();
+    return store.isRemote() && known != null && known.version() >= own ? Optional.of(known) : latest();
   }
 
   /**
@@ -176,18 +165,18 @@ public final class TopicLog {
    * looks are spared, it need not be read.
    */
   synchronized void extend(State extended, Replay next) {
-    if (files.isSparing() && known == extended) {
+    if (store.isRemote() && known == extended) {
       known = next.build();
       seenMs = pace.clock().millis();
     }
   }
 
   /**
-   * Whether the topic has the version of {@code next} alone, which this process has put. Only where looks are spared: there one listing
-   * tells.
+   * Whether the topic has the version of {@code next} alone, which this process has put. Only where each look is a request: there
+   * one listing tells.
    */
   synchronized boolean isBegunBy(Replay next) throws IOException {
-    State begun = files.isSparing() ? load.begunBy(next) : null;
+    State begun = store.isRemote() ? load.begunBy(next) : null;
     if (begun == null) {
       return false;
     }
@@ -293,10 +282,7 @@ public final class TopicLog {
    * @throws PartlogException FORMAT_TOO_NEW, VERSION_CORRUPT
    */
   public boolean isWhole(String name) throws IOException {
-    Replay checkpoint = loadKnowing.readable(name, null, new ArrayList<>());
-    long number = checkpoint == null ? -1 : checkpoint.nextVersion() - 1;
-    byte[] version = checkpoint == null ? null : files.readIfPresent(number);
-    return version != null && checkpoint.isAt(version) && checkpoint.agreesWith(files.parse(version, number));
+    return loadKnowing.isWhole(name);
   }
 
   /**
@@ -363,13 +349,5 @@ public final class TopicLog {
       }
     }
     return Optional.empty();
-  }
-
-  /**
-   * Whether the files of the state's versions are still the files that were read, from the version whose tag the state has. A topic that
-   * was created again has others.
-   */
-  boolean isUnchanged(State state) throws IOException {
-    return state.tag() != null && state.tag().equals(files.tag(state.tagged()));
   }
 }

@@ -18,57 +18,39 @@ final class VersionFiles {
   /** So many versions are read one after another, before more are guessed to follow. */
   private static final int GUESSES_MIN = 4;
 
+  private static final ReadStore.Listing NOTHING_LISTED = new ReadStore.Listing(List.of(), Map.of(), false);
+
   private final ReadStore store;
   private final String topic;
   private final int untagged;
 
-  /** {@link ReadStore#sparesLooks}. */
-  private final boolean sparing;
+  /** {@link ReadStore#isRemote}. */
+  private final boolean isRemote;
   private final Requests requests;
 
-  /** @param untagged how many versions are read without any look, where looks are spared */
+  /** @param untagged how many versions are read without any look, where each look is a request */
   VersionFiles(ReadStore store, String topic, int untagged) {
     this.store = store;
     this.topic = topic;
     this.untagged = untagged;
-    this.sparing = store.sparesLooks();
+    this.isRemote = store.isRemote();
     this.requests = store.requests();
   }
 
   /**
-   * The names in the topic's folder. Without a version or a checkpoint among them, the topic does not exist. A listing may miss names that
-   * come or go meanwhile; even all names, if it takes so long that writers replace all of them. So a listing without a version is made
-   * again.
+   * The topic's folder. Without a version or a checkpoint among its names, the topic does not exist. A listing may miss names that come or
+   * go meanwhile; even all names, if it takes so long that writers replace all of them. So a listing without a version is made again.
    */
-  List<String> list() throws IOException {
-    List<String> names = store.list(Names.topicFolder(topic));
-    return Names.newest(names) < 0 ? store.list(Names.topicFolder(topic)) : names;
+  ReadStore.Listing list() throws IOException {
+    ReadStore.Listing listing = store.listing(Names.topicFolder(topic));
+    boolean isWhole = Names.newest(listing.names()) >= 0 || listing.names().isEmpty() && listing.isInOrder();
+    return isWhole ? listing : store.listing(Names.topicFolder(topic));
   }
 
-  boolean isSparing() {
-    return sparing;
-  }
-
-  /** Like {@link #list()}. @param listed gets the lengths and tags that the listing has, if looks are spared */
-  List<String> list(Map<String, ReadStore.Listed> listed) throws IOException {
-    if (!sparing) {
-      return list();
-    }
-    boolean isWhole = false;
-    for (int lists = 0; lists < 2 && !isWhole; lists++) {
-      listed.putAll(store.listed(Names.topicFolder(topic)));
-      isWhole = Names.newest(listed.keySet()) >= 0 || listed.isEmpty() && store.listsInOrder();
-    }
-    return List.copyOf(listed.keySet());
-  }
-
-  /** The tag of a version file, before it is read; null if it is absent. @param listed by {@link #list(Map)} */
-  String tag(long version, Map<String, ReadStore.Listed> listed) throws IOException {
-    if (!sparing) {
-      return tag(version);
-    }
-    ReadStore.Listed file = listed.get(Names.versionFile(version));
-    return file == null ? null : file.tag();
+  /** The tag of a version file, before it is read; null if it is absent. @param listing may tell it */
+  String tag(long version, ReadStore.Listing listing) throws IOException {
+    ReadStore.Listed file = listing.files().get(Names.versionFile(version));
+    return file == null ? tag(version) : file.tag();
   }
 
   /** The bytes of a version file. @throws NoSuchFileException if it does not exist */
@@ -107,7 +89,7 @@ final class VersionFiles {
   }
 
   /**
-   * A version file, and its tag from before it was read; no bytes if it is absent, and no tag where looks are spared.
+   * A version file, and its tag from before it was read; no bytes if it is absent, and no tag where each look is a request.
    *
    * @param isLarge whether it has more bytes than were expected: then it is not read yet
    */
@@ -115,8 +97,8 @@ final class VersionFiles {
 
   private ReadFile find(long version, long expectedBytes) throws IOException {
     // Before it is read: if another file takes its place in between, the tag is not that file's.
-    String tag = sparing ? null : tag(version);
-    return tag == null && !sparing ? new ReadFile(null, null, false) : read(version, expectedBytes, tag);
+    String tag = isRemote ? null : tag(version);
+    return tag == null && !isRemote ? new ReadFile(null, null, false) : read(version, expectedBytes, tag);
   }
 
   private ReadFile read(long version, long expectedBytes, String tag) throws IOException {
@@ -141,50 +123,36 @@ final class VersionFiles {
         (number, found) -> taker.take(number, found.isLarge ? readIfPresent(number) : found.bytes));
   }
 
-  /** Like {@link #replay(Replay, long, Map)}, if no later version is known to be there. */
+  /** Applies all versions that follow: as {@link #replay(Replay, long, boolean, ReadStore.Listing)}, if none is known to be there. */
   boolean replay(Replay builder) throws IOException {
-    return replay(builder, -1, Map.of());
+    return replay(builder, -1, false, NOTHING_LISTED);
   }
 
   /**
-   * Applies the versions that follow, until none is there. Where looks are spared, the state keeps the tag of an earlier version, unless
-   * that version is far behind. The caller looks at the earlier one after this call: if it is still there, so were those after it when they
-   * were read.
+   * Applies the versions that follow, until none is there. Where each look is a request, the state keeps the tag of an earlier version,
+   * unless that version is far behind. The caller looks at the earlier one after this call: if it is still there, so were those after it
+   * when they were read.
    *
    * <p>The versions up to {@code last} and the one after it are read at once. If more than a few versions were found, as many again are
    * read at once, because more may follow.
    *
    * @param last a version that is known to be there, so that all before it are needed
-   * @param listed by {@link #list(Map)}
+   * @param isToLast whether versions after {@code last} are not needed
    * @return false if the next one does not follow the one before it
    */
-  boolean replay(Replay builder, long last, Map<String, ReadStore.Listed> listed) throws IOException {
+  boolean replay(Replay builder, long last, boolean isToLast, ReadStore.Listing listing) throws IOException {
     long begun = builder.nextVersion();
-    Follower follower = new Follower(builder, listed);
-    while (follower.course == Course.GOES_ON) {
+    Follower follower = new Follower(builder, listing);
+    do {
       long next = builder.nextVersion();
       long guessed = next - begun < GUESSES_MIN ? next : Math.min(2 * next - begun, next + requests.most() - 1);
-      Iterable<Long> numbers = () -> LongStream.rangeClosed(next, Math.max(last + 1, guessed)).iterator();
-      follower.follow(numbers);
-    }
+      follower.follow(next, isToLast ? last : Math.max(last + 1, guessed));
+    } while (!isToLast && follower.course == Course.GOES_ON);
     if (follower.course == Course.BREAKS) {
       return false;
     }
-    tagAgain(builder, listed);
+    tagAgain(builder, listing);
     return true;
-  }
-
-  /**
-   * As {@link #replay(Replay, long, Map)}, of the versions up to {@code last} alone.
-   *
-   * @return whether all of them follow
-   */
-  boolean replayListed(Replay builder, long last, Map<String, ReadStore.Listed> listed) throws IOException {
-    Follower follower = new Follower(builder, listed);
-    Iterable<Long> numbers = () -> LongStream.rangeClosed(builder.nextVersion(), last).iterator();
-    follower.follow(numbers);
-    tagAgain(builder, listed);
-    return builder.nextVersion() > last;
   }
 
   /** GOES_ON if another version may follow, ENDED after the last version, BREAKS if a version does not follow the version before. */
@@ -195,21 +163,22 @@ final class VersionFiles {
   /** Applies one version after another. */
   private final class Follower implements Requests.Taker<Long, ReadFile> {
     private final Replay builder;
-    private final Map<String, ReadStore.Listed> listed;
+    private final ReadStore.Listing listing;
     private Course course = Course.GOES_ON;
 
-    private Follower(Replay builder, Map<String, ReadStore.Listed> listed) {
+    private Follower(Replay builder, ReadStore.Listing listing) {
       this.builder = builder;
-      this.listed = listed;
+      this.listing = listing;
     }
 
-    private void follow(Iterable<Long> numbers) throws IOException {
+    private void follow(long first, long last) throws IOException {
+      Iterable<Long> numbers = () -> LongStream.rangeClosed(first, last).iterator();
       requests.each(numbers, this::bytes, Version.BYTES_MAX, number -> find(number, bytes(number)), this);
     }
 
     /** The most bytes that a file is read with, beside others. A larger file is read alone. */
     private long bytes(long version) {
-      ReadStore.Listed file = listed.get(Names.versionFile(version));
+      ReadStore.Listed file = listing.files().get(Names.versionFile(version));
       return file == null ? Version.BYTES_MAX / requests.most() : file.bytes();
     }
 
@@ -239,15 +208,22 @@ final class VersionFiles {
     }
   }
 
-  private void tagAgain(Replay builder, Map<String, ReadStore.Listed> listed) throws IOException {
+  private void tagAgain(Replay builder, ReadStore.Listing listing) throws IOException {
     long last = builder.nextVersion() - 1;
-    if (sparing && last - builder.tagged() > untagged) {
-      ReadStore.Listed file = listed.get(Names.versionFile(last));
-      String tag = file == null ? tag(last) : file.tag();
+    if (isRemote && last - builder.tagged() > untagged) {
+      String tag = tag(last, listing);
       if (tag != null) {
         builder.tag(tag, last);
       }
     }
+  }
+
+  /**
+   * Whether the files of the state's versions are still the files that were read, from the version whose tag the state has. A topic that
+   * was created again has others.
+   */
+  boolean isUnchanged(State state) throws IOException {
+    return state.tag() != null && state.tag().equals(tag(state.tagged()));
   }
 
   /** The bytes of a version file; null if it does not exist. @throws PartlogException VERSION_CORRUPT if it is too large */

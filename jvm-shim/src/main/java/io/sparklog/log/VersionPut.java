@@ -99,7 +99,7 @@ final class VersionPut {
       try {
         Step.COMMIT_LOOK.reached();
         if (extended.isPresent()) {
-          return log.isUnchanged(extended.get()) ? Optional.of(put) : Optional.empty();
+          return log.files().isUnchanged(extended.get()) ? Optional.of(put) : Optional.empty();
         }
         if (put == Outcome.THERE && log.isBegunBy(next)) {
           return Optional.of(put);

@@ -39,7 +39,7 @@ public record Split(String topic, String topicId, long version, int partition, l
    */
   static Split of(State state, int partition, RecordFilter filter, RoutedKeys routed, List<Extent> extents, boolean withEpochs) {
     RoutingEpochs epochs = withEpochs
-        ? state.epochs(partition, extents.get(0).startOffset(), extents.get(extents.size() - 1).endOffset())
+        ? state.routing().epochs(partition, extents.get(0).startOffset(), extents.get(extents.size() - 1).endOffset())
         : null;
     Split split = new Split(state.topic(), state.topicId(), state.version(), partition, state.config().decompressedBytesMax(), filter,
         extents, epochs);

@@ -5,7 +5,6 @@ import io.sparklog.format.IndexBuilder;
 import io.sparklog.format.OffsetIndex;
 import io.sparklog.spec.Invariant;
 import io.sparklog.storage.ReadStore;
-import io.sparklog.storage.Stores;
 import java.util.zip.CRC32C;
 
 /** Adds up the fields of a segment while its batches are appended. FORMAT.md section 4. */
@@ -76,15 +75,15 @@ public final class SegmentBuilder {
    * From so many bytes on, a segment gets a data file of its own. Where the Kafka view links it, its syncs cost no more than a copy of 256
    * KiB. Elsewhere a file saves nothing but an index.
    *
-   * @param hasView whether the topic has a Kafka view, in a store with links
+   * @param hasView whether the topic has a Kafka view, on a disk
    */
   public static int ownFileBytes(ReadStore store, boolean hasView) {
-    return hasView && Stores.hasLinks(store) ? 256 << 10 : 1 << 20;
+    return hasView && !store.isRemote() ? 256 << 10 : 1 << 20;
   }
 
   /** The index that follows the batches in a data file of their own; empty where the Kafka view has it. FORMAT.md section 4. */
   public byte[] index(ReadStore store) {
-    return Stores.hasLinks(store) ? new byte[0] : index.offsetIndex();
+    return store.isRemote() ? index.offsetIndex() : new byte[0];
   }
 
   @Override

@@ -27,8 +27,7 @@ public interface SegmentFiles extends Closeable {
     PlannedReads reads = new PlannedReads(store::open, store.requests(),
         extents.stream()
             .map(extent -> new PlannedReads.Range(Names.dataFile(topic, extent.segment().file()), extent.from(), extent.expectedEnd()))
-            .toList(),
-        store.streamedBytesMin());
+            .toList());
     return new SegmentFiles() {
       @Override
       public SegmentFile open(Extent extent) throws IOException {

@@ -68,7 +68,7 @@ final class HadoopSettings {
         Thread.currentThread().interrupt();
         throw new InterruptedIOException("interrupted while the file system of " + place + " was opened");
       }
-    }, new Requests(requestsMax, !place.getScheme().equals("hdfs")));
+    }, place.getScheme().equals("hdfs") ? Requests.ofHdfs(requestsMax) : new Requests(requestsMax));
   }
 
   /** Whether a setting comes from elsewhere than Hadoop's own jars. */

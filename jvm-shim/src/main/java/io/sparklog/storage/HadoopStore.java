@@ -14,6 +14,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -224,6 +225,30 @@ abstract class HadoopStore implements LogStore {
     }
   }
 
+  /** By one request for a thousand names. Names are in order. */
+  @Override
+  public Listing listing(String name) throws IOException {
+    Map<String, Listed> files = new HashMap<>();
+    for (FileStatus entry : entries(name)) {
+      if (entry.isFile()) {
+        files.put(entry.getPath().getName(), new Listed(entry.getLen(), entry.getModificationTime(), tag(entry)));
+      }
+    }
+    return new Listing(files.keySet(), files, true);
+  }
+
+  /** The tag of a file. */
+  abstract String tag(FileStatus file);
+
+  @Override
+  public Optional<String> tag(String name) throws IOException {
+    try {
+      return Optional.of(tag(status(name)));
+    } catch (NoSuchFileException absent) {
+      return Optional.empty();
+    }
+  }
+
   /** By one listing. */
   @Override
   public Map<String, Long> lengths(String folder, Collection<String> names) throws IOException {
@@ -285,13 +310,13 @@ abstract class HadoopStore implements LogStore {
 
   @Override
   public FileReader open(String name, long bytes) {
-    return PlannedReads.single(this::reader, requests(), name, bytes, streamedBytesMin());
+    return PlannedReads.single(this::reader, requests(), name, bytes);
   }
 
   /** A file that is open for reading, where each read is a request. @param bytes its length, or a limit of it */
   abstract Reader reader(String name, long bytes) throws IOException;
 
-  /** A file that is open for reading. Its caller tells a range only if it has {@link #streamedBytesMin}. */
+  /** A file that is open for reading. Its caller tells a range only if it has {@link Requests#streamedBytesMin}. */
   final class Reader implements FileReader {
     private final String name;
     private final SharedFiles.Use use;

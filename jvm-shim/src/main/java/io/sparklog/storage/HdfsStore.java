@@ -6,7 +6,6 @@ import io.sparklog.spec.Warnings;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
-import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -26,9 +25,6 @@ import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 class HdfsStore extends HadoopStore {
   /** Each open file has a thread and a connection in its client. */
   private static final int OPEN_FILES_MAX = 100;
-
-  /** A stream saves a third of the CPU time of a client that asks for ranges ahead; it waits once, for the DataNode to begin. */
-  private static final int STREAMED_BYTES_MIN = 8 << 20;
 
   /** Counts the puts of this process, for names of temporary files. */
   private static final AtomicLong PUTS = new AtomicLong();
@@ -102,14 +98,9 @@ class HdfsStore extends HadoopStore {
 
   /** The number that HDFS gives a file, the time at which it was closed, in ms, and the length. */
   @Override
-  public Optional<String> tag(String name) throws IOException {
-    try {
-      FileStatus status = status(name);
-      long id = status instanceof HdfsFileStatus ofHdfs ? ofHdfs.getFileId() : 0;
-      return Optional.of(id + " " + status.getModificationTime() + " " + status.getLen());
-    } catch (NoSuchFileException absent) {
-      return Optional.empty();
-    }
+  String tag(FileStatus file) {
+    long id = file instanceof HdfsFileStatus ofHdfs ? ofHdfs.getFileId() : 0;
+    return id + " " + file.getModificationTime() + " " + file.getLen();
   }
 
   @Override
@@ -203,11 +194,6 @@ class HdfsStore extends HadoopStore {
     FileStatus status = fileStatus(name);
     Path path = path(name);
     return opened(name, use -> new Written(name, use, use.files().append(path), status.getLen()));
-  }
-
-  @Override
-  public long streamedBytesMin() {
-    return STREAMED_BYTES_MIN;
   }
 
   @Override

@@ -18,7 +18,7 @@ import java.util.concurrent.atomic.AtomicLong;
  *
  * <p>The plan is a hint: each file can be read at any position. A read that is not in the plan is a request of its own.
  *
- * <p>In some places a stream is cheaper for a large range: see {@link ReadStore#streamedBytesMin}. Such a range is not asked for ahead of
+ * <p>In some places a stream is cheaper for a large range: see {@link Requests#streamedBytesMin}. Such a range is not asked for ahead of
  * the caller, who then reads it from the stream, without a copy and without another thread.
  */
 public final class PlannedReads implements Closeable {
@@ -89,17 +89,16 @@ public final class PlannedReads implements Closeable {
    *
    * @param requests makes the requests
    * @param ranges in the order in which they will be read
-   * @param streamedBytesMin as {@link ReadStore#streamedBytesMin}
    */
-  public PlannedReads(FileOpener opener, Requests requests, List<Range> ranges, long streamedBytesMin) {
-    this(opener, requests, ranges, streamedBytesMin, SPARE_BYTES);
+  public PlannedReads(FileOpener opener, Requests requests, List<Range> ranges) {
+    this(opener, requests, ranges, SPARE_BYTES);
   }
 
   /** @param spareBytes that several plans share */
-  PlannedReads(FileOpener opener, Requests requests, List<Range> ranges, long streamedBytesMin, AtomicLong spareBytes) {
+  PlannedReads(FileOpener opener, Requests requests, List<Range> ranges, AtomicLong spareBytes) {
     this.opener = opener;
     this.requests = requests;
-    this.streamedBytesMin = streamedBytesMin;
+    this.streamedBytesMin = requests.streamedBytesMin();
     this.spareBytes = spareBytes;
     for (Range range : ranges) {
       Window last = windows.peekLast();
@@ -291,8 +290,8 @@ public final class PlannedReads implements Closeable {
   }
 
   /** Opens a file without a plan. The file gives up its requests when it is closed. */
-  static FileReader single(FileOpener opener, Requests requests, String name, long bytes, long streamedBytesMin) {
-    PlannedReads reads = new PlannedReads(opener, requests, List.of(), streamedBytesMin);
+  static FileReader single(FileOpener opener, Requests requests, String name, long bytes) {
+    PlannedReads reads = new PlannedReads(opener, requests, List.of());
     return reads.new Planned(name, bytes) {
       @Override
       public void close() throws IOException {

@@ -27,43 +27,24 @@ public interface ReadStore {
   }
 
   /**
-   * Whether files are asked for over a network, by a client of Hadoop. Then each read takes a request, and its bytes are in Hadoop's
-   * statistics of the reading thread. Spark takes the input bytes of a task from these statistics.
+   * Whether the place is behind a network: HDFS or an object store, by a client of Hadoop. Each look and each read there is a request,
+   * which takes long and may cost money. So callers read files without a look at them before, take lengths and tags from a
+   * {@link #listing}, and ask for bytes ahead of their use. The bytes of a read are in Hadoop's statistics of the reading thread, from which
+   * Spark takes the input bytes of a task.
+   *
+   * <p>Elsewhere the place is a disk: a {@link LinkingStore}. Then a directory may be the directory of a Kafka broker, and a topic has a
+   * Kafka view. Over a network the program does not look for these.
    */
   default boolean isRemote() {
     return false;
   }
 
   /**
-   * Whether folders are there by themselves. In a store without folders, a folder exists as long as a file is in it, and is never created
-   * or deleted by itself.
+   * Whether folders are there by themselves, as on a disk and in HDFS. In an object store, a folder exists as long as a file is in it, and
+   * is never created or deleted by itself.
    */
   default boolean hasFolders() {
     return true;
-  }
-
-  /**
-   * Whether each look at a file is a request to a server that takes long and costs money. Callers read files there without a look at them
-   * before, and take tags from {@link #listed}.
-   */
-  default boolean sparesLooks() {
-    return false;
-  }
-
-  /**
-   * Whether a listing has the names in their order. A listing that has passed the place of a name has the name if it was there all the
-   * time, also if the listing is slow.
-   */
-  default boolean listsInOrder() {
-    return false;
-  }
-
-  /**
-   * A range of a file that has at least so many bytes, and is read front to back, is cheapest by one stream: the place sends bytes before
-   * they are asked for. Smaller ranges are asked for by requests, several at once.
-   */
-  default long streamedBytesMin() {
-    return Long.MAX_VALUE;
   }
 
   /** Makes requests to the place at once. On a disk the caller makes each, when it needs the answer. */
@@ -94,7 +75,7 @@ public interface ReadStore {
     return Optional.empty();
   }
 
-  /** Whether the folder {@code name} has a file, also in a folder below it. Only in a store without folders, which lists the folder. */
+  /** Whether the folder {@code name} has a file, also in a folder below it. Only in a store without folders. */
   default boolean holdsFiles(String name) throws IOException {
     return !list(name).isEmpty();
   }
@@ -112,12 +93,22 @@ public interface ReadStore {
   /** The names (last parts only) in the folder {@code name}, in any order; empty if the folder does not exist. */
   List<String> list(String name) throws IOException;
 
-  /** An entry of a listing: the length of the file in bytes, when it was written, as {@link #modifiedMs}, and its {@link #tag}. */
+  /** A file in a listing: its length in bytes, the time when it was written, as {@link #modifiedMs}, and its {@link #tag}. */
   record Listed(long bytes, long modifiedMs, String tag) {}
 
-  /** The files in the folder {@code name}, by their last parts, without files in folders below. Only where looks are spared. */
-  default Map<String, Listed> listed(String name) throws IOException {
-    throw new UnsupportedOperationException(location(name));
+  /**
+   * A listing of a folder.
+   *
+   * @param names the last parts of the names of its files; in a store that lists names alone, also of its folders
+   * @param files by name; empty in a store that lists names alone
+   * @param isInOrder whether the names were listed in their order. A listing that has passed the place of a name has the name if it was
+   *     there all the time, also if the listing is slow
+   */
+  record Listing(Collection<String> names, Map<String, Listed> files, boolean isInOrder) {}
+
+  /** The files in the folder {@code name}, without files in folders below. */
+  default Listing listing(String name) throws IOException {
+    return new Listing(list(name), Map.of(), false);
   }
 
   /**

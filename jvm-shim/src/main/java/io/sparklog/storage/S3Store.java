@@ -6,10 +6,8 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.time.Clock;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.BulkDelete;
@@ -109,27 +107,11 @@ class S3Store extends HadoopStore {
     ServerProbe.of(endpoint, bucket).require(this, folder, Clock.systemUTC());
   }
 
+  /** Directory buckets of S3 have another order than others. */
   @Override
-  public boolean sparesLooks() {
-    return true;
-  }
-
-  /** Directory buckets of S3 have another order. */
-  @Override
-  public boolean listsInOrder() {
-    return !bucket.endsWith("--x-s3") && !bucket.endsWith("--xa-s3");
-  }
-
-  /** By one request for a thousand names. */
-  @Override
-  public Map<String, Listed> listed(String name) throws IOException {
-    Map<String, Listed> listed = new HashMap<>();
-    for (FileStatus entry : entries(name)) {
-      if (entry.isFile()) {
-        listed.put(entry.getPath().getName(), new Listed(entry.getLen(), entry.getModificationTime(), tag(entry)));
-      }
-    }
-    return listed;
+  public Listing listing(String name) throws IOException {
+    Listing listing = super.listing(name);
+    return new Listing(listing.names(), listing.files(), !bucket.endsWith("--x-s3") && !bucket.endsWith("--xa-s3"));
   }
 
   /** By one request if it has. */
@@ -143,17 +125,9 @@ class S3Store extends HadoopStore {
     }
   }
 
-  @Override
-  public Optional<String> tag(String name) throws IOException {
-    try {
-      return Optional.of(tag(status(name)));
-    } catch (NoSuchFileException absent) {
-      return Optional.empty();
-    }
-  }
-
   /** The ETag alone is the same for the same bytes. The time is in seconds: a listing may tell it more finely than a look at the object. */
-  private static String tag(FileStatus object) {
+  @Override
+  String tag(FileStatus object) {
     String etag = object instanceof EtagSource tagged ? String.valueOf(tagged.getEtag()).replace("\"", "") : "";
     return etag + " " + object.getModificationTime() / 1000 + " " + object.getLen();
   }

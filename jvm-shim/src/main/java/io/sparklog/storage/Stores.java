@@ -137,14 +137,6 @@ public final class Stores {
     return !uri.matches() || uri.group(1).equalsIgnoreCase("file") || opener(root) != null;
   }
 
-  /**
-   * Whether a store can give a file a second name. If so, a directory may be the directory of a Kafka broker, and a topic has a Kafka view.
-   * Elsewhere the program does not look for these.
-   */
-  public static boolean hasLinks(ReadStore store) {
-    return store instanceof LinkingStore;
-  }
-
   private static String afterFile(String root, Matcher uri) {
     if (!uri.group(1).equalsIgnoreCase("file")) {
       throw PartlogException.of("STORE_UNSUPPORTED", "root", root, "where", "in a store of the scheme " + uri.group(1));

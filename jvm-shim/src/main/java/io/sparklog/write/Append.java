@@ -220,7 +220,7 @@ final class Append implements Change {
   private void requireFiles() throws IOException {
     Map<String, Long> expected = new TreeMap<>();
     segments.forEach(segment -> expected.merge(Names.last(segment.file()), segment.endOfIndex(), Math::max));
-    if (store.sparesLooks()) {
+    if (store.isRemote()) {
       expected.remove(Names.last(PieceCollector.pool(plan, txn))); // This process has just put it whole.
     }
     String folder = Names.topicFile(plan.topic(), plan.folder(txn));

@@ -62,6 +62,7 @@ public final class PendingReroute implements Change.Administrative {
   @Override
   public Optional<NextVersion> next(Optional<State> newest) throws IOException {
     State state = newest.orElseThrow();
-    return Optional.of(NextVersion.rerouting(log, state, state.pendingWeights().orElseThrow(), Map.of()));
+    int[] weights = state.pendingWeights().orElseThrow();
+    return Optional.of(NextVersion.rerouting(log, state, weights, state.routing().table().replan(weights), Map.of()));
   }
 }

@@ -117,8 +117,8 @@ final class MoveSlotsTest extends CommitsOverFaults {
     planned(Writes.config()).run();
     for (int p = 0; p < 4; p++) {
       assertEquals(2, state().segments(p).size());
-      assertEquals(p == home, state().mayHold(p, 0, key(1)), "before the move");
-      assertEquals(p == other, state().mayHold(p, 1, key(1)), "after it");
+      assertEquals(p == home, state().home(0, key(1)) == p, "before the move");
+      assertEquals(p == other, state().home(1, key(1)) == p, "after it");
       assertTrue(state().segments(p).stream().allMatch(segment -> segment.routed()));
     }
     move(other, false, key(1));
@@ -217,7 +217,7 @@ final class MoveSlotsTest extends CommitsOverFaults {
           int[] expected = known.get(known.size() - 1 - remembered + after);
           for (int i = 0; i < expected.length; i++) {
             for (int p = 0; p < read.partitions(); p++) {
-              assertEquals(expected[i] == p, read.mayHold(p, after, key(i)), "seed " + seed + ", round " + round + ", key " + i);
+              assertEquals(expected[i] == p, read.home(after, key(i)) == p, "seed " + seed + ", round " + round + ", key " + i);
             }
           }
         }

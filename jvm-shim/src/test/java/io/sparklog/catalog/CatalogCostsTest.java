@@ -32,8 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** The calls of a store that a statement about one topic makes do not depend on how many others the root has. */
 final class CatalogCostsTest {
   /** Calls that look at no file. */
-  private static final Set<String> FREE = Set.of("location", "root", "identity", "ref", "isRemote", "hasFolders", "sparesLooks",
-      "listsInOrder");
+  private static final Set<String> FREE = Set.of("location", "root", "identity", "ref", "isRemote", "hasFolders");
 
   private static final Identifier ORDERS = Identifier.of(new String[] {"topics"}, "orders");
 

@@ -38,7 +38,7 @@ final class FarCommitsTest extends CommitsOverFaults {
   void theRequestsOfANewTopic() throws IOException {
     commit();
     List<String> requests = far.take().stream().filter(request -> !request.contains("/data/")).toList();
-    String listed = "listed " + TOPIC_FOLDER;
+    String listed = "listing " + TOPIC_FOLDER;
     assertEquals(listed, requests.get(0));
     assertEquals(List.of("putIfAbsent " + version(0), listed), requests.subList(requests.size() - 2, requests.size()));
     assertTrue(requests.stream().noneMatch(request -> request.startsWith("read ") || request.startsWith("tag ")), requests::toString);

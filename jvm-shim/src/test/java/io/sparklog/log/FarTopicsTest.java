@@ -84,11 +84,11 @@ final class FarTopicsTest extends CommitsOverFaults {
   void aVacuumListsTheDataFoldersAtOnce() throws IOException {
     commits(AT_ONCE + 4);
     FarStore far = far();
-    far.awaitAtOnce(AT_ONCE, "^listed .*/data/.");
+    far.awaitAtOnce(AT_ONCE, "^listing .*/data/.");
     Clock later = Clock.offset(Clock.systemUTC(), Duration.ofDays(8));
     Vacuum vacuum = new Vacuum(new TopicWork(new TopicLog(far.store(), "t", pace), later, random));
     vacuum.run(Duration.ofDays(7), true);
-    List<String> listed = far.take().stream().filter(request -> request.matches("listed .*/data/.*")).toList();
+    List<String> listed = far.take().stream().filter(request -> request.matches("listing .*/data/.*")).toList();
     assertTrue(listed.size() >= AT_ONCE, listed::toString);
     assertEquals(listed.stream().distinct().toList(), listed, "each once");
   }

@@ -108,7 +108,7 @@ final class ProceduresTest {
     Files.createDirectory(root.resolve("_partlog/nothing"));
     FarStore far = new FarStore(root.toString(), 16);
     Root kept = OpenRoots.over(far.store());
-    far.awaitAtOnce(16, "^listed ");
+    far.awaitAtOnce(16, "^listing ");
     assertEquals(topics, call("topics").size());
     List<String> asked = far.take();
     assertEquals(1, asked.stream().filter("list _partlog"::equals).count(), asked::toString);

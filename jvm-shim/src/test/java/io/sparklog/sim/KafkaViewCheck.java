@@ -15,7 +15,7 @@ import java.util.TreeSet;
 final class KafkaViewCheck {
   private KafkaViewCheck() {}
 
-  /** Every name and every byte of the view is right, and there is nothing else. */
+  /** Every name and every byte of the view is right, and there is nothing else. Over a network there is no view. */
   static void requireRight(World world) {
     TreeMap<String, byte[]> expected = new TreeMap<>();
     Known top = world.truth.top();
@@ -24,6 +24,9 @@ final class KafkaViewCheck {
       byte[] file = world.disk.peek(Truth.FOLDER + segment.file()).orElse(new byte[0]);
       if (file.length < segment.position() + segment.bytes()) {
         throw new Truth.Broken("I1: the bytes of " + segment + " are gone");
+      }
+      if (world.place.isFar()) {
+        continue;
       }
       byte[] log = Arrays.copyOfRange(file, (int) segment.position(), (int) (segment.position() + segment.bytes()));
       String name = prefix(segment.partition(), segment.base());

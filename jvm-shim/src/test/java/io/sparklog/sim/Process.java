@@ -26,7 +26,7 @@ final class Process implements MemoryStore.Acts {
 
   final World world;
   final String name;
-  final MemoryStore store = new MemoryStore(this);
+  final MemoryStore store;
   final Clock clock;
   private final long skewMs;
   /** Whether it sleeps long and meets faults at the moments of the world. */
@@ -43,6 +43,7 @@ final class Process implements MemoryStore.Acts {
   private Process(World world, String name, Part part) {
     this.world = world;
     this.name = name;
+    store = world.place.isFar() ? new MemoryStore(this) : new MemoryStore.Linking(this);
     skewMs = world.chance(3) ? world.random.nextInt(7_200_000) - 3_600_000 : 0;
     unlucky = part != null && world.isUnlucky();
     clock = new MillisClock(() -> world.nowMs() + skewMs); // It may be an hour off.
@@ -183,7 +184,7 @@ final class Process implements MemoryStore.Acts {
   }
 
   @Override
-  public boolean sparesLooks() {
+  public boolean isRemote() {
     return world.place.isFar();
   }
 

@@ -53,7 +53,7 @@ final class WritePlanTest {
     Root root = new Root(far.store());
     List<String> names = near.names();
     RowColumns named = RowColumns.of(new StructType().add("topic", DataTypes.StringType).add("value", DataTypes.StringType), false);
-    for (String asked : List.of("^listed ", "^read ")) {
+    for (String asked : List.of("^listing ", "^read ")) {
       far.awaitAtOnce(topics, asked);
       WritePlan many = WritePlan.of(root, Options.of(Map.of(), Options.Side.WRITE), named, Clock.systemUTC(), random, Existence.ANY,
           () -> names);

@@ -32,7 +32,7 @@ final class RoutingEpochTest {
   Path directory;
 
   private static List<Integer> epochs(State state, int partition) {
-    RoutingEpochs epochs = state.epochs(partition, 0, state.end(partition));
+    RoutingEpochs epochs = state.routing().epochs(partition, 0, state.end(partition));
     return LongStream.range(0, state.end(partition)).mapToObj(epochs::at).toList();
   }
 

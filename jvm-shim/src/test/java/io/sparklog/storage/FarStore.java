@@ -20,7 +20,7 @@ import java.util.regex.Pattern;
  */
 public final class FarStore {
   private static final int WAIT_S = 120;
-  private static final Set<String> REQUESTS = Set.of("rootExists", "exists", "above", "holdsFiles", "list", "listed", "read", "tag",
+  private static final Set<String> REQUESTS = Set.of("rootExists", "exists", "above", "holdsFiles", "list", "listing", "read", "tag",
       "modifiedMs", "bytes", "lengths", "open", "putIfAbsent", "create", "delete", "deleteAll");
 
   private final LogStore real;
@@ -63,7 +63,7 @@ public final class FarStore {
   public LogStore store() {
     return (LogStore) Proxy.newProxyInstance(LogStore.class.getClassLoader(), new Class<?>[] {LogStore.class},
         (proxy, method, arguments) -> switch (method.getName()) {
-          case "isRemote", "sparesLooks", "listsInOrder" -> true;
+          case "isRemote" -> true;
           case "hasFolders" -> false;
           case "requests" -> requests;
           default -> asked(method, arguments);
@@ -74,8 +74,8 @@ public final class FarStore {
     if (REQUESTS.contains(method.getName())) {
       request(method.getName() + " " + (arguments == null ? "" : arguments[0]));
     }
-    if (method.getName().equals("listed")) {
-      return listed((String) arguments[0]);
+    if (method.getName().equals("listing")) {
+      return listing((String) arguments[0]);
     }
     if (method.getName().equals("open") && arguments.length == 2) {
       return real.open((String) arguments[0]);
@@ -117,7 +117,7 @@ public final class FarStore {
     }
   }
 
-  private Map<String, ReadStore.Listed> listed(String folder) throws IOException {
+  private ReadStore.Listing listing(String folder) throws IOException {
     Map<String, ReadStore.Listed> listed = new HashMap<>();
     for (String name : real.list(folder)) {
       String file = folder + "/" + name;
@@ -127,6 +127,6 @@ public final class FarStore {
         continue;
       }
     }
-    return listed;
+    return new ReadStore.Listing(listed.keySet(), listed, true);
   }
 }

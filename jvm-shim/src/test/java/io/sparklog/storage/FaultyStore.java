@@ -121,8 +121,9 @@ public final class FaultyStore {
     return proxy(LinkingStore.class);
   }
 
-  /** The same as {@link #store}, as if the place had no links. */
+  /** The same as {@link #store}, as if the place were behind a network, where there are no links. */
   public LogStore withoutLinks() {
+    answer("isRemote", (real, with) -> true);
     return proxy(LogStore.class);
   }
 
@@ -132,8 +133,11 @@ public final class FaultyStore {
   }
 
   private Object called(Method method, Object[] arguments) throws Throwable {
+    if (method.getName().equals("listing")) {
+      return InvocationHandler.invokeDefault(store(), method, arguments); // By a call of list.
+    }
     String name = arguments == null ? "" : String.valueOf(arguments[0]);
-    if (!List.of("sparesLooks", "listsInOrder", "requests").contains(method.getName())) { // That is no call of the place.
+    if (!List.of("isRemote", "requests").contains(method.getName())) { // That is no call of the place.
       calls.add(method.getName() + " " + name);
     }
     show(method, name, When.BEFORE);

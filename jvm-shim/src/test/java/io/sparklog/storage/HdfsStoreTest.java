@@ -65,7 +65,7 @@ final class HdfsStoreTest extends LogStoreContract {
   void aLargeRangeIsReadByOneStream() throws IOException {
     HdfsStore store = HdfsStore.open(ref);
     store.createFolder("");
-    byte[] content = new byte[3 * (int) store.streamedBytesMin() / 2];
+    byte[] content = new byte[3 * (int) store.requests().streamedBytesMin() / 2];
     new Random(7).nextBytes(content);
     try (FileAppender file = store.create("large")) {
       file.write(content, 0, content.length);

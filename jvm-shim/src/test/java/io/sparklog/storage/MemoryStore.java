@@ -17,7 +17,7 @@ import java.util.TreeSet;
  * A root on a {@link MemoryDisk}. Each call is one atomic act on the disk or several, as it is on a real one; {@link Acts} stands between
  * them, so that a test can let others act there, fail an act, or lose its answer.
  */
-public final class MemoryStore implements LinkingStore {
+public class MemoryStore implements LogStore {
   private static final String ROOT = "/memory";
 
   /** The names that an act of a listing in order gives. */
@@ -36,8 +36,8 @@ public final class MemoryStore implements LinkingStore {
       return true;
     }
 
-    /** Whether the store is one in which looks are spared, as one behind a network. */
-    default boolean sparesLooks() {
+    /** Whether the store is one behind a network. */
+    default boolean isRemote() {
       return false;
     }
 
@@ -125,7 +125,7 @@ public final class MemoryStore implements LinkingStore {
 
   @Override
   public List<String> list(String name) throws IOException {
-    return listsInOrder() ? pages(name) : changing(name);
+    return acts.listsInOrder() ? pages(name) : changing(name);
   }
 
   /** Each page has the names that are there at its moment, after the names of the page before it. */
@@ -150,13 +150,8 @@ public final class MemoryStore implements LinkingStore {
   }
 
   @Override
-  public boolean sparesLooks() {
-    return acts.sparesLooks();
-  }
-
-  @Override
-  public boolean listsInOrder() {
-    return acts.listsInOrder();
+  public boolean isRemote() {
+    return acts.isRemote();
   }
 
   @Override
@@ -164,14 +159,17 @@ public final class MemoryStore implements LinkingStore {
     return acts.lateLimit();
   }
 
-  /** A name that has gone by the end is told with the tag of no file, as one that was just written. */
+  /** Over a network, a name that has gone by the end is told with the tag of no file, as one that was just written. */
   @Override
-  public Map<String, Listed> listed(String name) throws IOException {
-    TreeMap<String, Listed> listed = new TreeMap<>();
-    for (String each : list(name)) {
-      listed.put(each, acts.act("list", name + "/" + each, disk -> disk.peekListed(name + "/" + each)));
+  public Listing listing(String name) throws IOException {
+    if (!isRemote()) {
+      return LogStore.super.listing(name);
     }
-    return listed;
+    TreeMap<String, Listed> files = new TreeMap<>();
+    for (String each : list(name)) {
+      files.put(each, acts.act("list", name + "/" + each, disk -> disk.peekListed(name + "/" + each)));
+    }
+    return new Listing(files.keySet(), files, acts.listsInOrder());
   }
 
   @Override
@@ -229,7 +227,7 @@ public final class MemoryStore implements LinkingStore {
     String folder = name.substring(0, Math.max(0, name.lastIndexOf('/')));
     return acts.act("createFolder", folder, disk -> {
       boolean makes = disk.makeFolder(folder);
-      if (sparesLooks()) {
+      if (isRemote()) {
         disk.createFolder(folder); // Behind a network, folders are names alone.
       }
       return makes;
@@ -254,31 +252,6 @@ public final class MemoryStore implements LinkingStore {
   @Override
   public void deleteFolderIfEmpty(String name) throws IOException {
     does("deleteFolder", name, disk -> disk.deleteFolderIfEmpty(name));
-  }
-
-  @Override
-  public void link(String existing, String name) throws IOException {
-    for (;;) {
-      createFoldersAbove(name);
-      try {
-        does("link", name, disk -> disk.link(existing, name));
-        return;
-      } catch (NoSuchFileException absent) {
-        if (!exists(existing)) {
-          throw absent;
-        }
-      }
-    }
-  }
-
-  @Override
-  public boolean isSameFile(String one, String other) throws IOException {
-    return acts.act("look", one, disk -> disk.isSameFile(one, other));
-  }
-
-  @Override
-  public FileStamper stamp(String name) throws IOException {
-    return new Stamper(name, acts.act("open", name, disk -> disk.content(name)));
   }
 
   private final class Reader implements FileReader {
@@ -354,6 +327,38 @@ public final class MemoryStore implements LinkingStore {
       if (failed) {
         content.giveUp();
       }
+    }
+  }
+
+  /** One on a disk. */
+  public static final class Linking extends MemoryStore implements LinkingStore {
+    public Linking(Acts acts) {
+      super(acts);
+    }
+
+    @Override
+    public void link(String existing, String name) throws IOException {
+      for (;;) {
+        super.createFoldersAbove(name);
+        try {
+          super.does("link", name, disk -> disk.link(existing, name));
+          return;
+        } catch (NoSuchFileException absent) {
+          if (!exists(existing)) {
+            throw absent;
+          }
+        }
+      }
+    }
+
+    @Override
+    public boolean isSameFile(String one, String other) throws IOException {
+      return super.acts.act("look", one, disk -> disk.isSameFile(one, other));
+    }
+
+    @Override
+    public FileStamper stamp(String name) throws IOException {
+      return new Stamper(name, super.acts.act("open", name, disk -> disk.content(name)));
     }
   }
 

@@ -24,7 +24,7 @@ final class MemoryStoreTest extends LinkingStoreContract {
   @Override
   LogStore newStore() {
     disk = new MemoryDisk(System::currentTimeMillis);
-    return new MemoryStore(new MemoryStore.Acts() {
+    return new MemoryStore.Linking(new MemoryStore.Acts() {
       @Override
       public <T> T act(String call, String name, MemoryStore.Act<T> act) throws IOException {
         synchronized (disk) {

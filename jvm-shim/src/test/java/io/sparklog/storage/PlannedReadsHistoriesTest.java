@@ -29,7 +29,6 @@ final class PlannedReadsHistoriesTest {
 
   private static final long SPARE = 32 * MIB;
 
-  private final Requests requests = new Requests(8, true, Duration.ofMillis(50));
   private final AtomicInteger under = new AtomicInteger();
   private final AtomicLong underBytes = new AtomicLong();
   private final AtomicLong underBytesMost = new AtomicLong();
@@ -112,7 +111,7 @@ final class PlannedReadsHistoriesTest {
     underBytesMost.set(0);
     AtomicLong spare = new AtomicLong(random.nextBoolean() ? SPARE : 0);
     long spareBefore = spare.get();
-    try (PlannedReads reads = new PlannedReads(this::open, requests, all, streamedBytesMin, spare)) {
+    try (PlannedReads reads = new PlannedReads(this::open, new Requests(8, true, streamedBytesMin, Duration.ofMillis(50)), all, spare)) {
       if (random.nextBoolean()) {
         reads.want(isWhole ? Long.MAX_VALUE : random.nextInt(3 * MIB));
       }

@@ -36,7 +36,9 @@ final class PlannedReadsTest {
   /** Guarded by this object, since threads of requests fill it; a test takes a copy: {@link #asked()}. */
   private final List<PlannedReads.Range> begun = new ArrayList<>();
 
-  private final Requests requests = new Requests(16, true, Duration.ofMillis(50));
+  private static Requests requests(long streamedBytesMin) {
+    return new Requests(16, true, streamedBytesMin, Duration.ofMillis(50));
+  }
 
   /** A request takes one of these. */
   private volatile Semaphore answers = new Semaphore(Integer.MAX_VALUE);
@@ -119,7 +121,7 @@ final class PlannedReadsTest {
   }
 
   private PlannedReads plan(AtomicLong spareBytes, PlannedReads.Range... ranges) {
-    PlannedReads reads = new PlannedReads(this::open, requests, List.of(ranges), STREAMED, spareBytes);
+    PlannedReads reads = new PlannedReads(this::open, requests(STREAMED), List.of(ranges), spareBytes);
     reads.want(Long.MAX_VALUE);
     return reads;
   }
@@ -181,7 +183,7 @@ final class PlannedReadsTest {
       }
     }
     assertEquals(63 * MIB, spare.get());
-    PlannedReads streamed = new PlannedReads(this::open, requests, List.of(all), WINDOW, spare);
+    PlannedReads streamed = new PlannedReads(this::open, requests(WINDOW), List.of(all), spare);
     streamed.want(Long.MAX_VALUE);
     assertEquals(63 * MIB, spare.get(), "a stream needs no spare bytes");
     streamed.close();
@@ -251,7 +253,7 @@ final class PlannedReadsTest {
   void aCallerThatNeedsFewBytesAsksForFew() throws Exception {
     byte[] content = file("a", 64 * MIB);
     try (
-        PlannedReads reads = new PlannedReads(this::open, requests, List.of(new PlannedReads.Range("a", 1000, content.length)), STREAMED)) {
+        PlannedReads reads = new PlannedReads(this::open, requests(STREAMED), List.of(new PlannedReads.Range("a", 1000, content.length)))) {
       reads.want(2000);
       waitForRequests(1);
       try (FileReader file = reads.open("a", content.length)) {
@@ -267,7 +269,7 @@ final class PlannedReadsTest {
   @Test
   void aCallerThatAsksAgainAndAgainHasOneWindowMoreThanItNeeds() throws Exception {
     byte[] content = file("a", 64 * MIB);
-    try (PlannedReads reads = new PlannedReads(this::open, requests, List.of(new PlannedReads.Range("a", 0, content.length)), STREAMED);
+    try (PlannedReads reads = new PlannedReads(this::open, requests(STREAMED), List.of(new PlannedReads.Range("a", 0, content.length)));
         FileReader file = reads.open("a", content.length)) {
       for (int at = 0; at < content.length; at += MIB) {
         reads.want(MIB);
@@ -335,7 +337,7 @@ final class PlannedReadsTest {
       @Override
       public void close() {}
     };
-    try (PlannedReads reads = new PlannedReads(opener, requests, ranges, WINDOW)) {
+    try (PlannedReads reads = new PlannedReads(opener, requests(WINDOW), ranges)) {
       reads.want(Long.MAX_VALUE);
       waitForRequests(1);
       try (FileReader file = reads.open("a", a.length)) {
@@ -357,7 +359,7 @@ final class PlannedReadsTest {
   void aCallerThatNeedsPartOfARangeGetsWindows() throws Exception {
     byte[] content = file("a", 20 * MIB);
     List<PlannedReads.Range> ranges = List.of(new PlannedReads.Range("a", 0, content.length));
-    try (PlannedReads reads = new PlannedReads(this::open, requests, ranges, WINDOW); FileReader file = reads.open("a", content.length)) {
+    try (PlannedReads reads = new PlannedReads(this::open, requests(WINDOW), ranges); FileReader file = reads.open("a", content.length)) {
       reads.want(MIB);
       file.expect(0, content.length);
       assertRead(content, file, 0, 2 * MIB, 1 << 17);
@@ -448,7 +450,7 @@ final class PlannedReadsTest {
   void aSingleFileGivesUpItsRequestsWhenItIsClosed() throws Exception {
     byte[] content = file("a", 40 * MIB);
     answers = new Semaphore(0);
-    try (FileReader file = PlannedReads.single(this::open, requests, "a", content.length, STREAMED)) {
+    try (FileReader file = PlannedReads.single(this::open, requests(STREAMED), "a", content.length)) {
       file.expect(0, content.length);
       waitForRequests(4);
     }

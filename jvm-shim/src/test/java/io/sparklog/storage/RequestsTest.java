@@ -109,7 +109,7 @@ final class RequestsTest {
   /** Threads of HDFS share a connection, which an interrupt of one of them may close. */
   @Test
   void aPlaceCanDoWithoutInterrupts() throws Exception {
-    Requests quiet = new Requests(2, false);
+    Requests quiet = Requests.ofHdfs(2);
     CountDownLatch begun = new CountDownLatch(1);
     CountDownLatch closed = new CountDownLatch(1);
     CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
@@ -257,7 +257,7 @@ final class RequestsTest {
 
   @Test
   void threadsEndWhenNothingIsAsked() throws Exception {
-    Requests brief = new Requests(4, true, Duration.ofMillis(1));
+    Requests brief = new Requests(4, true, Long.MAX_VALUE, Duration.ofMillis(1));
     CyclicBarrier four = new CyclicBarrier(4);
     List<Thread> threads = brief.all(to(4), number -> {
       await(four);

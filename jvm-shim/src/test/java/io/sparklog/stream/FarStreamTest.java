@@ -74,7 +74,7 @@ final class FarStreamTest extends StreamRuns {
       create("others-" + n, 1);
     }
     TopicStream stream = far("subscribePattern", "events-.*", "startingOffsets", "earliest");
-    far.awaitAtOnce(AT_ONCE, "^listed ");
+    far.awaitAtOnce(AT_ONCE, "^listing ");
     StreamOffsets from = stream.initial();
     StreamOffsets at = stream.next(from, TriggerLimits.NONE);
     assertEquals(topics, at.topics().size());

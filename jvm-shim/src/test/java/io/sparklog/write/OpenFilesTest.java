@@ -28,6 +28,9 @@ final class OpenFilesTest {
   private LogStore twoFiles(LogStore real) {
     return (LogStore) Proxy.newProxyInstance(LogStore.class.getClassLoader(), new Class<?>[] {LogStore.class},
         (proxy, method, arguments) -> {
+          if (method.getName().equals("isRemote")) {
+            return true;
+          }
           if (method.getName().equals("openFilesMax")) {
             return 2;
           }

@@ -97,8 +97,10 @@ final class ServersFolder {
   /** The newest heartbeat of each server, by identity. Deletes older heartbeats of this server. */
   Map<String, ServerHeartbeat> heartbeats() throws IOException {
     Map<String, ServerHeartbeat> newest = new HashMap<>();
-    listed = store.sparesLooks() ? store.listed(Names.SERVERS) : Map.of();
-    List<ServerHeartbeat> all = (store.sparesLooks() ? listed.keySet() : store.list(Names.SERVERS)).stream()
+    ReadStore.Listing listing = store.listing(Names.SERVERS);
+    listed = listing.files();
+    List<ServerHeartbeat> all = listing.names()
+        .stream()
         .flatMap(name -> Names.serverHeartbeat(name).stream())
         .sorted(Comparator.comparing(ServerHeartbeat::file))
         .toList();
