@@ -27,10 +27,9 @@ public interface ReadStore {
   }
 
   /**
-   * Whether the place is behind a network: HDFS or an object store, by a client of Hadoop. Each look and each read there is a request,
-   * which takes long and may cost money. So callers read files without a look at them before, take lengths and tags from a
-   * {@link #listing}, and ask for bytes ahead of their use. The bytes of a read are in Hadoop's statistics of the reading thread, from which
-   * Spark takes the input bytes of a task.
+   * Whether the place is behind a network: HDFS or an object store, by a client of Hadoop. Each look and each read is a request there,
+   * which takes long and may cost money. Callers read files without a look at them before, take lengths and tags from {@link #listing}, and
+   * ask for bytes ahead of their use. Spark takes the input bytes of a task from Hadoop's statistics of the thread that reads.
    *
    * <p>Elsewhere the place is a disk: a {@link LinkingStore}. Then a directory may be the directory of a Kafka broker, and a topic has a
    * Kafka view. Over a network the program does not look for these.
