@@ -53,7 +53,7 @@ final class GroupCommit implements Change {
       long sinceMs) {}
 
   /** A batch that the version adds. @param routed whether the topic puts each of its keys there */
-  private record Placed(int partition, PreparedAppend.Batch batch, boolean routed) {}
+  private record Placed(int partition, PreparedAppend.PreparedBatch batch, boolean routed) {}
 
   /** The batches that a version after a state adds. @param starts the log start offsets that rise, by partition */
   private record Plan(List<Placed> batches, Map<Integer, Long> starts, Sequences sequences, boolean isRepeated) {}
@@ -130,7 +130,7 @@ final class GroupCommit implements Change {
         long base = ends[p];
         long end = ends[p];
         long time = -1;
-        for (PreparedAppend.Batch batch : checked.batches()) {
+        for (PreparedAppend.PreparedBatch batch : checked.batches()) {
           Sequences.Decision decision = decision(sequences, refused, p, batch.bytes(), ends[p]);
           int count = BatchHeader.count(batch.bytes(), 0);
           if (decision.answer() == Sequences.Verdict.NEW) {
@@ -174,7 +174,7 @@ final class GroupCommit implements Change {
     if (!state.router().isOpen(partition)) {
       throw new AppendRefused(AppendRefused.Reason.POLICY, "Partition " + partition + " of topic " + log.topic() + " is closed.");
     }
-    if (state.hasSlots() && !keysAnywhere && checked.batches().stream().anyMatch(PreparedAppend.Batch::keyed)) {
+    if (state.hasSlots() && !keysAnywhere && checked.batches().stream().anyMatch(PreparedAppend.PreparedBatch::keyed)) {
       throw new AppendRefused(AppendRefused.Reason.POLICY, "Topic " + log.topic()
           + " has slots, which give each key its partition, and clients of Kafka do not know them. Write keyed records with Spark; or copy"
           + " the topic by CALL partlog.rebuild, and write to the copy; or start the server with keys.in.any.partition=true, which ends the"

@@ -43,7 +43,7 @@ public final class Intake {
     return new PreparedAppend(state.topicId(), state.router(), List.of(accept(partition, records)), null);
   }
 
-  PreparedAppend.Batch accept(int partition, ByteBuffer records) throws AppendRefused {
+  PreparedAppend.PreparedBatch accept(int partition, ByteBuffer records) throws AppendRefused {
     requirePartition(partition);
     byte[] batch = new byte[records.remaining()];
     records.duplicate().get(batch);
@@ -66,7 +66,7 @@ public final class Intake {
     if (config.logAppendTime()) {
       long now = Math.max(0, clock.millis());
       BatchHeader.setLogAppendTime(batch, now);
-      return new PreparedAppend.Batch(batch, now, keyed, routed, true);
+      return new PreparedAppend.PreparedBatch(batch, now, keyed, routed, true);
     }
     return timed(batch, keyed, routed);
   }
@@ -123,7 +123,7 @@ public final class Intake {
   }
 
   /** The decoded batch, whose records have the times of their producer. */
-  private PreparedAppend.Batch timed(byte[] batch, boolean keyed, boolean routed) throws AppendRefused {
+  private PreparedAppend.PreparedBatch timed(byte[] batch, boolean keyed, boolean routed) throws AppendRefused {
     if (BatchHeader.isLogAppendTime(batch, 0)) {
       throw new AppendRefused(AppendRefused.Reason.INVALID_TIMESTAMP,
           "A batch has the time at which a log appended it, and only the log may set that.");
@@ -148,7 +148,7 @@ public final class Intake {
     if (BatchHeader.maxTimestamp(batch, 0) != greatest) {
       BatchHeader.setMaxTimestamp(batch, greatest);
     }
-    return new PreparedAppend.Batch(batch, least, keyed, routed, ordered);
+    return new PreparedAppend.PreparedBatch(batch, least, keyed, routed, ordered);
   }
 
   /** @param otherwise the limit if the topic does not have the key */

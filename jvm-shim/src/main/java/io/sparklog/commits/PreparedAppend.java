@@ -11,7 +11,7 @@ import java.util.List;
  * @param router by which it is known where their keys go; null if that is not known
  * @param fence null if the batches may be added behind any others
  */
-public record PreparedAppend(String topicId, Router router, List<Batch> batches, Fence fence) {
+public record PreparedAppend(String topicId, Router router, List<PreparedBatch> batches, Fence fence) {
   /**
    * The end offset that the partition must have. A process that knows all records below the offset adds batches behind them, or none: so
    * processes need no leader among them.
@@ -28,10 +28,10 @@ public record PreparedAppend(String topicId, Router router, List<Batch> batches,
    * @param routed whether each record has a key, and the router that {@link Intake} had puts the key into this partition
    * @param ordered whether no record has a lower time than a record before it, and the first has the base timestamp
    */
-  public record Batch(byte[] bytes, long minTimestamp, boolean keyed, boolean routed, boolean ordered) {
+  public record PreparedBatch(byte[] bytes, long minTimestamp, boolean keyed, boolean routed, boolean ordered) {
     /** A batch that was not looked into: its records may be in any order, and anywhere else than their keys belong. */
-    public static Batch unordered(byte[] bytes, long minTimestamp) {
-      return new Batch(bytes, minTimestamp, false, false, false);
+    public static PreparedBatch unordered(byte[] bytes, long minTimestamp) {
+      return new PreparedBatch(bytes, minTimestamp, false, false, false);
     }
 
     /** The time that the log gave to all records, in ms since 1970; −1 if they have the times of their producer. */
@@ -41,7 +41,7 @@ public record PreparedAppend(String topicId, Router router, List<Batch> batches,
   }
 
   /** Batches of this process, which are known to be right. */
-  public static PreparedAppend of(String topicId, List<Batch> batches, Fence fence) {
+  public static PreparedAppend of(String topicId, List<PreparedBatch> batches, Fence fence) {
     return new PreparedAppend(topicId, null, batches, fence);
   }
 

@@ -41,7 +41,8 @@ final class CoordinatorCommitsTest extends Drivers {
   }
 
   private CompletableFuture<AppendResult> append(int partition, long end, boolean replaces) {
-    List<PreparedAppend.Batch> batches = List.of(PreparedAppend.Batch.unordered(ClientBatch.of(1, "v").bytes().array(), -1));
+    byte[] batch = ClientBatch.of(1, "v").bytes().array();
+    List<PreparedAppend.PreparedBatch> batches = List.of(PreparedAppend.PreparedBatch.unordered(batch, -1));
     return writers.append("t", partition,
         PreparedAppend.of(driver.root.state("t").topicId(), batches, new PreparedAppend.Fence(end, replaces)));
   }

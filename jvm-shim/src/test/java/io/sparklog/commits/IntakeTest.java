@@ -43,7 +43,7 @@ final class IntakeTest extends Drivers {
     Intake intake = intake(Map.of());
     ByteBuffer sent = ClientBatch.of(20, "value ".repeat(20)).in(codec).by(7, 1, 40).bytes();
     ByteBuffer marked = sent.duplicate().putInt(Layout.LEADER_EPOCH_AT, 5);
-    PreparedAppend.Batch accepted = intake.accept(0, marked);
+    PreparedAppend.PreparedBatch accepted = intake.accept(0, marked);
     assertEquals(ByteBuffer.wrap(accepted.bytes()), sent.putInt(Layout.LEADER_EPOCH_AT, 0));
     assertEquals(ClientBatch.NOON, accepted.minTimestamp());
     assertTrue(accepted.ordered());
@@ -119,7 +119,7 @@ final class IntakeTest extends Drivers {
   @Test
   void theLogSetsTheTimesThatAreItsOwn() throws Exception {
     Intake intake = intake(Map.of("message.timestamp.type", "LogAppendTime"));
-    PreparedAppend.Batch accepted = intake.accept(0, ClientBatch.of(3, "v").bytes());
+    PreparedAppend.PreparedBatch accepted = intake.accept(0, ClientBatch.of(3, "v").bytes());
     BatchDecoder decoder = new BatchDecoder(1 << 20);
     decoder.decode(accepted.bytes(), 0, accepted.bytes().length);
     assertTrue(decoder.isLogAppendTime());

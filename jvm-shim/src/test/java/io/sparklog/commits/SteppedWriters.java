@@ -80,7 +80,7 @@ public final class SteppedWriters {
     BatchEncoder encoder = new BatchEncoder(Codec.NONE, false);
     encoder.begin(now, -1, bytes.length, 1);
     System.arraycopy(bytes, 0, encoder.buffer(), encoder.valueAt(), bytes.length);
-    List<PreparedAppend.Batch> batches = List.of(PreparedAppend.Batch.unordered(encoder.close(0), now));
+    List<PreparedAppend.PreparedBatch> batches = List.of(PreparedAppend.PreparedBatch.unordered(encoder.close(0), now));
     return writers.append(topic, partition, PreparedAppend.of(topicId, batches, new PreparedAppend.Fence(end, replaces)));
   }
 

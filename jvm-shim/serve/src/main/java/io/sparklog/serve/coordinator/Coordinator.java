@@ -14,7 +14,6 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.IntPredicate;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.protocol.Errors;
@@ -37,7 +36,7 @@ import org.apache.kafka.server.util.timer.SystemTimer;
 import org.apache.kafka.server.util.timer.SystemTimerReaper;
 
 /** Kafka's coordinator of groups over the partitions of one topic id. */
-final class Coordinator implements AutoCloseable, CoordinatorPartition.Service {
+final class Coordinator implements AutoCloseable, CoordinatorPartition.CoordinatorKind {
   private final String location;
   private final RecordMemory memory;
   private final GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
@@ -67,9 +66,8 @@ final class Coordinator implements AutoCloseable, CoordinatorPartition.Service {
     image = new TopicsImage(service);
   }
 
-  /** Whether this coordinates the groups of the topic that {@code state} is of. */
-  boolean isOf(State state) {
-    return topic.isOf(state);
+  CoordinatorTopic topic() {
+    return topic;
   }
 
   GroupCoordinator service() {
@@ -78,16 +76,6 @@ final class Coordinator implements AutoCloseable, CoordinatorPartition.Service {
 
   void topics(Collection<KnownTopic> topics) {
     image.update(topics);
-  }
-
-  /** Completes when this knows all that {@code state} has of the groups of some partitions. */
-  CompletableFuture<Void> current(State state, IntPredicate isMeant) {
-    return topic.current(state, isMeant);
-  }
-
-  /** Forgets the groups of some partitions. */
-  void release(IntPredicate isMeant) {
-    topic.release(isMeant);
   }
 
   @Override

@@ -40,13 +40,13 @@ final class CoordinatorPartition {
     IDLE, LOADING, ACTIVE
   }
 
-  /** One of Kafka's coordinators, by what all have: the newest records of its partitions are all that it needs. */
-  interface Service extends Deserializer<CoordinatorRecord> {
+  /** A coordinator of Kafka, by the methods that each kind has. It needs the newest record of each key, and no other records. */
+  interface CoordinatorKind extends Deserializer<CoordinatorRecord> {
     void onElection(int partition, int epoch);
 
     void onResignation(int partition, OptionalInt epoch);
 
-    /** What a record is of, such as a group. */
+    /** The word for the thing that a record describes, such as group. */
     String kind();
 
     /** The error for records that would take too much memory. */
@@ -58,7 +58,7 @@ final class CoordinatorPartition {
   private final String topicId;
   private final TopicPartition place;
   private final TopicWriters writers;
-  private final Service service;
+  private final CoordinatorKind service;
   private final RecordMemory memory;
   private final int recordsMin;
 
@@ -80,7 +80,7 @@ final class CoordinatorPartition {
   /** The end offset after all appends. */
   private long end;
 
-  private List<PreparedAppend.Batch> waiting = new ArrayList<>();
+  private List<PreparedAppend.PreparedBatch> waiting = new ArrayList<>();
 
   /** The number of records at which the partition is worth a compaction. */
   private long compactAt;
@@ -89,7 +89,8 @@ final class CoordinatorPartition {
   /** The memory that the newest records take, with the records that are not committed yet. */
   private LiveSizes sizes = new LiveSizes();
 
-  CoordinatorPartition(Root root, State state, int partition, TopicWriters writers, Service service, RecordMemory memory, int recordsMin) {
+  CoordinatorPartition(Root root, State state, int partition, TopicWriters writers, CoordinatorKind service, RecordMemory memory,
+      int recordsMin) {
     this.root = root;
     this.log = root.topic(state.topic());
     this.topicId = state.topicId();
@@ -167,7 +168,7 @@ final class CoordinatorPartition {
    *
    * @return the end offset after them
    * @throws NotCoordinatorException if the records are loaded again
-   * @throws RuntimeException of {@link Service#noRoom}
+   * @throws RuntimeException of {@link CoordinatorKind#noRoom}
    */
   synchronized long append(MemoryRecords records) {
     if (standing != Standing.ACTIVE) {
@@ -184,7 +185,7 @@ final class CoordinatorPartition {
         least = Math.min(least, record.timestamp());
         count++;
       }
-      waiting.add(PreparedAppend.Batch.unordered(bytes.array(), least));
+      waiting.add(PreparedAppend.PreparedBatch.unordered(bytes.array(), least));
       end += count;
       this.records += count;
     }
@@ -216,7 +217,7 @@ final class CoordinatorPartition {
   }
 
   private void commit() {
-    List<PreparedAppend.Batch> batches = waiting;
+    List<PreparedAppend.PreparedBatch> batches = waiting;
     waiting = new ArrayList<>();
     underWay = end;
     int of = epoch;
@@ -232,7 +233,7 @@ final class CoordinatorPartition {
    * @return the end offset after them; {@link NotCoordinatorException} if this process may not; {@link io.sparklog.commits.AppendRefused},
    *     with which they may be there or not
    */
-  private CompletableFuture<Long> append(List<PreparedAppend.Batch> batches, PreparedAppend.Fence fence) {
+  private CompletableFuture<Long> append(List<PreparedAppend.PreparedBatch> batches, PreparedAppend.Fence fence) {
     if (!memory.isOf(place.partition())) { // After a sleep, the timers of this process take all members for dead.
       return CompletableFuture.failedFuture(notOurs());
     }

@@ -21,8 +21,8 @@ import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
 
 /**
- * A topic that has the records of one of Kafka's coordinators, as the runtime of all these coordinators sees it. It is of one topic id: if
- * the topic is created again, or gets more partitions, another object begins.
+ * A topic with the records of a coordinator of Kafka, as the runtime of all Kafka's coordinators sees it. It is of one topic id: if the
+ * topic is created again, or gets more partitions, another object begins.
  */
 final class CoordinatorTopic implements PartitionWriter, CoordinatorLoader<CoordinatorRecord> {
   private final String topicId;
@@ -30,7 +30,7 @@ final class CoordinatorTopic implements PartitionWriter, CoordinatorLoader<Coord
   private final Workers loads = new Workers("coordinator-loads", 2);
 
   /** @param recordsMin a partition with fewer records is not compacted */
-  CoordinatorTopic(Root root, State state, TopicWriters writers, CoordinatorPartition.Service service, RecordMemory memory,
+  CoordinatorTopic(Root root, State state, TopicWriters writers, CoordinatorPartition.CoordinatorKind service, RecordMemory memory,
       int recordsMin) {
     topicId = state.topicId();
     partitions = IntStream.range(0, state.partitions())

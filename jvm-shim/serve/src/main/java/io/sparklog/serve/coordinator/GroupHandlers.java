@@ -33,7 +33,7 @@ import org.apache.kafka.common.utils.BufferSupplier;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
 import org.apache.kafka.server.util.FutureUtils;
 
-/** The requests of groups: here those of their members, of both protocols. */
+/** The requests of groups. This class answers the members of both protocols. */
 public record GroupHandlers(GroupRequests groups, Servers servers) {
   private static final short KEYS = FindCoordinatorRequest.MIN_BATCHED_VERSION;
 

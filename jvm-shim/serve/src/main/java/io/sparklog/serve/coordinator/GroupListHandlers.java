@@ -35,8 +35,8 @@ import org.apache.kafka.server.util.FutureUtils;
 
 /**
  * The requests of tools that list, describe and delete groups. An error of one group leaves the others as they are. A listener may show a
- * part of the topics, and groups belong to all: a client that may not know a topic of a group sees the name of the group alone, and does not
- * delete the group.
+ * part of the topics, and groups belong to all: a client that may not know a topic of a group sees the name of the group alone, and does
+ * not delete the group.
  */
 record GroupListHandlers(GroupRequests groups) {
   void addTo(Handlers handlers) {

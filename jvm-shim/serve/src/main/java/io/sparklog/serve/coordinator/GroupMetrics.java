@@ -102,14 +102,13 @@ public final class GroupMetrics {
   }
 
   private List<Position> positions(Map<String, State> topics) throws Exception {
-    RequestContext context = context(ApiKeys.LIST_GROUPS);
+    RequestContext context = context();
     List<ListedGroup> groups = answer(
         requests.askAll(coordinator -> coordinator.listGroups(context, new ListGroupsRequestData()), new ListGroupsResponseData()))
         .groups();
-    RequestContext fetch = context(ApiKeys.OFFSET_FETCH);
     List<CompletableFuture<OffsetFetchResponseGroup>> answers = groups.stream().map(group -> {
       OffsetFetchRequestGroup all = new OffsetFetchRequestGroup().setGroupId(group.groupId()).setTopics(null);
-      return requests.ask(group.groupId(), coordinator -> coordinator.fetchOffsets(fetch, all, false));
+      return requests.ask(group.groupId(), coordinator -> coordinator.fetchOffsets(context, all, false));
     }).toList();
     List<Position> found = new ArrayList<>();
     for (CompletableFuture<OffsetFetchResponseGroup> each : answers) {
@@ -139,8 +138,9 @@ public final class GroupMetrics {
   }
 
   /** The coordinator wants the circumstances of a request. */
-  private static RequestContext context(ApiKeys api) {
-    return new RequestContext(new RequestHeader(api, api.latestVersion(), "metrics", 0), "metrics", null, KafkaPrincipal.ANONYMOUS,
-        ListenerName.forSecurityProtocol(SecurityProtocol.PLAINTEXT), SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
+  private static RequestContext context() {
+    return new RequestContext(new RequestHeader(ApiKeys.OFFSET_FETCH, ApiKeys.OFFSET_FETCH.latestVersion(), "metrics", 0), "metrics", null,
+        KafkaPrincipal.ANONYMOUS, ListenerName.forSecurityProtocol(SecurityProtocol.PLAINTEXT), SecurityProtocol.PLAINTEXT,
+        ClientInformation.EMPTY, false);
   }
 }

@@ -121,7 +121,7 @@ public final class Groups implements AutoCloseable {
       if (!isOurs.test(of)) {
         return CompletableFuture.failedFuture(new NotCoordinatorException("another server coordinates the group " + group));
       }
-      return found.current(state, partition -> partition == of).thenApply(done -> found.service());
+      return found.topic().current(state, partition -> partition == of).thenApply(done -> found.service());
     }));
   }
 
@@ -137,7 +137,7 @@ public final class Groups implements AutoCloseable {
         return CompletableFuture.completedFuture(Optional.empty());
       }
       Coordinator all = coordinator(found.get());
-      return all.current(found.get(), isOurs).thenApply(done -> Optional.of(all.service()));
+      return all.topic().current(found.get(), isOurs).thenApply(done -> Optional.of(all.service()));
     }));
   }
 
@@ -151,7 +151,7 @@ public final class Groups implements AutoCloseable {
       told = coordinator;
     }
     if (told != null) {
-      told.release(isOurs.negate());
+      told.topic().release(isOurs.negate());
     }
   }
 
@@ -232,7 +232,7 @@ public final class Groups implements AutoCloseable {
     if (isClosed) {
       throw ended();
     }
-    if (coordinator == null || !coordinator.isOf(state)) {
+    if (coordinator == null || !coordinator.topic().isOf(state)) {
       if (coordinator != null) {
         coordinator.close();
       }

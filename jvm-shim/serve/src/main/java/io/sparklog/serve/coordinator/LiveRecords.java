@@ -69,7 +69,7 @@ final class LiveRecords {
    * Reads a partition.
    *
    * @param first a state of the topic
-   * @param kind what a record is of, such as a group
+   * @param kind the word for the thing that a record describes, such as group
    * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING
    */
   static LiveRecords of(Root root, State first, TopicPartition place, Deserializer<CoordinatorRecord> reader, String kind)
@@ -201,8 +201,8 @@ final class LiveRecords {
   }
 
   /** The records as batches. @param batchBytes a batch is closed when it has so many bytes */
-  List<PreparedAppend.Batch> batches(int batchBytes) {
-    List<PreparedAppend.Batch> batches = new ArrayList<>();
+  List<PreparedAppend.PreparedBatch> batches(int batchBytes) {
+    List<PreparedAppend.PreparedBatch> batches = new ArrayList<>();
     List<Stored> open = new ArrayList<>();
     int size = 0;
     for (Stored record : newest.values()) {
@@ -220,13 +220,13 @@ final class LiveRecords {
     return batches;
   }
 
-  private static PreparedAppend.Batch batch(List<Stored> stored) {
+  private static PreparedAppend.PreparedBatch batch(List<Stored> stored) {
     SimpleRecord[] records = stored.stream()
         .map(record -> new SimpleRecord(record.timestamp(), record.key(), record.value()))
         .toArray(SimpleRecord[]::new);
     ByteBuffer batch = MemoryRecords.withRecords(Compression.NONE, 0, records).buffer();
     byte[] bytes = new byte[batch.remaining()];
     batch.get(bytes);
-    return PreparedAppend.Batch.unordered(bytes, stored.stream().mapToLong(Stored::timestamp).min().orElseThrow());
+    return PreparedAppend.PreparedBatch.unordered(bytes, stored.stream().mapToLong(Stored::timestamp).min().orElseThrow());
   }
 }

@@ -89,17 +89,14 @@ public final class Handlers {
       data.apiKeys().add(ApiVersionsResponse.toApiVersion(ApiKeys.SASL_HANDSHAKE).setMinVersion((short) 1));
       data.apiKeys().add(ApiVersionsResponse.toApiVersion(ApiKeys.SASL_AUTHENTICATE));
     }
-    if (handlers.containsKey(ApiKeys.CONSUMER_GROUP_HEARTBEAT)) {
-      feature(data, "group.version", (short) 1);
+    if (handlers.containsKey(ApiKeys.CONSUMER_GROUP_HEARTBEAT)) { // Clients look for the feature.
+      String name = "group.version";
+      short level = 1; // Clients before 3.9 take no lowest version of 0.
+      data.finalizedFeatures()
+          .add(new ApiVersionsResponseData.FinalizedFeatureKey().setName(name).setMinVersionLevel(level).setMaxVersionLevel(level));
+      data.supportedFeatures()
+          .add(new ApiVersionsResponseData.SupportedFeatureKey().setName(name).setMinVersion(level).setMaxVersion(level));
     }
     return data;
-  }
-
-  /** A feature that clients look for. */
-  private static void feature(ApiVersionsResponseData data, String name, short level) {
-    data.finalizedFeatures()
-        .add(new ApiVersionsResponseData.FinalizedFeatureKey().setName(name).setMinVersionLevel(level).setMaxVersionLevel(level));
-    // Clients before 3.9 take no lowest version of 0.
-    data.supportedFeatures().add(new ApiVersionsResponseData.SupportedFeatureKey().setName(name).setMinVersion(level).setMaxVersion(level));
   }
 }

@@ -39,12 +39,12 @@ public final class KafkaErrors {
 
   /** Work on a part of a request. */
   @FunctionalInterface
-  public interface Attempt {
+  public interface RequestPart {
     void run() throws Exception;
   }
 
   /** Does a part of a request, whose error leaves the other parts as they are. @return the error that the client gets, or NONE */
-  public static ApiError attempt(Attempt part) {
+  public static ApiError attempt(RequestPart part) {
     try {
       part.run();
       return ApiError.NONE;

@@ -30,8 +30,8 @@ import org.apache.kafka.common.security.scram.internals.ScramMechanism;
 import org.apache.kafka.common.security.scram.internals.ScramSaslServer;
 
 /**
- * The requests of one connection before its client has proved its name: versions, a handshake, then steps, and no other. Kafka's own servers
- * of SASL answer the steps.
+ * The requests of one connection before its client has proved its name: versions, a handshake, then steps, and no other. Kafka's own
+ * servers of SASL answer the steps.
  */
 final class SaslRequests {
   /** A wrong password has its answer after this time, so that guessing takes long. */
@@ -105,7 +105,7 @@ final class SaslRequests {
     return data;
   }
 
-  /** Answers a step, in words that tell neither whether the name nor whether the password is wrong. Takes some milliseconds of computing. */
+  /** Answers a step. The text tells neither that the name nor that the password is wrong. Takes some milliseconds of computing. */
   private SaslAuthenticateResponseData step(byte[] bytes) {
     SaslAuthenticateResponseData data = new SaslAuthenticateResponseData();
     boolean failed = false;

@@ -96,8 +96,8 @@ public final class FetchHandler {
   }
 
   /**
-   * Begins a turn when the turns before it on the connection have ended, as a broker answers the requests of a connection one after another.
-   * Is called by one thread at a time for a connection.
+   * Begins a turn when the turns before it on the connection have ended, as a broker answers the requests of a connection one after
+   * another. Is called by one thread at a time for a connection.
    *
    * @param begin is called with the turn, which ends when it is completed
    */

@@ -5,6 +5,7 @@ import io.sparklog.serve.members.Servers;
 import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handlers;
 import io.sparklog.serve.protocol.KafkaErrors;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -154,9 +155,7 @@ record ConfigHandlers(Operators operators, Servers servers, SortedMap<String, St
     if (type != OpType.SET) {
       throw Errors.INVALID_CONFIG.exception("The setting " + config.name() + " can be set or deleted. Give its whole value.");
     }
-    Map<String, String> given = new HashMap<>();
-    given.put(config.name(), config.value());
-    return TopicSettings.changes(given);
+    return TopicSettings.changes(Collections.singletonMap(config.name(), config.value())); // The value may be null.
   }
 
   /**

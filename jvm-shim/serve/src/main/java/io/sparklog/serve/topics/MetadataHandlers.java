@@ -59,7 +59,9 @@ record MetadataHandlers(Operators operators, Servers servers, boolean createsTop
   void addTo(Handlers handlers) {
     handlers.addBlocking(ApiKeys.METADATA, this::tell)
         .add(ApiKeys.DESCRIBE_CLUSTER, this::tellCluster)
-        .addBlocking(ApiKeys.DESCRIBE_TOPIC_PARTITIONS, this::tellPage)
+        .addBlocking(ApiKeys.DESCRIBE_TOPIC_PARTITIONS,
+            (ClientRequest asked,
+                DescribeTopicPartitionsRequest request) -> new DescribeTopicPartitionsResponse(page(asked, request.data())))
         .addBlocking(ApiKeys.DESCRIBE_LOG_DIRS, this::tellBytes)
         .add(ApiKeys.DESCRIBE_ACLS, MetadataHandlers::refuseAcls)
         .add(ApiKeys.CREATE_ACLS, MetadataHandlers::refuseAcls)
@@ -150,10 +152,6 @@ record MetadataHandlers(Operators operators, Servers servers, boolean createsTop
   }
 
   /** Tells partitions in pages: topics by name, and a cursor where the next page begins. */
-  private DescribeTopicPartitionsResponse tellPage(ClientRequest asked, DescribeTopicPartitionsRequest request) {
-    return new DescribeTopicPartitionsResponse(page(asked, request.data()));
-  }
-
   private DescribeTopicPartitionsResponseData page(ClientRequest asked, DescribeTopicPartitionsRequestData request) {
     DescribeTopicPartitionsRequestData.Cursor from = request.cursor();
     if (from != null && from.partitionIndex() < 0 || request.responsePartitionLimit() <= 0) {

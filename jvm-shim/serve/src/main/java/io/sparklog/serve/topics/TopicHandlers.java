@@ -30,7 +30,6 @@ import org.apache.kafka.common.message.DeleteRecordsRequestData.DeleteRecordsTop
 import org.apache.kafka.common.message.DeleteRecordsResponseData.DeleteRecordsPartitionResult;
 import org.apache.kafka.common.message.DeleteRecordsResponseData.DeleteRecordsTopicResult;
 import org.apache.kafka.common.message.DeleteRecordsResponseData;
-import org.apache.kafka.common.message.DeleteTopicsRequestData.DeleteTopicState;
 import org.apache.kafka.common.message.DeleteTopicsResponseData.DeletableTopicResult;
 import org.apache.kafka.common.message.DeleteTopicsResponseData;
 import org.apache.kafka.common.protocol.ApiKeys;
@@ -165,7 +164,7 @@ public final class TopicHandlers {
 
   private DeleteTopicsResponse delete(ClientRequest asked, DeleteTopicsRequest request) {
     DeleteTopicsResponseData data = new DeleteTopicsResponseData();
-    for (DeleteTopicState topic : request.topics()) {
+    request.topics().forEach(topic -> {
       DeletableTopicResult result = new DeletableTopicResult().setName(topic.name()).setTopicId(topic.topicId());
       ApiError error = KafkaErrors.attempt(() -> {
         boolean isById = !topic.topicId().equals(Uuid.ZERO_UUID);
@@ -177,7 +176,7 @@ public final class TopicHandlers {
         result.setName(name).setTopicId(Uuid.fromString(id));
       });
       data.responses().add(result.setErrorCode(error.error().code()).setErrorMessage(error.message()));
-    }
+    });
     return new DeleteTopicsResponse(data);
   }
 

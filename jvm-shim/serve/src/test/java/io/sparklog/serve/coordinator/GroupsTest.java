@@ -104,7 +104,7 @@ final class GroupsTest {
 
   /** Adds a batch to partition 0 as a coordinator does. @return the end offset after the batch */
   private static CompletableFuture<Long> append(TopicWriters writers, String topicId, long end, byte[] bytes) {
-    List<PreparedAppend.Batch> batches = List.of(PreparedAppend.Batch.unordered(bytes, -1));
+    List<PreparedAppend.PreparedBatch> batches = List.of(PreparedAppend.PreparedBatch.unordered(bytes, -1));
     return writers.append(Groups.TOPIC, 0, PreparedAppend.of(topicId, batches, new PreparedAppend.Fence(end, false)))
         .thenApply(AppendResult::end);
   }
