@@ -16,16 +16,21 @@ import java.util.Optional;
  * more. FORMAT.md section 7.
  */
 abstract class AdministrativeChange implements Change.Administrative {
-  private final TopicLog log;
+  final TopicLog log;
   private final State planned;
+  private final String what;
   private State was;
   private State is;
   private NextVersion next;
 
-  /** @param planned the state of the topic that the change is for */
-  AdministrativeChange(TopicLog log, State planned) {
+  /**
+   * @param planned the state of the topic that the change is for
+   * @param what the thing of the topic that it changes, such as {@code the configuration}
+   */
+  AdministrativeChange(TopicLog log, State planned, String what) {
     this.log = log;
     this.planned = planned;
+    this.what = what;
     this.was = planned;
     this.is = planned;
   }
@@ -53,9 +58,6 @@ abstract class AdministrativeChange implements Change.Administrative {
   /** The version that changes {@code newest}, of the same topic. */
   abstract NextVersion change(State newest) throws IOException;
 
-  /** The thing that it changes, in words such as {@code the configuration of topic t}. */
-  abstract String what();
-
   /** Whether the change counts as done if the topic no longer exists. */
   boolean endsWithTheTopic() {
     return false;
@@ -72,7 +74,7 @@ abstract class AdministrativeChange implements Change.Administrative {
     }
     next = null;
     is = newest;
-    return Optional.of(what());
+    return Optional.of(what + " of topic " + log.topic());
   }
 
   @Override

@@ -17,7 +17,6 @@ final class AlterTopic extends AdministrativeChange {
       "it is not changed in this way; take CALL partlog.add_partitions", TopicConfig.PARTITIONER, fixed("where the records of a key are"),
       TopicConfig.PLACEMENT, fixed("when a key gets its partition"), TopicConfig.PLACEMENT_SLOTS, fixed("which keys share a slot"));
 
-  private final TopicLog log;
   private final Map<String, String> changes;
 
   private static String fixed(String meaning) {
@@ -25,8 +24,7 @@ final class AlterTopic extends AdministrativeChange {
   }
 
   private AlterTopic(TopicLog log, State planned, Map<String, String> changes) {
-    super(log, planned);
-    this.log = log;
+    super(log, planned, "the configuration");
     this.changes = changes;
   }
 
@@ -78,10 +76,5 @@ final class AlterTopic extends AdministrativeChange {
   @Override
   NextVersion change(State newest) {
     return new NextVersion(newest, "alter").configure(changes);
-  }
-
-  @Override
-  String what() {
-    return "the configuration of topic " + log.topic();
   }
 }

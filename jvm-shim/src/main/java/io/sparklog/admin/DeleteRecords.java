@@ -13,7 +13,6 @@ final class DeleteRecords extends AdministrativeChange {
   /** {@code offsets}: to the end. */
   private static final long TO_THE_END = -1;
 
-  private final String topic;
   private final SortedMap<Integer, Long> starts = new TreeMap<>();
 
   /**
@@ -23,14 +22,13 @@ final class DeleteRecords extends AdministrativeChange {
    * @throws PartlogException PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE
    */
   DeleteRecords(TopicLog log, State planned, SortedMap<Integer, Long> offsets, RetentionTerms terms) {
-    super(log, planned);
-    topic = log.topic();
+    super(log, planned, "the deletion of records");
     String root = log.store().root();
     offsets.forEach((partition, offset) -> {
       planned.requirePartition("offsets", root, partition);
       long end = planned.end(partition);
       if (offset < TO_THE_END || offset > end) {
-        throw PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", "offsets", "offset", offset, "topic", topic, "partition", partition,
+        throw PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", "offsets", "offset", offset, "topic", log.topic(), "partition", partition,
             "root", root, "start", planned.start(partition), "end", end, "way",
             "Give the first offset to keep: one in that range, or -1 for the end offset, which deletes all");
       }
@@ -50,10 +48,5 @@ final class DeleteRecords extends AdministrativeChange {
     NextVersion next = new NextVersion(newest, "delete-records");
     starts.forEach(next::raiseStart);
     return next;
-  }
-
-  @Override
-  String what() {
-    return "the deletion of records of topic " + topic;
   }
 }

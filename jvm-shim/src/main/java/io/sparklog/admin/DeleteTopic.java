@@ -6,11 +6,8 @@ import io.sparklog.log.TopicLog;
 
 /** Deletes a topic. Its files are deleted after that: {@link DeletedTopic}. */
 final class DeleteTopic extends AdministrativeChange {
-  private final String topic;
-
   DeleteTopic(TopicLog log, State planned) {
-    super(log, planned);
-    topic = log.topic();
+    super(log, planned, "the deletion");
   }
 
   @Override
@@ -26,10 +23,5 @@ final class DeleteTopic extends AdministrativeChange {
   @Override
   NextVersion change(State newest) {
     return NextVersion.deleting(newest);
-  }
-
-  @Override
-  String what() {
-    return "the deletion of topic " + topic;
   }
 }

@@ -18,7 +18,6 @@ import java.util.TreeMap;
 final class MoveSlots extends AdministrativeChange {
   private static final String MOVES = "moves";
 
-  private final TopicLog log;
   /** By slot, the partition that it moves to. */
   private final SortedMap<Integer, Integer> moves;
 
@@ -28,8 +27,7 @@ final class MoveSlots extends AdministrativeChange {
    *     has no partition yet
    */
   MoveSlots(TopicLog log, State planned, SortedMap<Integer, Integer> moves) {
-    super(log, planned);
-    this.log = log;
+    super(log, planned, "the slots");
     this.moves = moves;
     if (moves.isEmpty()) {
       throw Option.invalidValue(MOVES, "{}", "it must name a slot");
@@ -72,10 +70,5 @@ final class MoveSlots extends AdministrativeChange {
       throw PartlogException.of("REROUTE_PENDING", "topic", log.topic(), "root", log.store().root(), "weights", Arrays.toString(weights));
     });
     return NextVersion.rerouting(log, newest, newest.routing().weights(), SlotMoves.of(left(newest)), Map.of());
-  }
-
-  @Override
-  String what() {
-    return "the slots of topic " + log.topic();
   }
 }

@@ -21,7 +21,6 @@ import java.util.stream.IntStream;
 final class RerouteTopic extends AdministrativeChange {
   private static final String WEIGHTS = "weights";
 
-  private final TopicLog log;
   private final Map<String, String> config;
   private final boolean balances;
   private final UnaryOperator<int[]> weights;
@@ -33,8 +32,7 @@ final class RerouteTopic extends AdministrativeChange {
    * @param weights of all partitions that the topic shall have, from the weights now
    */
   private RerouteTopic(TopicLog log, State planned, Map<String, String> config, boolean balances, UnaryOperator<int[]> weights) {
-    super(log, planned);
-    this.log = log;
+    super(log, planned, "the routing");
     this.config = config;
     this.balances = balances;
     this.weights = weights;
@@ -158,10 +156,5 @@ final class RerouteTopic extends AdministrativeChange {
           + value.length() + " bytes, which are too many for the configuration of a topic");
     }
     return value;
-  }
-
-  @Override
-  String what() {
-    return "the routing of topic " + log.topic();
   }
 }

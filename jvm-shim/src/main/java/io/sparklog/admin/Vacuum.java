@@ -100,7 +100,7 @@ public final class Vacuum {
   }
 
   private void commit(State planned, long horizon) {
-    work.commit(new AdministrativeChange(log, planned) {
+    work.commit(new AdministrativeChange(log, planned, "the horizon") {
       @Override
       boolean isIn(State newest) {
         return newest.horizon() >= horizon;
@@ -109,11 +109,6 @@ public final class Vacuum {
       @Override
       NextVersion change(State newest) {
         return new NextVersion(newest, "vacuum").raiseHorizon(horizon);
-      }
-
-      @Override
-      String what() {
-        return "the horizon of topic " + log.topic();
       }
     });
   }

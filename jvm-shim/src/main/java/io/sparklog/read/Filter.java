@@ -43,12 +43,12 @@ public interface Filter {
   }
 
   static Filter offset(Intervals offsets) {
-    return of(new RecordFilter.RecordOffsets(offsets));
+    return of(new RecordFilter.Within(false, offsets));
   }
 
   /** @param micros times in microseconds since 1970, as {@link Times#micros} gives them */
   static Filter time(Intervals micros) {
-    return of(new RecordFilter.RecordTimes(micros));
+    return of(new RecordFilter.Within(true, micros));
   }
 
   /** Records with one of these keys; none is null. @param keys of no more than {@link #KEYS_BYTES_MAX} */

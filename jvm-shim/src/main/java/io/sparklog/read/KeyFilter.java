@@ -5,16 +5,6 @@ import java.util.function.UnaryOperator;
 /** A condition on the key of a record, byte by byte. Only the key itself decides whether it is met, but for records of routed segments. */
 sealed interface KeyFilter extends RecordFilter {
   @Override
-  default Intervals offsets() {
-    return Intervals.ALL;
-  }
-
-  @Override
-  default boolean isAboutTime() {
-    return false;
-  }
-
-  @Override
   default boolean isAboutKey() {
     return true;
   }

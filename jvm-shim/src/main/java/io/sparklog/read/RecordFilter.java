@@ -11,7 +11,7 @@ import java.util.function.UnaryOperator;
  * A condition on the offset, the time and the key of a record, in one partition: {@link Filter#at}. Times are in microseconds since 1970.
  */
 public sealed interface RecordFilter extends Serializable
-    permits RecordFilter.Constant, RecordFilter.RecordOffsets, RecordFilter.RecordTimes, RecordFilter.Several, Hint, KeyFilter {
+    permits RecordFilter.Constant, RecordFilter.Within, RecordFilter.Several, Hint, KeyFilter {
   RecordFilter ALL_RECORDS = new Constant(true);
   RecordFilter NO_RECORDS = new Constant(false);
 
@@ -22,18 +22,26 @@ public sealed interface RecordFilter extends Serializable
   long OBJECT_BYTES = 48;
 
   /** The offsets of records that may meet it; no others do. All of these meet it if {@link #isAboutOffsetsOnly}. */
-  Intervals offsets();
+  default Intervals offsets() {
+    return Intervals.ALL;
+  }
 
-  boolean isAboutTime();
+  default boolean isAboutTime() {
+    return false;
+  }
 
-  boolean isAboutKey();
+  default boolean isAboutKey() {
+    return false;
+  }
 
   default boolean isAboutOffsetsOnly() {
     return !isAboutTime() && !isAboutKey();
   }
 
   /** The same for the records of routed segments: each record has a key, and {@code held} keeps the keys that the segments may have. */
-  RecordFilter whereRouted(UnaryOperator<Keys> held);
+  default RecordFilter whereRouted(UnaryOperator<Keys> held) {
+    return this;
+  }
 
   /** Whether a record with such an offset and time may meet it: false only if none can. All bounds are inclusive. */
   boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros);
@@ -116,21 +124,6 @@ public sealed interface RecordFilter extends Serializable
     }
 
     @Override
-    public boolean isAboutTime() {
-      return false;
-    }
-
-    @Override
-    public boolean isAboutKey() {
-      return false;
-    }
-
-    @Override
-    public RecordFilter whereRouted(UnaryOperator<Keys> held) {
-      return this;
-    }
-
-    @Override
     public boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
       return met;
     }
@@ -146,94 +139,38 @@ public sealed interface RecordFilter extends Serializable
     }
   }
 
-  /** Met by the records with these offsets. */
-  record RecordOffsets(Intervals offsets) implements RecordFilter {
+  /** Met by the records with these times, or with these offsets. */
+  record Within(boolean isAboutTime, Intervals values) implements RecordFilter {
     @Override
     public long bytes() {
-      return OBJECT_BYTES + offsets.bytes();
+      return OBJECT_BYTES + values.bytes();
     }
 
     @Override
     public RecordFilter within(long most) {
-      return bytes() <= most ? this : offsets.within(most - OBJECT_BYTES).<RecordFilter>map(RecordOffsets::new).orElse(ALL_RECORDS);
-    }
-
-    @Override
-    public boolean isAboutTime() {
-      return false;
-    }
-
-    @Override
-    public boolean isAboutKey() {
-      return false;
-    }
-
-    @Override
-    public RecordFilter whereRouted(UnaryOperator<Keys> held) {
-      return this;
-    }
-
-    @Override
-    public boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
-      return offsets.meets(firstOffset, lastOffset);
-    }
-
-    @Override
-    public boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
-      return offsets.covers(firstOffset, lastOffset);
-    }
-
-    @Override
-    public boolean isMet(long offset, long micros, byte[] data, int keyAt, int keyLength) {
-      return offsets.contains(offset);
-    }
-  }
-
-  /** Met by the records with these times. */
-  record RecordTimes(Intervals micros) implements RecordFilter {
-    @Override
-    public long bytes() {
-      return OBJECT_BYTES + micros.bytes();
-    }
-
-    @Override
-    public RecordFilter within(long most) {
-      return bytes() <= most ? this : micros.within(most - OBJECT_BYTES).<RecordFilter>map(RecordTimes::new).orElse(ALL_RECORDS);
+      return bytes() <= most
+          ? this
+          : values.within(most - OBJECT_BYTES).<RecordFilter>map(fewer -> new Within(isAboutTime, fewer)).orElse(ALL_RECORDS);
     }
 
     @Override
     public Intervals offsets() {
-      return Intervals.ALL;
-    }
-
-    @Override
-    public boolean isAboutTime() {
-      return true;
-    }
-
-    @Override
-    public boolean isAboutKey() {
-      return false;
-    }
-
-    @Override
-    public RecordFilter whereRouted(UnaryOperator<Keys> held) {
-      return this;
+      return isAboutTime ? Intervals.ALL : values;
     }
 
     @Override
     public boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
-      return micros.meets(firstMicros, lastMicros);
+      return isAboutTime ? values.meets(firstMicros, lastMicros) : values.meets(firstOffset, lastOffset);
     }
 
     @Override
     public boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
-      return micros.covers(firstMicros, lastMicros);
+      return isAboutTime ? values.covers(firstMicros, lastMicros) : values.covers(firstOffset, lastOffset);
     }
 
     @Override
-    public boolean isMet(long offset, long time, byte[] data, int keyAt, int keyLength) {
-      return micros.contains(time);
+    public boolean isMet(long offset, long micros, byte[] data, int keyAt, int keyLength) {
+      return values.contains(isAboutTime ? micros : offset);
     }
   }
 

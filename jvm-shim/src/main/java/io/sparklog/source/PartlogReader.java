@@ -93,8 +93,7 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
 
   @Override
   public CustomTaskMetric[] currentMetricsValues() {
-    return new CustomTaskMetric[] {new ReadMetrics.ReadValue(ReadMetrics.BATCHES, batches()),
-        new ReadMetrics.ReadValue(ReadMetrics.BYTES, bytes())};
+    return new CustomTaskMetric[] {ReadMetrics.BATCHES.of(batches()), ReadMetrics.BYTES.of(bytes())};
   }
 
   @Override

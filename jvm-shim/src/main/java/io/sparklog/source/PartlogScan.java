@@ -223,7 +223,7 @@ final class PartlogScan
   public CustomTaskMetric[] reportDriverMetrics() {
     return stream != null
         ? new CustomTaskMetric[0]
-        : new CustomTaskMetric[] {new ReadMetrics.ReadValue(ReadMetrics.SKIPPED, skippedBytes())};
+        : new CustomTaskMetric[] {ReadMetrics.SKIPPED.of(skippedBytes())};
   }
 
   private long skippedBytes() {

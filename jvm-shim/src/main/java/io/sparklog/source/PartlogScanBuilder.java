@@ -39,7 +39,6 @@ public final class PartlogScanBuilder
   private final StructType named;
   private StructType schema;
   private PushedDown pushed = PushedDown.NOTHING;
-  private boolean complete;
   private Scan metadataScan;
 
   /**
@@ -104,17 +103,16 @@ public final class PartlogScanBuilder
     return true;
   }
 
-  /** If not, Spark adds up what {@link #pushAggregation} gives. */
+  /** A group is one row, which Spark need not add up. */
   @Override
   public boolean supportCompletePushDown(Aggregation aggregation) {
-    complete = AggregateScan.isSureOf(aggregation) && AggregateScan.of(aggregation, named, request, pushed, true).isPresent();
-    return complete;
+    return AggregateScan.of(aggregation, named, request, pushed).isPresent();
   }
 
   /** Counts and bounds that the state knows need no record. */
   @Override
   public boolean pushAggregation(Aggregation aggregation) {
-    metadataScan = AggregateScan.of(aggregation, named, request, pushed, complete).orElse(null);
+    metadataScan = AggregateScan.of(aggregation, named, request, pushed).orElse(null);
     return metadataScan != null;
   }
 
