@@ -28,8 +28,8 @@ final class DeleteRecords extends AdministrativeChange {
       planned.requirePartition("offsets", root, partition);
       long end = planned.end(partition);
       if (offset < TO_THE_END || offset > end) {
-        throw PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", "offsets", "offset", offset, "topic", log.topic(), "partition", partition,
-            "root", root, "start", planned.start(partition), "end", end, "way",
+        throw PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", "offsets", "offset", offset, "topic", log.topic(), "partition",
+            partition, "root", root, "start", planned.start(partition), "end", end, "way",
             "Give the first offset to keep: one in that range, or -1 for the end offset, which deletes all");
       }
       // The end of now and not of later: records that are committed during the call are not meant.

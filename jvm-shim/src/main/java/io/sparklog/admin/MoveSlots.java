@@ -4,7 +4,6 @@ import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.routing.Routing;
-import io.sparklog.routing.SlotMoves;
 import io.sparklog.routing.SlotTable;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
@@ -69,6 +68,6 @@ final class MoveSlots extends AdministrativeChange {
     newest.pendingWeights().ifPresent(weights -> {
       throw PartlogException.of("REROUTE_PENDING", "topic", log.topic(), "root", log.store().root(), "weights", Arrays.toString(weights));
     });
-    return NextVersion.rerouting(log, newest, newest.routing().weights(), SlotMoves.of(left(newest)), Map.of());
+    return NextVersion.rerouting(log, newest, newest.routing().weights(), SlotTable.SlotMoves.of(left(newest)), Map.of());
   }
 }

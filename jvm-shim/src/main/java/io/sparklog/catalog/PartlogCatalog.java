@@ -6,8 +6,9 @@ import io.sparklog.log.TopicConfig;
 import io.sparklog.procedures.Procedures;
 import io.sparklog.procedures.TopicProcedure;
 import io.sparklog.procedures.TopicStatements;
-import io.sparklog.spark.Connector;
+import io.sparklog.sink.Existence;
 import io.sparklog.source.KeyRouting;
+import io.sparklog.spark.Connector;
 import io.sparklog.spark.RunningQuery;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
@@ -36,6 +37,9 @@ import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
@@ -389,5 +393,42 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       throw PartlogException.of("PROCEDURE_NOT_FOUND", "catalog", name, "procedure", asked, "procedures",
           Procedures.ALL.stream().map(TopicProcedure::name).collect(Collectors.joining(", ")));
     });
+  }
+
+  /** A topic that a write is about to create, or the topics of a root. The commit of the write is all that there is to be seen of it. */
+  private static final class NewTable extends PartlogTable implements StagedTable {
+    private final String name;
+    private final CatalogTarget place;
+
+    NewTable(String name, CatalogTarget place, CaseInsensitiveStringMap options) {
+      super(options, PartlogTable.columns(options), true);
+      this.name = name;
+      this.place = place;
+    }
+
+    @Override
+    public String name() {
+      return name;
+    }
+
+    @Override
+    public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+      if (place.topic() != null) {
+        SparkErrors.act(() -> TopicTable.requireOwn(place, info.options()));
+      }
+      return write(info, Existence.NEW);
+    }
+
+    /** Two interfaces have a default of it. */
+    @Override
+    public CustomTaskMetric[] reportDriverMetrics() {
+      return StagedTable.super.reportDriverMetrics();
+    }
+
+    @Override
+    public void commitStagedChanges() {}
+
+    @Override
+    public void abortStagedChanges() {}
   }
 }

@@ -8,7 +8,7 @@
  *  catalog      PartlogCatalog --> TableNames --> CatalogTarget (the target of a name)
  *                 +- TopicTable (a topic), TopicInfo (a table about it), PartlogTable (a root; a load or save: FormatIdentifier)
  *                 +- Definition (the clauses of CREATE and ALTER), TimeTravel (the offsets of a version)
- *                 +- NewTable (CREATE TABLE … AS SELECT: a write that must create its topic)
+ *                 +- PartlogCatalog.NewTable (CREATE TABLE … AS SELECT: a write that must create its topic)
  *  procedures   TopicStatements (CREATE, ALTER, TRUNCATE, DELETE, DROP) beside TopicProcedure (CALL)
  *  source       PrefixPredicate (the records that DELETE may name)
  *  admin        Administration: CreateTopic, AlterTopic, DeleteRecords, DeleteTopic

@@ -3,7 +3,7 @@ package io.sparklog.log;
 import io.sparklog.json.Damaged;
 import io.sparklog.routing.Routing;
 import io.sparklog.routing.RoutingChange;
-import io.sparklog.routing.SlotMoves;
+import io.sparklog.routing.SlotTable;
 import io.sparklog.segment.Segment;
 import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
@@ -182,7 +182,7 @@ public final class NextVersion {
    * @param config that changes too
    * @throws PartlogException FOREIGN_SEGMENTS, REROUTES_TOO_MANY
    */
-  public static NextVersion rerouting(TopicLog log, State newest, int[] weights, List<SlotMoves> moves, Map<String, String> config)
+  public static NextVersion rerouting(TopicLog log, State newest, int[] weights, List<SlotTable.SlotMoves> moves, Map<String, String> config)
       throws IOException {
     Routing routing = newest.routing();
     NextVersion next = new NextVersion(newest, "reroute").configure(config);

@@ -16,11 +16,11 @@ import java.util.Set;
  */
 final class Merge implements Change {
   private final State planned;
-  private final List<Merged> merged;
-  private List<Merged> kept = List.of();
+  private final List<MergePlan.Merged> merged;
+  private List<MergePlan.Merged> kept = List.of();
 
   /** @param planned the state that {@code merged} was made from */
-  Merge(State planned, List<Merged> merged) {
+  Merge(State planned, List<MergePlan.Merged> merged) {
     this.planned = planned;
     this.merged = merged;
   }
@@ -43,7 +43,7 @@ final class Merge implements Change {
       return Optional.empty();
     }
     NextVersion next = new NextVersion(newest.get(), "merge");
-    for (Merged each : kept) {
+    for (MergePlan.Merged each : kept) {
       List<Segment> live = each.liveIn(newest.get());
       // A segment is routed and ordered only if all are that it takes the place of.
       boolean routed = live.stream().allMatch(Segment::routed);
@@ -57,7 +57,7 @@ final class Merge implements Change {
     return !newest.isDeleted() && newest.topicId().equals(planned.topicId()) && plannedVersion(planned) >= newest.horizon();
   }
 
-  private List<Merged> holding(State newest) {
+  private List<MergePlan.Merged> holding(State newest) {
     return merged.stream().filter(each -> !each.liveIn(newest).isEmpty()).toList();
   }
 
@@ -69,7 +69,7 @@ final class Merge implements Change {
   /** The result of the version that was asked for last; nothing if the merge was dropped. */
   MergeCounts done() {
     MergeCounts done = MergeCounts.NOTHING;
-    for (Merged each : kept) {
+    for (MergePlan.Merged each : kept) {
       done = done.and(new MergeCounts(each.removed().size(), each.added().size(), each.added().stream().mapToLong(Segment::bytes).sum()));
     }
     return done;
@@ -79,7 +79,7 @@ final class Merge implements Change {
   Set<String> named(Optional<State> newest) {
     Set<String> named = new HashSet<>();
     kept.forEach(each -> each.added().forEach(segment -> named.add(segment.file())));
-    for (Merged each : merged) {
+    for (MergePlan.Merged each : merged) {
       newest.ifPresent(state -> each.placeIn(state).forEach(segment -> named.add(segment.file())));
     }
     return named;

@@ -63,11 +63,11 @@ final class MergeWriter implements Closeable {
    * @return the merged segments that are worth a commit; all are durable
    * @throws io.sparklog.segment.SegmentGone if a data file is gone
    */
-  List<Merged> write(List<MergePlan.Run> runs) throws IOException {
+  List<MergePlan.Merged> write(List<MergePlan.Run> runs) throws IOException {
     List<Extent> read = runs.stream().flatMap(run -> run.segments().stream()).map(Extent::of).toList();
     try (SegmentFiles opened = SegmentFiles.ahead(store, state.topic(), read)) {
       sources = opened;
-      List<Merged> merged = merged(runs);
+      List<MergePlan.Merged> merged = merged(runs);
       if (!merged.isEmpty()) {
         files.sync();
       }
@@ -75,8 +75,8 @@ final class MergeWriter implements Closeable {
     }
   }
 
-  private List<Merged> merged(List<MergePlan.Run> runs) throws IOException {
-    List<Merged> merged = new ArrayList<>();
+  private List<MergePlan.Merged> merged(List<MergePlan.Run> runs) throws IOException {
+    List<MergePlan.Merged> merged = new ArrayList<>();
     for (MergePlan.Run run : runs) {
       Deque<List<Segment>> left = new ArrayDeque<>(List.of(run.segments()));
       while (!left.isEmpty()) {
@@ -95,15 +95,17 @@ final class MergeWriter implements Closeable {
     return merged;
   }
 
-  private Optional<Merged> one(List<Segment> sources) throws IOException {
+  private Optional<MergePlan.Merged> one(List<Segment> sources) throws IOException {
     if (batchBytes > 0) {
-      return sources.isEmpty() ? Optional.empty() : Optional.of(new Merged(sources, rebatched(sources))).filter(MergeWriter::isWorth);
+      return sources.isEmpty()
+          ? Optional.empty()
+          : Optional.of(new MergePlan.Merged(sources, rebatched(sources))).filter(MergeWriter::isWorth);
     }
-    return sources.size() < 2 ? Optional.empty() : Optional.of(new Merged(sources, List.of(joined(sources))));
+    return sources.size() < 2 ? Optional.empty() : Optional.of(new MergePlan.Merged(sources, List.of(joined(sources))));
   }
 
   /** Whether there are half as many batches at most. Otherwise they were not tiny, or may not be joined. */
-  private static boolean isWorth(Merged rebatched) {
+  private static boolean isWorth(MergePlan.Merged rebatched) {
     return 2 * batches(rebatched.added()) <= batches(rebatched.removed());
   }
 

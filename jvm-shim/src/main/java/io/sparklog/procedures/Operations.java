@@ -2,7 +2,7 @@ package io.sparklog.procedures;
 
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.Changed;
-import io.sparklog.admin.RerouteTime;
+import io.sparklog.admin.KafkaExport;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
@@ -105,18 +105,18 @@ final class Operations {
   /** Moves slots. The sample of newest records is read before the move: a call that cannot read it changes nothing. */
   static void moveSlots(Call call) throws IOException {
     State state = call.toChange();
-    List<NamedMove> named = call.arguments().moves("moves");
+    List<Arguments.NamedMove> named = call.arguments().moves("moves");
     TreeMap<Integer, Integer> moves = call.arguments().asArgument("moves", () -> bySlot(named, state));
     Changed planned = moved(call, state, moves, true);
     Map<Integer, Map<ByteBuffer, Long>> newest = SlotKeys.of(call.root(), state, moves.navigableKeySet(), SAMPLE_BYTES);
     Changed changed = call.arguments().bool("dry_run") ? planned : moved(call, state, moves, false);
-    Map<NamedMove, Long> own = new HashMap<>();
-    for (NamedMove move : named) {
+    Map<Arguments.NamedMove, Long> own = new HashMap<>();
+    for (Arguments.NamedMove move : named) {
       if (move.key() != null) {
         own.put(move, Optional.ofNullable(newest.get(move.slot(state)).remove(ByteBuffer.wrap(move.key()))).orElse(0L));
       }
     }
-    for (NamedMove move : named) {
+    for (Arguments.NamedMove move : named) {
       int slot = move.slot(state);
       Map<ByteBuffer, Long> others = newest.get(slot);
       call.row(slot, move.shownKey(), changed.was().routing().table().partition(slot), changed.is().routing().table().partition(slot),
@@ -125,9 +125,9 @@ final class Operations {
   }
 
   /** By slot, the partition that it moves to. @throws PartlogException OPTION_VALUE for a slot that moves to two partitions */
-  private static TreeMap<Integer, Integer> bySlot(List<NamedMove> named, State state) {
+  private static TreeMap<Integer, Integer> bySlot(List<Arguments.NamedMove> named, State state) {
     TreeMap<Integer, Integer> moves = new TreeMap<>();
-    for (NamedMove move : named) {
+    for (Arguments.NamedMove move : named) {
       Integer other = moves.put(move.slot(state), move.to());
       if (other != null && other != move.to()) {
         throw Option.invalidValue("moves", move.shownKey() + " => " + move.to(),
@@ -153,8 +153,8 @@ final class Operations {
     }
   }
 
-  private static RerouteTime when(Call call) {
-    return RerouteTime.valueOf(call.arguments().text("when").toUpperCase(Locale.ROOT));
+  private static Administration.RerouteTime when(Call call) {
+    return Administration.RerouteTime.valueOf(call.arguments().text("when").toUpperCase(Locale.ROOT));
   }
 
   private static void rows(Call call, Changed changed) {
@@ -175,12 +175,12 @@ final class Operations {
   static void deleteTopic(Call call) {
     State was = administration(call).delete(call.arguments().bool("dry_run")).was();
     call.root().listAgain();
-    Totals totals = Totals.of(was);
+    Listings.Totals totals = Listings.Totals.of(was);
     call.row(was.topicId(), was.partitions(), totals.records(), totals.segments(), totals.bytes());
   }
 
   static void merge(Call call) throws IOException {
-    Totals before = Totals.of(call.toChange());
+    Listings.Totals before = Listings.Totals.of(call.toChange());
     boolean rebatch = call.arguments().bool("rebatch");
     Long asked = call.arguments().numberOrNull("batch_size");
     int batchBytes = asked == null ? BATCH_BYTES : asked.intValue();
@@ -194,7 +194,7 @@ final class Operations {
       return;
     }
     MergeCounts done = work(call).merge(rebatch ? batchBytes : 0);
-    Totals after = Totals.of(Uninterrupted.run(call::state));
+    Listings.Totals after = Listings.Totals.of(Uninterrupted.run(call::state));
     call.row(before.segments(), after.segments(), before.batches(), after.batches(), before.bytes(), after.bytes(), done.bytes());
   }
 

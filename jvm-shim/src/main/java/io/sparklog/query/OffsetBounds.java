@@ -2,9 +2,8 @@ package io.sparklog.query;
 
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
-import io.sparklog.read.DataLoss;
 import io.sparklog.read.LaterState;
-import io.sparklog.read.OffsetRange;
+import io.sparklog.read.Selection;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -19,7 +18,7 @@ public final class OffsetBounds {
 
   private final ReadableTopics root;
   private final Options options;
-  private final DataLoss dataLoss;
+  private final LaterState.DataLoss dataLoss;
   private final TimeSearch times;
 
   /** The version of the topic that the read is of, as an error names it; null if a user gave the offsets. */
@@ -34,7 +33,7 @@ public final class OffsetBounds {
     this.root = root;
     this.options = options;
     this.version = version;
-    this.dataLoss = new DataLoss(options.bool("failOnDataLoss"));
+    this.dataLoss = new LaterState.DataLoss(options.bool("failOnDataLoss"));
     this.times = new TimeSearch(root, new LaterState(root, dataLoss));
   }
 
@@ -44,15 +43,15 @@ public final class OffsetBounds {
    * @throws PartlogException OPTION_VALUE, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, OFFSETS_BACKWARDS, TIMESTAMP_NOT_FOUND, and what
    *     {@link TimeSearch#firstOffset} throws
    */
-  public List<OffsetRange> resolve(List<Subscription.Subscribed> topics) throws IOException {
+  public List<Selection.OffsetRange> resolve(List<Subscription.Subscribed> topics) throws IOException {
     Bound starting = Bound.starting(options, root, topics);
     Bound ending = Bound.ending(options, root, topics);
-    List<OffsetRange> ranges = new ArrayList<>();
+    List<Selection.OffsetRange> ranges = new ArrayList<>();
     for (Subscription.Subscribed topic : topics) {
       State state = topic.state();
       for (int partition : topic.partitions()) {
         if (version != null && isEmpty(starting, ending, state, partition)) {
-          ranges.add(new OffsetRange(state, partition, state.end(partition), state.end(partition)));
+          ranges.add(new Selection.OffsetRange(state, partition, state.end(partition), state.end(partition)));
           continue;
         }
         long start = start(starting, state, partition);
@@ -61,7 +60,7 @@ public final class OffsetBounds {
         if (start > end && !(starting.isByTime() && start == state.end(partition))) {
           dataLoss.report(backwards(starting.option(), start, ending.option(), end, state, partition));
         }
-        ranges.add(new OffsetRange(state, partition, Math.min(start, end), end));
+        ranges.add(new Selection.OffsetRange(state, partition, Math.min(start, end), end));
       }
     }
     return ranges;
@@ -79,16 +78,16 @@ public final class OffsetBounds {
    * @throws PartlogException OPTION_VALUE, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, TIMESTAMP_NOT_FOUND, and what
    *     {@link TimeSearch#firstOffset} throws
    */
-  public List<OffsetRange> resolveStarts(List<Subscription.Subscribed> topics) throws IOException {
+  public List<Selection.OffsetRange> resolveStarts(List<Subscription.Subscribed> topics) throws IOException {
     Bound starting = Bound.starting(options, root, topics);
-    List<OffsetRange> ranges = new ArrayList<>();
+    List<Selection.OffsetRange> ranges = new ArrayList<>();
     for (Subscription.Subscribed topic : topics) {
       State state = topic.state();
       for (int partition : topic.partitions()) {
         Long given = starting.number(state.topic(), partition);
         boolean latest = given == null ? starting.isLatest() : given == LATEST && !starting.isByTime();
-        ranges.add(
-            new OffsetRange(state, partition, latest ? state.end(partition) : start(starting, state, partition), state.end(partition)));
+        ranges.add(new Selection.OffsetRange(state, partition, latest ? state.end(partition) : start(starting, state, partition),
+            state.end(partition)));
       }
     }
     return ranges;

@@ -34,7 +34,7 @@ public final class BatchLocator implements Closeable {
   private BatchPosition hinted;
 
   /** Null until the segment is looked into. */
-  private WalkedSegment walked;
+  private WalkedSegments.WalkedSegment walked;
 
   /** Up to where the file was told that it will be read. */
   private long expectedPosition = -1;
@@ -47,9 +47,9 @@ public final class BatchLocator implements Closeable {
     this.known = known;
   }
 
-  private WalkedSegment walked() {
+  private WalkedSegments.WalkedSegment walked() {
     if (walked == null) {
-      walked = topics.isRemote() ? known.of(topic, segment) : new WalkedSegment(segment);
+      walked = topics.isRemote() ? known.of(topic, segment) : new WalkedSegments.WalkedSegment(segment);
     }
     return walked;
   }

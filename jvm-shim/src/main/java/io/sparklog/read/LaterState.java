@@ -5,6 +5,7 @@ import io.sparklog.log.State;
 import io.sparklog.segment.Segment;
 import io.sparklog.segment.SegmentGone;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
 import java.util.Optional;
 
 /**
@@ -60,5 +61,20 @@ public final class LaterState {
           "partition", missing.partition(), "root", root.location(), "start", start));
     }
     return newest;
+  }
+
+  /**
+   * The way of a read with offsets that it was asked for and that do not exist: the option {@code failOnDataLoss}.
+   *
+   * @param isError whether the read fails; otherwise it goes on with the offsets that exist
+   */
+  public record DataLoss(boolean isError) {
+    /** Throws {@code loss}, or warns of it. */
+    public void report(PartlogException loss) {
+      if (isError) {
+        throw loss;
+      }
+      Warnings.warn(DataLoss.class, "{} Continuing with the offsets that exist, because failOnDataLoss is false.", loss.getMessage());
+    }
   }
 }

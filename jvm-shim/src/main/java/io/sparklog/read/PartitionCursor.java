@@ -8,7 +8,6 @@ import io.sparklog.segment.BatchPosition;
 import io.sparklog.segment.Extent;
 import io.sparklog.segment.ExtentReader;
 import io.sparklog.segment.ReadAhead;
-import io.sparklog.segment.ReadRoom;
 import io.sparklog.segment.Segment;
 import io.sparklog.segment.SegmentFiles;
 import io.sparklog.segment.SegmentGone;
@@ -110,7 +109,7 @@ public final class PartitionCursor implements Closeable {
   private final ExtentReader.Need need;
   private final BatchDecoder decoder;
   private final LaterState later;
-  private final ReadRoom room;
+  private final ReadAhead.ReadRoom room;
   private final ReadAhead ahead;
 
   /** The extents that are left to read, beginning with the extent of {@link #reader}. */
@@ -125,7 +124,7 @@ public final class PartitionCursor implements Closeable {
   /** The bytes that the caller is known to need. */
   private long wanted;
 
-  /** See {@link ReadRoom#ahead}. */
+  /** See {@link ReadAhead.ReadRoom#ahead}. */
   private long aheadMax;
 
   /** The version of the plan, which has the extents of {@link #left}. */
@@ -142,14 +141,14 @@ public final class PartitionCursor implements Closeable {
   private long batchesRead;
 
   /** The extents of a split. After them, the cursor is at its end. */
-  PartitionCursor(ReadableTopics topics, Split split, DataLoss dataLoss, ExtentReader.Need need) {
+  PartitionCursor(ReadableTopics topics, Split split, LaterState.DataLoss dataLoss, ExtentReader.Need need) {
     this.topics = topics;
     this.topic = split.topic();
     this.topicId = split.topicId();
     this.partition = split.partition();
     this.filter = split.filter();
     this.need = need;
-    this.room = ReadRoom.UNBOUNDED;
+    this.room = ReadAhead.ReadRoom.UNBOUNDED;
     this.ahead = new ReadAhead(room);
     this.decoder = new BatchDecoder(split.decompressedBytesMax());
     this.later = new LaterState(topics, dataLoss);
@@ -157,7 +156,7 @@ public final class PartitionCursor implements Closeable {
     this.plannedVersion = split.version();
   }
 
-  private PartitionCursor(ReadableTopics topics, State state, int partition, long offset, ReadRoom room) {
+  private PartitionCursor(ReadableTopics topics, State state, int partition, long offset, ReadAhead.ReadRoom room) {
     this.topics = topics;
     this.topic = state.topic();
     this.topicId = state.topicId();
@@ -167,7 +166,7 @@ public final class PartitionCursor implements Closeable {
     this.room = room;
     this.ahead = new ReadAhead(room);
     this.decoder = new BatchDecoder(state.config().decompressedBytesMax());
-    this.later = new LaterState(topics, new DataLoss(true));
+    this.later = new LaterState(topics, new LaterState.DataLoss(true));
     this.left = new ArrayDeque<>();
     this.plannedTo = offset;
     this.position = offset;
@@ -180,11 +179,11 @@ public final class PartitionCursor implements Closeable {
    *     the end offset
    */
   public static PartitionCursor open(ReadableTopics topics, String topic, int partition, long offset) {
-    return open(topics, topic, partition, offset, ReadRoom.UNBOUNDED);
+    return open(topics, topic, partition, offset, ReadAhead.ReadRoom.UNBOUNDED);
   }
 
   /** As the other. @param room has the memory of batches that are in memory as a whole, and of bytes that are asked for ahead */
-  public static PartitionCursor open(ReadableTopics topics, String topic, int partition, long offset, ReadRoom room) {
+  public static PartitionCursor open(ReadableTopics topics, String topic, int partition, long offset, ReadAhead.ReadRoom room) {
     State state = topics.newest(topic).orElseThrow(() -> topics.notFound(topic));
     state.requirePartition("partition", topics.location(), partition);
     PartitionCursor cursor = new PartitionCursor(topics, state, partition, offset, room);

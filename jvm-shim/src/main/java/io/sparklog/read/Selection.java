@@ -51,4 +51,7 @@ public record Selection(State state, int partition, Intervals offsets, RecordFil
     }
     return dense && filter.equals(RecordFilter.ALL_RECORDS);
   }
+
+  /** The offsets [{@code start}, {@code end}) of a partition, all of them in the state. */
+  public record OffsetRange(State state, int partition, long start, long end) {}
 }

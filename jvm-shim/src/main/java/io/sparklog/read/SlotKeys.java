@@ -56,7 +56,7 @@ public final class SlotKeys {
     }
     Partitioner partitioner = state.config().partitioner();
     SlotTable table = state.routing().table();
-    for (Split split : new SplitPlanner(topics, SplitSize.WHOLE, false).plan(newest)) {
+    for (Split split : new SplitPlanner(topics, SplitPlanner.SplitSize.WHOLE, false).plan(newest)) {
       try (SplitReader reader = new SplitReader(topics, split, false, false, Long.MAX_VALUE)) {
         while (reader.next()) {
           VisibleRecords records = reader.records();

@@ -1,7 +1,7 @@
 package io.sparklog.read;
 
-import io.sparklog.routing.RoutingEpochs;
 import io.sparklog.log.State;
+import io.sparklog.routing.Routing;
 import io.sparklog.segment.Extent;
 import io.sparklog.spec.Invariant;
 import java.io.Serializable;
@@ -21,7 +21,7 @@ import java.util.Optional;
  * @param epochs of the offsets; null if they are not asked for
  */
 public record Split(String topic, String topicId, long version, int partition, long decompressedBytesMax, RecordFilter filter,
-    List<Extent> extents, RoutingEpochs epochs) implements Serializable {
+    List<Extent> extents, Routing.RoutingEpochs epochs) implements Serializable {
 
   public Split {
     for (int i = 0; i < extents.size(); i++) {
@@ -38,7 +38,7 @@ public record Split(String topic, String topicId, long version, int partition, l
    * @param withEpochs whether the routing epochs of its offsets are asked for
    */
   static Split of(State state, int partition, RecordFilter filter, RoutedKeys routed, List<Extent> extents, boolean withEpochs) {
-    RoutingEpochs epochs = withEpochs
+    Routing.RoutingEpochs epochs = withEpochs
         ? state.routing().epochs(partition, extents.get(0).startOffset(), extents.get(extents.size() - 1).endOffset())
         : null;
     Split split = new Split(state.topic(), state.topicId(), state.version(), partition, state.config().decompressedBytesMax(), filter,

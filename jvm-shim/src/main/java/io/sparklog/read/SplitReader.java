@@ -31,7 +31,7 @@ public final class SplitReader implements Closeable {
    */
   public SplitReader(ReadableTopics topics, Split split, boolean failOnDataLoss, boolean offsetsOnly, long rowsMax) {
     ExtentReader.Need need = offsetsOnly ? ExtentReader.Need.OFFSETS : ExtentReader.Need.RECORDS;
-    this.cursor = new PartitionCursor(topics, split, new DataLoss(failOnDataLoss), need);
+    this.cursor = new PartitionCursor(topics, split, new LaterState.DataLoss(failOnDataLoss), need);
     this.records = new VisibleRecords(cursor.decoder(), split.filter());
     this.rowsLeft = rowsMax;
     long bytes = split.extents().stream().mapToLong(Extent::bytesToRead).sum();

@@ -36,7 +36,7 @@ final class KeyHistory {
     this.first = first;
     this.moves = new Moves[first.slots()];
     for (int i = 0; i < past.size(); i++) {
-      for (SlotMoves move : past.get(i).moved()) {
+      for (SlotTable.SlotMoves move : past.get(i).moved()) {
         for (int slot : move.slots()) {
           moves[slot] = moves[slot] == null ? new Moves() : moves[slot];
           moves[slot].add(i + 1, move.to());

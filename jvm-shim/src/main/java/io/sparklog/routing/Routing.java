@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.json.Damaged;
 import io.sparklog.json.Json;
+import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -128,7 +129,7 @@ public final class Routing {
     }
     int[] slots = from.partitions();
     for (PastReroute reroute : reroutes) {
-      for (SlotMoves moves : reroute.moved()) {
+      for (SlotTable.SlotMoves moves : reroute.moved()) {
         for (int slot : moves.slots()) {
           Damaged.unless(slots[slot] != SlotTable.UNBOUND, () -> "it moves slot " + slot + ", which has no partition");
           Damaged.unless(slots[slot] != moves.to(), () -> "slot " + slot + " is in partition " + moves.to() + " already");
@@ -151,17 +152,17 @@ public final class Routing {
   }
 
   /** Whether the state may have this re-route too. */
-  public boolean fits(int partitions, List<SlotMoves> moved) {
+  public boolean fits(int partitions, List<SlotTable.SlotMoves> moved) {
     return numbers + new PastReroute(0, new long[partitions], moved).numbers() <= NUMBERS_MAX;
   }
 
   /** The field of the version that moves these slots. */
-  public RoutingChange.Reroute reroute(int[] weights, List<SlotMoves> moved) {
+  public RoutingChange.Reroute reroute(int[] weights, List<SlotTable.SlotMoves> moved) {
     return new RoutingChange.Reroute(epoch + 1, table.slots(), weights, moved, table.after(moved).crc());
   }
 
   /** The field of the version that gives partitions to slots that have none. */
-  public RoutingChange.Binding binding(List<SlotMoves> bound) {
+  public RoutingChange.Binding binding(List<SlotTable.SlotMoves> bound) {
     return new RoutingChange.Binding(bound, table.after(bound).crc());
   }
 
@@ -192,7 +193,7 @@ public final class Routing {
   }
 
   /** A partition that neither gives nor gets slots keeps the cut that it had. @param ends of the partitions before the re-route */
-  private long[] cut(List<SlotMoves> moved, long[] ends) {
+  private long[] cut(List<SlotTable.SlotMoves> moved, long[] ends) {
     long[] cut = new long[ends.length];
     for (int p = 0; p < ends.length && !past.isEmpty(); p++) {
       cut[p] = past.get(past.size() - 1).cut(p);
@@ -205,9 +206,9 @@ public final class Routing {
   }
 
   /** By partition that takes slots of a table, the partitions that give them. Slots without a partition are left out. */
-  private static Map<Integer, Set<Integer>> givers(IntUnaryOperator before, List<SlotMoves> moved) {
+  private static Map<Integer, Set<Integer>> givers(IntUnaryOperator before, List<SlotTable.SlotMoves> moved) {
     Map<Integer, Set<Integer>> givers = new HashMap<>();
-    for (SlotMoves moves : moved) {
+    for (SlotTable.SlotMoves moves : moved) {
       Set<Integer> found = givers.computeIfAbsent(moves.to(), first -> new HashSet<>());
       Arrays.stream(moves.slots()).map(before).filter(from -> from != SlotTable.UNBOUND).forEach(found::add);
     }
@@ -248,7 +249,7 @@ public final class Routing {
 
   /** A bound slot counts as if it had always been bound: it does not have older records. */
   public Routing bound(RoutingChange binding) throws Damaged {
-    for (SlotMoves moves : binding.moved()) {
+    for (SlotTable.SlotMoves moves : binding.moved()) {
       for (int slot : moves.slots()) {
         Damaged.unless(slot < table.slots() && table.partition(slot) == SlotTable.UNBOUND,
             "it binds slot " + slot + ", which has a partition or does not exist");
@@ -370,5 +371,23 @@ public final class Routing {
   @Override
   public String toString() {
     return table + " in routing epoch " + epoch;
+  }
+
+  /**
+   * The routing epochs of a range of offsets of a partition. FORMAT.md section A.3.
+   *
+   * @param first the routing epoch of the first offset
+   * @param rises the offsets in the range that have a higher routing epoch than the offset before them, ascending
+   * @param risen the routing epoch from each of {@code rises} on
+   */
+  public record RoutingEpochs(int first, long[] rises, int[] risen) implements Serializable {
+    /** The routing epoch of an offset of the range. */
+    public int at(long offset) {
+      if (rises.length == 0 || offset < rises[0]) {
+        return first;
+      }
+      int found = Arrays.binarySearch(rises, offset);
+      return risen[found >= 0 ? found : -found - 2];
+    }
   }
 }

@@ -13,7 +13,7 @@ import java.util.List;
 /** The field of a version that gives partitions to slots. FORMAT.md section A.2. */
 public sealed interface RoutingChange {
   /** The slots that get a partition, by the partition that takes them. */
-  List<SlotMoves> moved();
+  List<SlotTable.SlotMoves> moved();
 
   /** CRC-32C of the slot table after this version. */
   int table();
@@ -25,7 +25,7 @@ public sealed interface RoutingChange {
    * @param slots how many there are
    * @param weights by partition
    */
-  record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved, int table) implements RoutingChange {
+  record Reroute(int epoch, int slots, int[] weights, List<SlotTable.SlotMoves> moved, int table) implements RoutingChange {
     @Override
     public ObjectNode toJson() {
       ObjectNode json = Json.MAPPER.createObjectNode().put("epoch", epoch).put("slots", slots);
@@ -35,7 +35,7 @@ public sealed interface RoutingChange {
   }
 
   /** Gives their first partition to slots that had none. Nothing else of the routing changes. */
-  record Binding(List<SlotMoves> moved, int table) implements RoutingChange {
+  record Binding(List<SlotTable.SlotMoves> moved, int table) implements RoutingChange {
     @Override
     public ObjectNode toJson() {
       return RoutingChange.super.toJson().put("binds", true);
@@ -48,9 +48,9 @@ public sealed interface RoutingChange {
     return json.put("table", Integer.toUnsignedLong(table()));
   }
 
-  static ArrayNode toJson(List<SlotMoves> moved) {
+  static ArrayNode toJson(List<SlotTable.SlotMoves> moved) {
     ArrayNode json = Json.MAPPER.createArrayNode();
-    for (SlotMoves moves : moved) {
+    for (SlotTable.SlotMoves moves : moved) {
       ArrayNode entry = json.addArray().add(moves.to());
       Arrays.stream(moves.slots()).forEach(entry::add);
     }
@@ -81,8 +81,8 @@ public sealed interface RoutingChange {
   }
 
   /** Moves of slots below {@code slots} to partitions below {@code partitions}, each slot once. */
-  static List<SlotMoves> moved(JsonNode json, int slots, int partitions) throws Damaged {
-    List<SlotMoves> moved = new ArrayList<>();
+  static List<SlotTable.SlotMoves> moved(JsonNode json, int slots, int partitions) throws Damaged {
+    List<SlotTable.SlotMoves> moved = new ArrayList<>();
     BitSet seen = new BitSet();
     for (JsonNode entry : Json.array(json, "moved", partitions)) {
       Damaged.unless(entry.isArray() && entry.size() > 1, "an entry of field moved has no slots");
@@ -94,7 +94,7 @@ public sealed interface RoutingChange {
         Damaged.unless(!seen.get(ofMove[i]), "field moved moves slot " + ofMove[i] + " twice");
         seen.set(ofMove[i]);
       }
-      moved.add(new SlotMoves(to, ofMove));
+      moved.add(new SlotTable.SlotMoves(to, ofMove));
     }
     return moved;
   }

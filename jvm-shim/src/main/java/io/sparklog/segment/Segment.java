@@ -1,7 +1,11 @@
 package io.sparklog.segment;
 
+import io.sparklog.json.Damaged;
 import io.sparklog.spec.Invariant;
+import io.sparklog.spec.Shown;
 import java.io.Serializable;
+import java.util.Arrays;
+import java.util.Locale;
 
 /**
  * A run of whole record batches of one partition. FORMAT.md sections 4 and 5.
@@ -76,5 +80,25 @@ public record Segment(int partition, String file, long position, long bytes, lon
   /** The position after its index; where it has none, that after the last batch. */
   public long endOfIndex() {
     return endPosition() + indexBytes;
+  }
+
+  /** The kinds of segments: which of the offsets of a segment have a record. FORMAT.md section 4. */
+  public enum Offsets {
+    /** Each offset has a record. */
+    DENSE,
+    /** A batch may have fewer records than offsets. */
+    TILED;
+
+    /** The word in files. */
+    public String word() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+
+    static Offsets of(String word) throws Damaged {
+      return Arrays.stream(values())
+          .filter(kind -> kind.word().equals(word))
+          .findFirst()
+          .orElseThrow(() -> new Damaged("field offsets is " + Shown.value(word)));
+    }
   }
 }

@@ -67,8 +67,8 @@ public final class SegmentBuilder {
     Invariant.require(batches > 0 && bytes <= Integer.MAX_VALUE && records <= Integer.MAX_VALUE,
         () -> this + " has " + batches + " batches, " + bytes + " bytes and " + records + " records");
     Invariant.require(minTimestamp <= maxTimestamp, () -> this + " has times from " + minTimestamp + " to " + maxTimestamp);
-    return new Segment(partition, file, position, bytes, 0, records, records, batches, minTimestamp, maxTimestamp, Offsets.DENSE, routed,
-        ordered, (int) headerCrc.getValue());
+    return new Segment(partition, file, position, bytes, 0, records, records, batches, minTimestamp, maxTimestamp, Segment.Offsets.DENSE,
+        routed, ordered, (int) headerCrc.getValue());
   }
 
   /**

@@ -103,7 +103,7 @@ public final class SegmentFields {
     return checked(new Segment((int) number(values, "partition", 0, partitions - 1), file(values), number(values, "position", 0),
         number(values, "bytes", Layout.HEADER_BYTES, Integer.MAX_VALUE), number(values, "base", 0), number(values, "end", 0),
         number(values, "records", 0), (int) number(values, "batches", 1, Integer.MAX_VALUE), number(values, "minTimestamp", -1),
-        number(values, "maxTimestamp", -1), Offsets.of(Json.string(values.next("offsets"), "offsets")), bool(values, "routed"),
+        number(values, "maxTimestamp", -1), Segment.Offsets.of(Json.string(values.next("offsets"), "offsets")), bool(values, "routed"),
         bool(values, "ordered"), (int) number(values, "headerCrc", 0, 0xffffffffL), index(rest), further(rest)));
   }
 

@@ -5,7 +5,6 @@ import io.sparklog.read.Filter;
 import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitPlanner;
-import io.sparklog.read.SplitSize;
 import io.sparklog.spark.SparkErrors;
 import java.util.HashMap;
 import java.util.List;
@@ -23,7 +22,7 @@ final class PartlogBatch implements Batch {
   private final ReadRequest request;
   private final StructType schema;
   private final PushedDown pushed;
-  private final SplitSize splitSize;
+  private final SplitPlanner.SplitSize splitSize;
   private final Grouping.Terms terms;
   private List<Split> splits;
   private Grouping grouping;
@@ -35,7 +34,7 @@ final class PartlogBatch implements Batch {
    * @param schema the columns to return
    * @param terms of groups by key
    */
-  PartlogBatch(ReadRequest request, StructType schema, PushedDown pushed, SplitSize splitSize, Grouping.Terms terms) {
+  PartlogBatch(ReadRequest request, StructType schema, PushedDown pushed, SplitPlanner.SplitSize splitSize, Grouping.Terms terms) {
     this.request = request;
     this.schema = schema;
     this.pushed = pushed;
@@ -85,8 +84,8 @@ final class PartlogBatch implements Batch {
     boolean isGrouped = isNarrowed || grouped.isSafe(splits(), SQLConf.get());
     return splits().stream()
         .map(split -> isGrouped
-            ? new PartlogInputPartition.Grouped(List.of(split), grouped.of(split))
-            : new PartlogInputPartition.Plain(List.of(split)))
+            ? new PartlogReaderFactory.PartlogInputPartition.Grouped(List.of(split), grouped.of(split))
+            : new PartlogReaderFactory.PartlogInputPartition.Plain(List.of(split)))
         .toArray(InputPartition[]::new);
   }
 

@@ -5,6 +5,7 @@ import io.sparklog.read.Split;
 import io.sparklog.spark.SparkErrors;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.read.HasPartitionKey;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -36,5 +37,17 @@ record PartlogReaderFactory(ReadableTopics.Reference topics, StructType schema, 
   @Override
   public boolean supportColumnarReads(InputPartition partition) {
     return true;
+  }
+
+  /** The work of a task, as Spark ships it there. */
+  sealed interface PartlogInputPartition extends InputPartition {
+    /** The splits that the task reads one after another: in a batch a single one, in a stream perhaps several of different partitions. */
+    List<Split> splits();
+
+    /** Spark learns nothing of its records. */
+    record Plain(List<Split> splits) implements PartlogInputPartition {}
+
+    /** @param partitionKey the value that its records share: {@link Grouping} */
+    record Grouped(List<Split> splits, InternalRow partitionKey) implements PartlogInputPartition, HasPartitionKey {}
   }
 }

@@ -2,9 +2,9 @@ package io.sparklog.source;
 
 import io.sparklog.format.Codec;
 import io.sparklog.log.State;
-import io.sparklog.read.OffsetRange;
+import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
-import io.sparklog.read.SplitSize;
+import io.sparklog.read.SplitPlanner;
 import io.sparklog.segment.Segment;
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.PartlogSparkException;
@@ -62,7 +62,7 @@ final class PartlogScan
   private final ReadRequest request;
   private final StructType schema;
   private final PushedDown pushed;
-  private final SplitSize splitSize;
+  private final SplitPlanner.SplitSize splitSize;
   private final Clock clock;
   private final RandomGenerator random;
   private final PartlogBatch batch;
@@ -98,9 +98,9 @@ final class PartlogScan
   }
 
   /** By the settings of the session that plans, and the options of the read. */
-  private static SplitSize splitSize(Options options) {
+  private static SplitPlanner.SplitSize splitSize(Options options) {
     SQLConf conf = SQLConf.get();
-    return new SplitSize(conf.filesMaxPartitionBytes(), conf.filesOpenCostInBytes(), parallelism(conf),
+    return new SplitPlanner.SplitSize(conf.filesMaxPartitionBytes(), conf.filesOpenCostInBytes(), parallelism(conf),
         options.given("minPartitions") ? options.integer("minPartitions") : 1,
         options.given("maxRecordsPerPartition") ? options.number("maxRecordsPerPartition") : Long.MAX_VALUE);
   }
@@ -221,14 +221,12 @@ final class PartlogScan
 
   @Override
   public CustomTaskMetric[] reportDriverMetrics() {
-    return stream != null
-        ? new CustomTaskMetric[0]
-        : new CustomTaskMetric[] {ReadMetrics.SKIPPED.of(skippedBytes())};
+    return stream != null ? new CustomTaskMetric[0] : new CustomTaskMetric[] {ReadMetrics.SKIPPED.of(skippedBytes())};
   }
 
   private long skippedBytes() {
     long liveBytes = 0;
-    for (State state : request.ranges().stream().map(OffsetRange::state).distinct().toList()) {
+    for (State state : request.ranges().stream().map(Selection.OffsetRange::state).distinct().toList()) {
       for (int partition = 0; partition < state.partitions(); partition++) {
         liveBytes += state.segments(partition).stream().mapToLong(Segment::bytes).sum();
       }

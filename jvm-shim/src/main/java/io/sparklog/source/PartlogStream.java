@@ -2,11 +2,9 @@ package io.sparklog.source;
 
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.Filter;
-import io.sparklog.read.OffsetRange;
 import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitPlanner;
-import io.sparklog.read.SplitSize;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spark.StreamingQueries;
 import io.sparklog.spec.Options;
@@ -41,7 +39,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
   private final ReadableTopics root;
   private final StructType schema;
   private final Options options;
-  private final SplitSize splitSize;
+  private final SplitPlanner.SplitSize splitSize;
   private final String checkpoint;
   private final TriggerLimits limits;
   private final TopicStream stream;
@@ -57,7 +55,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
    * @param options of a stream
    * @param start the start of the query by its checkpoint
    */
-  PartlogStream(ReadableTopics root, StructType schema, Options options, SplitSize splitSize, StreamStart start, Clock clock) {
+  PartlogStream(ReadableTopics root, StructType schema, Options options, SplitPlanner.SplitSize splitSize, StreamStart start, Clock clock) {
     this.root = root;
     this.schema = schema;
     this.options = options;
@@ -158,14 +156,14 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
   @Override
   public synchronized InputPartition[] planInputPartitions(Offset start, Offset end) {
     return SparkErrors.run(() -> {
-      List<OffsetRange> ranges = stream.ranges(offsets(start), offsets(end));
+      List<Selection.OffsetRange> ranges = stream.ranges(offsets(start), offsets(end));
       SplitPlanner planner = new SplitPlanner(root, splitSize, options.bool("failOnDataLoss"), stream.walked())
           .withEpochs(RecordVectors.needEpochs(schema));
       List<Split> splits = planner.plan(Selection.of(ranges, Filter.ALL_RECORDS));
       int tasks = Math.max(splitSize.splitsMin(), splitSize.parallelism());
       return TaskShares.of(splits, tasks, splitSize.recordsMax())
           .stream()
-          .map(share -> new PartlogInputPartition.Plain(share))
+          .map(share -> new PartlogReaderFactory.PartlogInputPartition.Plain(share))
           .toArray(InputPartition[]::new);
     });
   }

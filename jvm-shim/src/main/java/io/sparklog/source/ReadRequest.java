@@ -4,13 +4,18 @@ import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
 import io.sparklog.query.OffsetBounds;
 import io.sparklog.query.Subscription;
-import io.sparklog.read.OffsetRange;
+import io.sparklog.read.Selection;
+import io.sparklog.spark.QueryMemory;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import io.sparklog.stream.TriggerLimits;
+import java.lang.ref.SoftReference;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -21,7 +26,7 @@ public final class ReadRequest {
   private final ReadableTopics root;
   private final Options options;
   private final Subscription subscription;
-  private List<OffsetRange> ranges;
+  private List<Selection.OffsetRange> ranges;
 
   /** The identity that its topic must have; null if the topics that have the names will do. */
   private String topicId;
@@ -46,7 +51,7 @@ public final class ReadRequest {
   }
 
   /** The offsets of each partition that a batch reads; the same at every call. */
-  synchronized List<OffsetRange> ranges() {
+  synchronized List<Selection.OffsetRange> ranges() {
     if (ranges == null) {
       ranges = SparkErrors.run(() -> {
         List<Subscription.Subscribed> topics = subscription.resolve();
@@ -114,6 +119,41 @@ public final class ReadRequest {
       new Subscription(root, root::newest, ofStream).resolve();
     } else {
       root.requireReadable();
+    }
+  }
+
+  /**
+   * The topics under a root as one query sees them. All scans of a query share the state of a topic. So both sides of a self-join and every
+   * subquery read the same offsets, although other writers commit meanwhile.
+   */
+  private static final class QueryStates {
+    private record TopicOfRoot(ReadableTopics.Reference topics, String topic) {}
+
+    private final ReadableTopics root;
+    private final Map<Object, SoftReference<?>> memory;
+
+    /** The states for a scan of the query that this thread plans. */
+    QueryStates(ReadableTopics root) {
+      this.root = root;
+      this.memory = QueryMemory.ofThisQuery();
+    }
+
+    /** The newest state of each topic, by name, when a scan of the query first asked for it. Topics that do not exist are left out. */
+    Map<String, State> states(Collection<String> topics) {
+      synchronized (memory) {
+        Map<String, State> states = new HashMap<>();
+        for (String topic : topics) {
+          SoftReference<?> known = memory.get(new TopicOfRoot(root.reference(), topic));
+          if (known != null && known.get() instanceof State state) {
+            states.put(topic, state);
+          }
+        }
+        root.newest(topics.stream().filter(topic -> !states.containsKey(topic)).toList()).forEach((topic, newest) -> {
+          memory.put(new TopicOfRoot(root.reference(), topic), new SoftReference<>(newest));
+          states.put(topic, newest);
+        });
+        return states;
+      }
     }
   }
 }

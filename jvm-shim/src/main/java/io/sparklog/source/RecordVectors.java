@@ -1,10 +1,10 @@
 package io.sparklog.source;
 
 import io.sparklog.format.BatchDecoder;
-import io.sparklog.routing.RoutingEpochs;
 import io.sparklog.read.Split;
 import io.sparklog.read.Times;
 import io.sparklog.read.VisibleRecords;
+import io.sparklog.routing.Routing;
 import io.sparklog.spark.Columns;
 import java.util.Arrays;
 import java.util.List;
@@ -178,9 +178,9 @@ final class RecordVectors {
 
   /** By the offset. */
   private static final class RoutingEpoch extends Offset {
-    private final RoutingEpochs epochs;
+    private final Routing.RoutingEpochs epochs;
 
-    private RoutingEpoch(RoutingEpochs epochs) {
+    private RoutingEpoch(Routing.RoutingEpochs epochs) {
       super(DataTypes.IntegerType);
       this.epochs = epochs;
     }

@@ -1,7 +1,7 @@
 package io.sparklog.stream;
 
 import io.sparklog.log.State;
-import io.sparklog.read.OffsetRange;
+import io.sparklog.read.Selection;
 import io.sparklog.routing.PastReroute;
 import io.sparklog.routing.Routing;
 import java.util.HashMap;
@@ -21,18 +21,18 @@ final class Barrier {
   private final Map<Integer, Long> ends = new HashMap<>();
 
   /** The part of each range that one micro-batch may read: up to the first re-route that its partition does not pass. */
-  static List<OffsetRange> before(List<OffsetRange> waiting) {
+  static List<Selection.OffsetRange> before(List<Selection.OffsetRange> waiting) {
     Map<State, Barrier> barriers = new HashMap<>();
-    for (OffsetRange range : waiting) {
+    for (Selection.OffsetRange range : waiting) {
       barriers.computeIfAbsent(range.state(), topic -> new Barrier()).positions.put(range.partition(), range.start());
     }
     barriers.forEach((state, barrier) -> barrier.find(state.routing()));
     return waiting.stream().map(range -> barriers.get(range.state()).before(range)).toList();
   }
 
-  private OffsetRange before(OffsetRange range) {
+  private Selection.OffsetRange before(Selection.OffsetRange range) {
     long end = Math.min(range.end(), ends.getOrDefault(range.partition(), Long.MAX_VALUE));
-    return new OffsetRange(range.state(), range.partition(), range.start(), Math.max(range.start(), end));
+    return new Selection.OffsetRange(range.state(), range.partition(), range.start(), Math.max(range.start(), end));
   }
 
   private void find(Routing routing) {

@@ -2,7 +2,7 @@ package io.sparklog.stream;
 
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.BatchLocator;
-import io.sparklog.read.OffsetRange;
+import io.sparklog.read.Selection;
 import io.sparklog.read.WalkedSegments;
 import io.sparklog.segment.BatchPosition;
 import io.sparklog.segment.Segment;
@@ -28,7 +28,7 @@ final class ByteShares implements Closeable {
    * @param walked the batches of the segments that earlier walks met
    * @throws io.sparklog.segment.SegmentGone if a data file that is looked into is gone
    */
-  ByteShares(ReadableTopics topics, List<OffsetRange> waiting, long most, int turn, WalkedSegments walked) throws IOException {
+  ByteShares(ReadableTopics topics, List<Selection.OffsetRange> waiting, long most, int turn, WalkedSegments walked) throws IOException {
     this.nextTurn = turn;
     waiting.forEach(range -> cursors.add(new Cursor(topics, range, walked)));
     long left = most;
@@ -44,7 +44,7 @@ final class ByteShares implements Closeable {
   }
 
   /** The ranges, each up to the end of its share. */
-  List<OffsetRange> ranges() {
+  List<Selection.OffsetRange> ranges() {
     return cursors.stream().map(Cursor::taken).toList();
   }
 
@@ -75,7 +75,7 @@ final class ByteShares implements Closeable {
   /** How far the batches of one partition are given away. */
   private static final class Cursor implements Closeable {
     private final ReadableTopics topics;
-    private final OffsetRange range;
+    private final Selection.OffsetRange range;
     private final WalkedSegments walked;
     private final List<Segment> segments;
     private long taken;
@@ -90,7 +90,7 @@ final class ByteShares implements Closeable {
     /** The locator of the current segment; null if it need not be looked into. */
     private BatchLocator locator;
 
-    private Cursor(ReadableTopics topics, OffsetRange range, WalkedSegments walked) {
+    private Cursor(ReadableTopics topics, Selection.OffsetRange range, WalkedSegments walked) {
       this.topics = topics;
       this.range = range;
       this.walked = walked;
@@ -99,9 +99,9 @@ final class ByteShares implements Closeable {
       this.bytesAfter = segments.stream().skip(1).mapToLong(this::bytesLeft).sum();
     }
 
-    private OffsetRange taken() {
+    private Selection.OffsetRange taken() {
       // Offsets that have expired, and gaps at the end, have no bytes.
-      return new OffsetRange(range.state(), range.partition(), range.start(), current == segments.size() ? range.end() : taken);
+      return new Selection.OffsetRange(range.state(), range.partition(), range.start(), current == segments.size() ? range.end() : taken);
     }
 
     /** About how many bytes are left. */

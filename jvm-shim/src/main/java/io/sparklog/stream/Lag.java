@@ -1,6 +1,6 @@
 package io.sparklog.stream;
 
-import io.sparklog.read.OffsetRange;
+import io.sparklog.read.Selection;
 import io.sparklog.segment.Segment;
 import java.math.BigDecimal;
 import java.util.List;
@@ -15,7 +15,7 @@ final class Lag {
   private Lag() {}
 
   /** The metrics of a stream that has not read {@code unread} yet, as Spark's progress shows them. */
-  static Map<String, String> metrics(List<OffsetRange> unread) {
+  static Map<String, String> metrics(List<Selection.OffsetRange> unread) {
     Map<String, String> metrics = new TreeMap<>();
     if (!unread.isEmpty()) {
       metrics.put("minOffsetsBehindLatest", Long.toString(unread.stream().mapToLong(Lag::offsets).min().orElseThrow()));
@@ -28,20 +28,20 @@ final class Lag {
     return metrics;
   }
 
-  private static long offsets(OffsetRange range) {
+  private static long offsets(Selection.OffsetRange range) {
     return range.end() - range.start();
   }
 
-  private static List<Segment> segments(OffsetRange range) {
+  private static List<Segment> segments(Selection.OffsetRange range) {
     return range.state().segments(range.partition(), range.start(), range.end());
   }
 
-  private static long bytes(OffsetRange range) {
+  private static long bytes(Selection.OffsetRange range) {
     return segments(range).stream().mapToLong(segment -> (long) (segment.bytes() * (1 - readShare(segment, range.start())))).sum();
   }
 
   /** From the time of the first unread record to the time of the newest record. */
-  private static long timeMs(OffsetRange range) {
+  private static long timeMs(Selection.OffsetRange range) {
     // Records of other writers may have no time, which is −1.
     List<Segment> segments = segments(range).stream().filter(segment -> segment.minTimestamp() >= 0).toList();
     if (segments.isEmpty()) {

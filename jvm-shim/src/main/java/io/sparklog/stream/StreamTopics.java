@@ -5,7 +5,7 @@ import io.sparklog.log.QueryStart;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
 import io.sparklog.query.Subscription;
-import io.sparklog.read.DataLoss;
+import io.sparklog.read.LaterState;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import java.time.Clock;
@@ -26,7 +26,7 @@ final class StreamTopics implements Subscription.Known {
   private final StreamStart start;
   private final Clock clock;
   private final Subscription subscription;
-  private final DataLoss dataLoss;
+  private final LaterState.DataLoss dataLoss;
 
   /** The topics that the last look found; null before the first. */
   private List<Subscription.Subscribed> newest;
@@ -34,7 +34,7 @@ final class StreamTopics implements Subscription.Known {
   /** The ids of lost topics that were reported. */
   private final Set<String> reported = new HashSet<>();
 
-  StreamTopics(ReadableTopics root, CommitReader reader, Options options, StreamStart start, Clock clock, DataLoss dataLoss) {
+  StreamTopics(ReadableTopics root, CommitReader reader, Options options, StreamStart start, Clock clock, LaterState.DataLoss dataLoss) {
     this.root = root;
     this.reader = reader;
     this.start = start;

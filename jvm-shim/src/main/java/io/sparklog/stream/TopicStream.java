@@ -7,9 +7,8 @@ import io.sparklog.log.State;
 import io.sparklog.query.Bound;
 import io.sparklog.query.OffsetBounds;
 import io.sparklog.query.Subscription;
-import io.sparklog.read.DataLoss;
 import io.sparklog.read.LaterState;
-import io.sparklog.read.OffsetRange;
+import io.sparklog.read.Selection;
 import io.sparklog.read.WalkedSegments;
 import io.sparklog.segment.SegmentGone;
 import io.sparklog.spec.Options;
@@ -35,7 +34,7 @@ public final class TopicStream {
   private final Options options;
   private final StreamStart start;
   private final Clock clock;
-  private final DataLoss dataLoss;
+  private final LaterState.DataLoss dataLoss;
   private final StreamTopics topics;
   private final CommitReader reader;
   private final WalkedSegments walked = new WalkedSegments();
@@ -66,7 +65,7 @@ public final class TopicStream {
     this.options = options;
     this.start = start;
     this.clock = clock;
-    this.dataLoss = new DataLoss(options.bool("failOnDataLoss"));
+    this.dataLoss = new LaterState.DataLoss(options.bool("failOnDataLoss"));
     this.reader = new CommitReader(root, options.milliseconds("maxPollDelay"), clock);
     this.topics = new StreamTopics(root, reader, options, start, clock, dataLoss);
     List<String> unused = Bound.givenStarts(options);
@@ -132,7 +131,7 @@ public final class TopicStream {
       for (Subscription.Subscribed topic : readable) {
         begun.put(topic.state().topic(), new QueryStart.Topic(topic.state().topicId(), new TreeMap<>()));
       }
-      for (OffsetRange range : new OffsetBounds(root, options).resolveStarts(readable)) {
+      for (Selection.OffsetRange range : new OffsetBounds(root, options).resolveStarts(readable)) {
         begun.get(range.state().topic()).offsets().put(range.partition(), range.start());
       }
       start.add(new QueryStart(begun));
@@ -178,7 +177,7 @@ public final class TopicStream {
       StreamOffsets read = topics.subscribed(from);
       List<Subscription.Subscribed> readable = readable(now, from);
       topics.note(readable.stream().map(Subscription.Subscribed::state).toList());
-      List<OffsetRange> waiting = waiting(now, read, readable);
+      List<Selection.OffsetRange> waiting = waiting(now, read, readable);
       if (after(read, waiting).equals(from)) {
         now.allRead = from;
         return from;
@@ -198,8 +197,12 @@ public final class TopicStream {
   }
 
   /** After a data file is gone, other files hold its offsets, or the offsets have expired. @throws PartlogException if neither is so */
-  private void requireLater(SegmentGone gone, List<OffsetRange> waiting) throws IOException {
-    State known = waiting.stream().map(OffsetRange::state).filter(state -> state.topic().equals(gone.topic())).findFirst().orElseThrow();
+  private void requireLater(SegmentGone gone, List<Selection.OffsetRange> waiting) throws IOException {
+    State known = waiting.stream()
+        .map(Selection.OffsetRange::state)
+        .filter(state -> state.topic().equals(gone.topic()))
+        .findFirst()
+        .orElseThrow();
     if (topics.isThere(gone.topic())) {
       new LaterState(root, dataLoss).after(gone, known, Long.MAX_VALUE);
     }
@@ -211,8 +214,8 @@ public final class TopicStream {
   }
 
   /** The offsets that may be read of each partition, in the newest state: merges may have replaced the files of earlier ones. */
-  private List<OffsetRange> waiting(Look look, StreamOffsets from, List<Subscription.Subscribed> readable) {
-    List<OffsetRange> waiting = new ArrayList<>();
+  private List<Selection.OffsetRange> waiting(Look look, StreamOffsets from, List<Subscription.Subscribed> readable) {
+    List<Selection.OffsetRange> waiting = new ArrayList<>();
     Map<String, State> newest = new HashMap<>();
     look.topics.forEach(topic -> newest.put(topic.state().topic(), topic.state()));
     for (Subscription.Subscribed topic : readable) {
@@ -222,7 +225,7 @@ public final class TopicStream {
         topics.requireEnd(state, partition, begin);
         // Offsets that have expired count for nothing if that is not an error.
         long first = dataLoss.isError() ? begin : Math.max(begin, state.start(partition));
-        waiting.add(new OffsetRange(state, partition, first, Math.max(first, topic.state().end(partition))));
+        waiting.add(new Selection.OffsetRange(state, partition, first, Math.max(first, topic.state().end(partition))));
       }
     }
     return waiting;
@@ -233,20 +236,20 @@ public final class TopicStream {
     return walked;
   }
 
-  private boolean fires(TriggerLimits limits, List<OffsetRange> waiting) {
+  private boolean fires(TriggerLimits limits, List<Selection.OffsetRange> waiting) {
     double offsets = waiting.stream().mapToDouble(range -> range.end() - range.start()).sum();
     return offsets >= limits.offsetsMin() || firedMs.isEmpty() || clock.millis() - firedMs.getAsLong() >= limits.delayMs();
   }
 
-  private List<OffsetRange> taken(List<OffsetRange> waiting, TriggerLimits limits) throws IOException {
+  private List<Selection.OffsetRange> taken(List<Selection.OffsetRange> waiting, TriggerLimits limits) throws IOException {
     if (waiting.isEmpty()) {
       return waiting;
     }
     if (turn < 0 || turn >= waiting.size()) {
       // The sum moves on with every offset that is read, so a query that is often restarted does not begin at one partition for ever.
-      turn = (int) Math.floorMod(waiting.stream().mapToLong(OffsetRange::start).sum(), (long) waiting.size());
+      turn = (int) Math.floorMod(waiting.stream().mapToLong(Selection.OffsetRange::start).sum(), (long) waiting.size());
     }
-    List<OffsetRange> within = waiting;
+    List<Selection.OffsetRange> within = waiting;
     int next = turn;
     if (limits.bytesMax() < Long.MAX_VALUE) {
       try (ByteShares bytes = new ByteShares(root, waiting, limits.bytesMax(), turn, walked)) {
@@ -257,21 +260,21 @@ public final class TopicStream {
     OffsetShares offsets = new OffsetShares(within.stream().mapToLong(range -> range.end() - range.start()).toArray(), limits.offsetsMax(),
         turn);
     turn = offsets.nextTurn() == turn ? next : offsets.nextTurn();
-    List<OffsetRange> taken = new ArrayList<>();
+    List<Selection.OffsetRange> taken = new ArrayList<>();
     for (int i = 0; i < waiting.size(); i++) {
-      OffsetRange range = waiting.get(i);
-      taken.add(new OffsetRange(range.state(), range.partition(), range.start(), range.start() + offsets.shares()[i]));
+      Selection.OffsetRange range = waiting.get(i);
+      taken.add(new Selection.OffsetRange(range.state(), range.partition(), range.start(), range.start() + offsets.shares()[i]));
     }
     return taken;
   }
 
   /** A partition is left out if nothing is or was read from it: to name it would look like something to read. */
-  private StreamOffsets after(StreamOffsets from, List<OffsetRange> taken) {
+  private StreamOffsets after(StreamOffsets from, List<Selection.OffsetRange> taken) {
     TreeMap<String, TreeMap<Integer, Long>> next = new TreeMap<>();
     for (String topic : from.topics()) {
       next.put(topic, new TreeMap<>(from.of(topic)));
     }
-    for (OffsetRange range : taken) {
+    for (Selection.OffsetRange range : taken) {
       String topic = range.state().topic();
       if (from.of(topic).containsKey(range.partition()) || range.end() > start.offset(topic, range.partition())) {
         next.computeIfAbsent(topic, first -> new TreeMap<>()).put(range.partition(), range.end());
@@ -290,8 +293,8 @@ public final class TopicStream {
    *
    * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, OFFSETS_OUT_OF_RANGE, OFFSETS_EXPIRED, QUERY_CHECKPOINT_CORRUPT
    */
-  public List<OffsetRange> ranges(StreamOffsets from, StreamOffsets to) {
-    List<OffsetRange> ranges = new ArrayList<>();
+  public List<Selection.OffsetRange> ranges(StreamOffsets from, StreamOffsets to) {
+    List<Selection.OffsetRange> ranges = new ArrayList<>();
     lost.begin(to);
     for (String topic : to.topics()) {
       Optional<State> state = root.isRemote() && to.equals(found) ? topics.readAsFound(topic) : topics.read(topic);
@@ -307,7 +310,7 @@ public final class TopicStream {
     return ranges;
   }
 
-  private OffsetRange range(State state, int partition, long begin, long end) {
+  private Selection.OffsetRange range(State state, int partition, long begin, long end) {
     topics.requireEnd(state, partition, end);
     long first = Math.min(end, Math.max(begin, state.start(partition)));
     if (first > begin) {
@@ -315,7 +318,7 @@ public final class TopicStream {
           "partition", partition, "root", root.location(), "start", state.start(partition)));
       lost.add(first - begin);
     }
-    return new OffsetRange(state, partition, first, end);
+    return new Selection.OffsetRange(state, partition, first, end);
   }
 
   /**
@@ -333,8 +336,8 @@ public final class TopicStream {
     return metrics;
   }
 
-  private List<OffsetRange> unread(StreamOffsets read) {
-    List<OffsetRange> unread = new ArrayList<>();
+  private List<Selection.OffsetRange> unread(StreamOffsets read) {
+    List<Selection.OffsetRange> unread = new ArrayList<>();
     for (Subscription.Subscribed topic : look.topics) {
       State state = topic.state();
       if (read.topics().contains(state.topic()) && !start.isOf(state)) {
@@ -342,7 +345,7 @@ public final class TopicStream {
       }
       for (int partition : topic.partitions()) {
         long end = state.end(partition);
-        unread.add(new OffsetRange(state, partition, Math.min(end, begin(read, state.topic(), partition)), end));
+        unread.add(new Selection.OffsetRange(state, partition, Math.min(end, begin(read, state.topic(), partition)), end));
       }
     }
     return unread;

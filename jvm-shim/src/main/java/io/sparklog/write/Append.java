@@ -8,7 +8,6 @@ import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.routing.Routing;
-import io.sparklog.routing.SlotMoves;
 import io.sparklog.routing.SlotTable;
 import io.sparklog.segment.Names;
 import io.sparklog.segment.Segment;
@@ -43,7 +42,7 @@ final class Append implements Change {
   /** In the order of their offsets, which count from 0 in each of them; set by {@link #prepare}. */
   private List<Segment> segments;
   /** The choices of the plan, made once for all versions that may be lost to other writers; set by {@link #prepare}. */
-  private List<SlotMoves> chosen;
+  private List<SlotTable.SlotMoves> chosen;
 
   /**
    * @param txn the random identity of this write
@@ -145,11 +144,11 @@ final class Append implements Change {
    * @throws PartlogException ROUTING_CHANGED if they have bound one to another partition
    */
   private void bind(NextVersion next, Routing newest) {
-    List<SlotMoves> bound = new ArrayList<>();
-    for (SlotMoves move : chosen) {
+    List<SlotTable.SlotMoves> bound = new ArrayList<>();
+    for (SlotTable.SlotMoves move : chosen) {
       int[] unbound = Arrays.stream(move.slots()).filter(slot -> isUnbound(newest.table(), slot, move.to())).toArray();
       if (unbound.length > 0) {
-        bound.add(new SlotMoves(move.to(), unbound));
+        bound.add(new SlotTable.SlotMoves(move.to(), unbound));
       }
     }
     if (!bound.isEmpty()) {
@@ -166,7 +165,7 @@ final class Append implements Change {
   }
 
   /** The slots that the tasks used and that had no partition when the write was planned, with the partitions that they get. */
-  private List<SlotMoves> chosen() {
+  private List<SlotTable.SlotMoves> chosen() {
     BitSet used = new BitSet();
     tasks.forEach(task -> task.usedSlots().addTo(used));
     BitSet[] chosen = new BitSet[plan.router().partitions()];
@@ -177,7 +176,7 @@ final class Append implements Change {
     });
     return IntStream.range(0, chosen.length)
         .filter(to -> chosen[to] != null)
-        .mapToObj(to -> new SlotMoves(to, chosen[to].stream().toArray()))
+        .mapToObj(to -> new SlotTable.SlotMoves(to, chosen[to].stream().toArray()))
         .toList();
   }
 
@@ -195,8 +194,8 @@ final class Append implements Change {
 
   /** Deletes the data files that a task reports, which no version can name. */
   static void delete(LogStore store, String topic, TopicReport report) {
-    for (Piece piece : report.pieces()) {
-      if (piece instanceof Piece.InFile inFile) {
+    for (TopicReport.Piece piece : report.pieces()) {
+      if (piece instanceof TopicReport.Piece.InFile inFile) {
         delete(store, topic, inFile.segment().file());
       }
     }

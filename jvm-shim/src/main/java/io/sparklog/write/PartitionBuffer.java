@@ -18,8 +18,8 @@ final class PartitionBuffer implements TaskTotals.Holder {
   private final NullKeyRouter nullKeys;
   private final int number;
   private final BatchEncoder encoder;
-  private final List<Batch> closed = new ArrayList<>();
-  private final List<Piece> pieces = new ArrayList<>();
+  private final List<TopicReport.Piece.Batch> closed = new ArrayList<>();
+  private final List<TopicReport.Piece> pieces = new ArrayList<>();
   private final List<TaskFiles.OwnFile> ownFiles = new ArrayList<>();
   private long closedBytes;
 
@@ -78,7 +78,7 @@ final class PartitionBuffer implements TaskTotals.Holder {
     Invariant.require(BatchHeader.totalBytes(batch, 0) == batch.length && BatchHeader.count(batch, 0) == records,
         () -> "a batch of " + records + " records and " + batch.length + " bytes of " + this + " says that it has "
             + BatchHeader.count(batch, 0) + " records and " + BatchHeader.totalBytes(batch, 0) + " bytes");
-    closed.add(new Batch(batch, minTimestamp, routed, ordered));
+    closed.add(new TopicReport.Piece.Batch(batch, minTimestamp, routed, ordered));
     closedBytes += batch.length;
     totals.countBatch(batch.length);
     routed = true;
@@ -119,7 +119,7 @@ final class PartitionBuffer implements TaskTotals.Holder {
   }
 
   private void writeOwn() throws IOException {
-    for (Batch batch : closed) {
+    for (TopicReport.Piece.Batch batch : closed) {
       if (ownFiles.isEmpty() || !fits(batch)) {
         closeSegment();
         TaskFiles.OwnFile file = files.ownFile(plan, number, ownFiles.size());
@@ -145,7 +145,7 @@ final class PartitionBuffer implements TaskTotals.Holder {
 
   /** Writes the closed batches to the end of a file that partitions share. @param name relative to the topic's folder */
   void writeTo(FileAppender shared, String name) throws IOException {
-    for (Batch batch : closed) {
+    for (TopicReport.Piece.Batch batch : closed) {
       if (segment != null && !fits(batch)) {
         closeSegment();
       }
@@ -164,21 +164,21 @@ final class PartitionBuffer implements TaskTotals.Holder {
 
   /** Reports the closed batches themselves. */
   void travel() {
-    pieces.add(new Piece.Travelling(number, List.copyOf(closed)));
+    pieces.add(new TopicReport.Piece.Travelling(number, List.copyOf(closed)));
     drop();
   }
 
-  private boolean fits(Batch batch) {
+  private boolean fits(TopicReport.Piece.Batch batch) {
     return segment.fits(batch.bytes(), 0, plan.config().segmentBytes());
   }
 
-  private void add(Batch batch) {
+  private void add(TopicReport.Piece.Batch batch) {
     segment.add(batch.bytes(), 0, batch.minTimestamp(), batch.routed(), batch.ordered());
   }
 
   private void closeSegment() throws IOException {
     if (segment != null) {
-      pieces.add(new Piece.InFile(ownFiles.isEmpty() ? segment.segment() : ownFiles.get(ownFiles.size() - 1).end(segment)));
+      pieces.add(new TopicReport.Piece.InFile(ownFiles.isEmpty() ? segment.segment() : ownFiles.get(ownFiles.size() - 1).end(segment)));
       segment = null;
     }
   }
@@ -192,7 +192,7 @@ final class PartitionBuffer implements TaskTotals.Holder {
   }
 
   /** The pieces that are written or travel, in the order of the records. */
-  List<Piece> pieces() {
+  List<TopicReport.Piece> pieces() {
     return pieces;
   }
 

@@ -19,7 +19,7 @@ final class PieceCollector {
   private final TopicPlan plan;
   private final String file;
   private final List<Segment> segments = new ArrayList<>();
-  private final List<Batch> travelled = new ArrayList<>();
+  private final List<TopicReport.Piece.Batch> travelled = new ArrayList<>();
   private long position;
   private SegmentBuilder open;
 
@@ -35,7 +35,7 @@ final class PieceCollector {
    */
   static List<Segment> segments(LogStore store, TopicPlan plan, String txn, List<TopicReport> tasks) throws IOException {
     PieceCollector collector = new PieceCollector(plan, pool(plan, txn));
-    List<List<Piece>> partitions = new ArrayList<>();
+    List<List<TopicReport.Piece>> partitions = new ArrayList<>();
     for (int p = 0; p < plan.config().partitions(); p++) {
       partitions.add(new ArrayList<>());
     }
@@ -44,7 +44,7 @@ final class PieceCollector {
           + piece.partition() + " of topic " + plan.topic() + ", which has " + partitions.size());
       partitions.get(piece.partition()).add(piece);
     }));
-    for (List<Piece> partition : partitions) {
+    for (List<TopicReport.Piece> partition : partitions) {
       partition.forEach(collector::add);
       collector.close();
     }
@@ -61,19 +61,19 @@ final class PieceCollector {
     return plan.folder(txn) + "/" + Names.poolFile();
   }
 
-  private void add(Piece piece) {
-    if (piece instanceof Piece.InFile inFile) {
+  private void add(TopicReport.Piece piece) {
+    if (piece instanceof TopicReport.Piece.InFile inFile) {
       close();
       Segment segment = inFile.segment();
       Invariant.require(segment.base() == 0 && segment.end() == segment.records(),
           () -> "a task reports a segment of topic " + plan.topic() + " that does not count from offset 0: " + segment);
       segments.add(segment);
     } else {
-      ((Piece.Travelling) piece).batches().forEach(batch -> add(piece.partition(), batch));
+      ((TopicReport.Piece.Travelling) piece).batches().forEach(batch -> add(piece.partition(), batch));
     }
   }
 
-  private void add(int partition, Batch batch) {
+  private void add(int partition, TopicReport.Piece.Batch batch) {
     if (open != null && !open.fits(batch.bytes(), 0, plan.config().segmentBytes())) {
       close();
     }
@@ -99,7 +99,7 @@ final class PieceCollector {
     Step.COMMIT_POOL.reached();
     String name = Names.topicFile(plan.topic(), file);
     try (FileAppender writer = store.create(name)) {
-      for (Batch batch : travelled) {
+      for (TopicReport.Piece.Batch batch : travelled) {
         writer.write(batch.bytes(), 0, batch.bytes().length);
       }
       Invariant.require(writer.position() == position, () -> name + " has " + writer.position() + " bytes, and its segments " + position);

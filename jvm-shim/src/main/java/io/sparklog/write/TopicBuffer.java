@@ -187,7 +187,7 @@ public final class TopicBuffer {
    * @return the report of the task about the topic
    */
   TopicReport finish(boolean travel) throws IOException {
-    List<Piece> pieces = new ArrayList<>();
+    List<TopicReport.Piece> pieces = new ArrayList<>();
     FileAppender shared = null;
     try {
       for (PartitionBuffer partition : partitions) {
@@ -205,7 +205,7 @@ public final class TopicBuffer {
         }
         pieces.addAll(partition.pieces());
       }
-      if (pieces.stream().anyMatch(Piece.InFile.class::isInstance)) {
+      if (pieces.stream().anyMatch(TopicReport.Piece.InFile.class::isInstance)) {
         Step.TASK_SYNC.reached();
         try (Requests.Pending<Void> sharedSync = shared == null ? null : files.beginSync(shared)) {
           for (PartitionBuffer partition : partitions) {

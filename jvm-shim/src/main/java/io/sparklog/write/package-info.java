@@ -15,7 +15,7 @@
  *                  |                                     |                                      |
  *  write           TopicPlan                             TaskWriter                             TopicCommits
  *                  |                                     +- TopicBuffer (a topic)               +- Append (a Change)
- *                  |                                     |   +- PartitionBuffer --> Piece       |   +- PieceCollector
+ *                  |                                     |   +- PartitionBuffer --> TopicReport.Piece       |   +- PieceCollector
  *                  |                                     +- TaskFiles, TaskTotals               |
  *  upkeep                                                                                       +- TopicWork --> Upkeep
  *  view                                                                                         |   +- KafkaView, SegmentView

@@ -157,7 +157,7 @@ final class AdministrationTest extends CommitsOverFaults {
     commit(28, null);
     assertTrue(state().segments(used()).stream().allMatch(Segment::routed));
     Executable write = planned();
-    Changed added = administration().addPartitions(6, RerouteTime.NOW, false);
+    Changed added = administration().addPartitions(6, Administration.RerouteTime.NOW, false);
     assertEquals(List.of(4, 6), List.of(added.was().partitions(), added.is().partitions()));
     State state = state();
     assertEquals(List.of(0L, 0L, 0L, 0L), List.of(state.start(4), state.end(4), state.start(5), state.end(5)));
@@ -171,12 +171,13 @@ final class AdministrationTest extends CommitsOverFaults {
     Path foreign = root.resolve("t-7/00000000000000000000.log");
     Files.createDirectories(foreign.getParent());
     Files.writeString(foreign, "of somebody else");
-    PartlogException refused = assertFails("FOREIGN_SEGMENTS", () -> administration().addPartitions(8, RerouteTime.NOW, false));
+    PartlogException refused = assertFails("FOREIGN_SEGMENTS",
+        () -> administration().addPartitions(8, Administration.RerouteTime.NOW, false));
     assertEquals(List.of("7", foreign.toString()), List.of(refused.parameters().get("partitions"), refused.parameters().get("file")));
     assertEquals("of somebody else", Files.readString(foreign));
 
     for (int wrong : new int[] {5, 1, 0, -1, 10_001}) {
-      assertFails("OPTION_VALUE", () -> administration().addPartitions(wrong, RerouteTime.NOW, false));
+      assertFails("OPTION_VALUE", () -> administration().addPartitions(wrong, Administration.RerouteTime.NOW, false));
     }
     assertEquals(2, state().version());
   }
@@ -227,7 +228,7 @@ final class AdministrationTest extends CommitsOverFaults {
     assertEquals(List.of(TOPIC_FOLDER + "/00000000000000000002.deleted", version(2)),
         files().stream().filter(file -> !file.contains("checkpoint")).toList(), "nothing else is left");
     assertFails("TOPIC_NOT_FOUND", () -> administration().deleteRecords(offsets(0, 0), offsets(), false));
-    assertFails("TOPIC_NOT_FOUND", () -> administration().addPartitions(9, RerouteTime.NOW, false));
+    assertFails("TOPIC_NOT_FOUND", () -> administration().addPartitions(9, Administration.RerouteTime.NOW, false));
     assertFails("TOPIC_RECREATED", write);
     assertFails("WRITE_EXPIRED", beforeThereWasOne);
 

@@ -132,7 +132,7 @@ final class MoveSlotsTest extends CommitsOverFaults {
   @Test
   void moveThatCannotBeIsRefusedAndNothingChanges() throws IOException {
     planned(Writes.config()).run();
-    administration().closePartitions(List.of(3), RerouteTime.NOW, false);
+    administration().closePartitions(List.of(3), Administration.RerouteTime.NOW, false);
     for (boolean dryRun : new boolean[] {true, false}) {
       assertFails("PARTITION_CLOSED", "partition 3", () -> move(0, 3, dryRun));
       assertFails("PARTITION_NOT_FOUND", "partition 4", () -> move(0, 4, dryRun));
@@ -142,9 +142,9 @@ final class MoveSlotsTest extends CommitsOverFaults {
       assertFails("OPTION_VALUE", "it must name a slot", () -> administration().move(state(), new TreeMap<>(), dryRun));
     }
     State before = state();
-    administration().reroute(new TreeMap<>(Map.of(0, 3L)), RerouteTime.NEXT_WRITE, false);
+    administration().reroute(new TreeMap<>(Map.of(0, 3L)), Administration.RerouteTime.NEXT_WRITE, false);
     assertFails("REROUTE_PENDING", "waits for the next write", () -> move(0, false, key(3)));
-    administration().reroute(new TreeMap<>(Map.of(0, 2L)), RerouteTime.NOW, false);
+    administration().reroute(new TreeMap<>(Map.of(0, 2L)), Administration.RerouteTime.NOW, false);
     assertFails("REROUTED", "in routing epoch 2", () -> administration().move(before, new TreeMap<>(Map.of(0, 2)), false));
     assertEquals(3, state().version());
   }
@@ -155,7 +155,7 @@ final class MoveSlotsTest extends CommitsOverFaults {
     config.put("partitions", "3");
     planned(config).run();
     State before = state();
-    administration().addPartitions(4, RerouteTime.NOW, false);
+    administration().addPartitions(4, Administration.RerouteTime.NOW, false);
     long version = state().version();
     for (int slot : List.of(4097, 4, 1)) {
       TreeMap<Integer, Integer> moves = new TreeMap<>(Map.of(slot, 0));
@@ -194,8 +194,8 @@ final class MoveSlotsTest extends CommitsOverFaults {
         int open = random.nextInt(state().partitions());
         byte[][] some = IntStream.range(0, 1 + random.nextInt(8)).mapToObj(i -> key(random.nextInt(20))).toArray(byte[][]::new);
         switch (random.nextInt(6)) {
-          case 0 -> administration().addPartitions(state().partitions() + 1, RerouteTime.NOW, false);
-          case 1 -> administration().reroute(new TreeMap<>(Map.of(open, 1L + random.nextInt(5))), RerouteTime.NOW, false);
+          case 0 -> administration().addPartitions(state().partitions() + 1, Administration.RerouteTime.NOW, false);
+          case 1 -> administration().reroute(new TreeMap<>(Map.of(open, 1L + random.nextInt(5))), Administration.RerouteTime.NOW, false);
           case 2 -> planned(Writes.config()).run();
           case 3 -> Checkpoint.write(store.store(), state(), Names.identity(this.random));
           case 4 -> {

@@ -58,11 +58,11 @@ final class PendingRerouteTest extends CommitsOverFaults {
   @Test
   void aRerouteThatWaitsChangesNothingButIsKnown() throws IOException {
     commit(100, null);
-    Changed told = administration().addPartitions(6, RerouteTime.NEXT_WRITE, true);
+    Changed told = administration().addPartitions(6, Administration.RerouteTime.NEXT_WRITE, true);
     assertEquals(0, state().version());
-    assertEquals(told.slots(), administration().addPartitions(6, RerouteTime.NEXT_WRITE, false).slots());
+    assertEquals(told.slots(), administration().addPartitions(6, Administration.RerouteTime.NEXT_WRITE, false).slots());
     assertEquals(List.of(1L, 4L, true), List.of(state().version(), (long) state().partitions(), state().routing().isModulo()));
-    administration().addPartitions(6, RerouteTime.NEXT_WRITE, false);
+    administration().addPartitions(6, Administration.RerouteTime.NEXT_WRITE, false);
     assertEquals(1, state().version(), "to repeat it changes nothing more");
     Checkpoint.write(store.store(), state(), Names.identity(random));
     assertEquals("[1, 1, 1, 1, 1, 1]", waiting(state()));
@@ -72,48 +72,48 @@ final class PendingRerouteTest extends CommitsOverFaults {
   @Test
   void aLaterCallTakesThePlaceOfARerouteThatWaits() throws IOException {
     commit(100, null);
-    administration().addPartitions(800, RerouteTime.NEXT_WRITE, false);
-    administration().addPartitions(5, RerouteTime.NEXT_WRITE, false);
+    administration().addPartitions(800, Administration.RerouteTime.NEXT_WRITE, false);
+    administration().addPartitions(5, Administration.RerouteTime.NEXT_WRITE, false);
     assertEquals("[1, 1, 1, 1, 1]", waiting(state()));
-    assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(4), RerouteTime.NEXT_WRITE, false));
-    administration().reroute(weights(3, 3), RerouteTime.NEXT_WRITE, false);
+    assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(4), Administration.RerouteTime.NEXT_WRITE, false));
+    administration().reroute(weights(3, 3), Administration.RerouteTime.NEXT_WRITE, false);
     assertEquals("[1, 1, 1, 3]", waiting(state()));
     long version = state().version();
-    administration().reroute(weights(3, 3), RerouteTime.NEXT_WRITE, false);
+    administration().reroute(weights(3, 3), Administration.RerouteTime.NEXT_WRITE, false);
     assertEquals(version, state().version(), "to repeat it changes nothing more");
-    administration().closePartitions(List.of(0), RerouteTime.NOW, false);
+    administration().closePartitions(List.of(0), Administration.RerouteTime.NOW, false);
     assertEquals(List.of("none", 1), List.of(waiting(state()), routing().epoch()));
     assertArrayEquals(new int[] {0, 1, 1, 1}, routing().weights());
-    administration().addPartitions(6, RerouteTime.NEXT_WRITE, false);
-    administration().addPartitions(4, RerouteTime.NOW, false);
+    administration().addPartitions(6, Administration.RerouteTime.NEXT_WRITE, false);
+    administration().addPartitions(4, Administration.RerouteTime.NOW, false);
     assertEquals(List.of("none", 1, 4), List.of(waiting(state()), routing().epoch(), state().partitions()), "there are 4 already");
   }
 
   @Test
   void aRerouteThatWaitsIsTakenBack() throws IOException {
     commit(100, null);
-    administration().addPartitions(6, RerouteTime.NEXT_WRITE, false);
-    Changed told = administration().reroute(weights(), RerouteTime.NEVER, true);
+    administration().addPartitions(6, Administration.RerouteTime.NEXT_WRITE, false);
+    Changed told = administration().reroute(weights(), Administration.RerouteTime.NEVER, true);
     assertEquals("[1, 1, 1, 1, 1, 1]", waiting(state()));
     assertTrue(told.slots().stream().allMatch(slots -> slots.moved() == 0), told.slots().toString());
-    administration().reroute(weights(), RerouteTime.NEVER, false);
+    administration().reroute(weights(), Administration.RerouteTime.NEVER, false);
     assertEquals(List.of("none", 2L), List.of(waiting(state()), state().version()));
-    administration().closePartitions(List.of(), RerouteTime.NEVER, false);
-    administration().addPartitions(1, RerouteTime.NEVER, false);
+    administration().closePartitions(List.of(), Administration.RerouteTime.NEVER, false);
+    administration().addPartitions(1, Administration.RerouteTime.NEVER, false);
     assertEquals(2, state().version(), "to repeat it changes nothing more");
-    administration().addPartitions(6, RerouteTime.NEXT_WRITE, false);
-    administration().reroute(weights(0, 1), RerouteTime.NEXT_WRITE, false);
+    administration().addPartitions(6, Administration.RerouteTime.NEXT_WRITE, false);
+    administration().reroute(weights(0, 1), Administration.RerouteTime.NEXT_WRITE, false);
     assertEquals("none", waiting(state()), "one to the weights that there are");
   }
 
   @Test
   void aRerouteThatWaitsEndsWithTheNextOne() throws IOException {
     commit(100, null);
-    administration().reroute(weights(0, 3), RerouteTime.NEXT_WRITE, false);
-    administration().reroute(weights(0, 2), RerouteTime.NOW, false);
+    administration().reroute(weights(0, 3), Administration.RerouteTime.NEXT_WRITE, false);
+    administration().reroute(weights(0, 2), Administration.RerouteTime.NOW, false);
     assertEquals(List.of(1, "none"), List.of(routing().epoch(), waiting(state())), "the next write changes nothing more");
     assertArrayEquals(new int[] {2, 1, 1, 1}, routing().weights());
-    administration().reroute(weights(0, 3), RerouteTime.NEXT_WRITE, false);
+    administration().reroute(weights(0, 3), Administration.RerouteTime.NEXT_WRITE, false);
     long version = state().version();
     TreeMap<Integer, Integer> moves = new TreeMap<>(Map.of(1, 0));
     for (boolean dryRun : new boolean[] {true, false}) {
@@ -126,7 +126,7 @@ final class PendingRerouteTest extends CommitsOverFaults {
   @Test
   void aTopicThatCannotBeReadIsReroutedByALaterWrite() throws IOException {
     commit(100, null);
-    administration().addPartitions(6, RerouteTime.NEXT_WRITE, false);
+    administration().addPartitions(6, Administration.RerouteTime.NEXT_WRITE, false);
     store.fail("list " + TOPIC_FOLDER, 1, FaultyStore.When.BEFORE, new IOException("no"));
     TopicLog log = new TopicLog(store.store(), "t");
     assertTrue(PendingReroute.apply(log, Clock.systemUTC(), random).isPresent());
@@ -141,11 +141,12 @@ final class PendingRerouteTest extends CommitsOverFaults {
     TreeMap<String, String> config = Writes.config();
     config.put("partitions", "4096");
     administration().create(TopicConfig.of(config), Names.identity(random));
-    administration().closePartitions(List.of(7), RerouteTime.NEXT_WRITE, false);
+    administration().closePartitions(List.of(7), Administration.RerouteTime.NEXT_WRITE, false);
     assertEquals(4096, state().pendingWeights().orElseThrow().length);
     TreeMap<Integer, Long> heavy = new TreeMap<>();
     IntStream.range(0, 4096).forEach(p -> heavy.put(p, 1_000_000L));
-    PartlogException refused = assertFails("OPTION_VALUE", () -> administration().reroute(heavy, RerouteTime.NEXT_WRITE, false));
+    PartlogException refused = assertFails("OPTION_VALUE",
+        () -> administration().reroute(heavy, Administration.RerouteTime.NEXT_WRITE, false));
     assertTrue(refused.getMessage().contains("it must be now"), refused.getMessage());
   }
 }

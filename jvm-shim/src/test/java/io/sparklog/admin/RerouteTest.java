@@ -16,7 +16,6 @@ import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.routing.Routing;
-import io.sparklog.routing.SlotMoves;
 import io.sparklog.routing.SlotTable;
 import io.sparklog.segment.Names;
 import io.sparklog.segment.Segment;
@@ -109,14 +108,14 @@ final class RerouteTest extends CommitsOverFaults {
             .toList();
   }
 
-  private static List<String> moves(List<SlotMoves> moves) {
+  private static List<String> moves(List<SlotTable.SlotMoves> moves) {
     return moves.stream().map(move -> move.to() + ":" + Arrays.toString(move.slots())).toList();
   }
 
   @Test
   void aTopicHasSlotsAfterAReRouteThatMovesNone() throws IOException {
     write(300);
-    administration().reroute(weights(0, 3, 1, 3, 2, 3, 3, 3), RerouteTime.NOW, false);
+    administration().reroute(weights(0, 3, 1, 3, 2, 3, 3, 3), Administration.RerouteTime.NOW, false);
     assertFalse(routing().isModulo());
     assertEquals(List.of(), routing().past(), "no record is from before a cut");
     assertEquals("[{\"name\":\"routing.slots\",\"binds\":\"keyReaders\"}]", file(1).get("features").toString());
@@ -129,7 +128,7 @@ final class RerouteTest extends CommitsOverFaults {
     assertEquals("[]", file(0).get("features").toString());
     State first = state();
 
-    Changed grown = administration().addPartitions(6, RerouteTime.NOW, false);
+    Changed grown = administration().addPartitions(6, Administration.RerouteTime.NOW, false);
     assertEquals(List.of(new Changed.Slots(0, 1024, 683), new Changed.Slots(1, 1024, 683), new Changed.Slots(2, 1024, 683),
         new Changed.Slots(3, 1024, 683), new Changed.Slots(4, 0, 682), new Changed.Slots(5, 0, 682)), grown.slots());
     assertEquals(List.of(1, 6), List.of(routing().epoch(), state().partitions()));
@@ -141,17 +140,17 @@ final class RerouteTest extends CommitsOverFaults {
     }
     assertTrue(state().end(4) > 0 && state().end(5) > 0);
 
-    administration().addPartitions(9, RerouteTime.NOW, false);
+    administration().addPartitions(9, Administration.RerouteTime.NOW, false);
     write(300);
     State nine = state();
-    Changed closed = administration().closePartitions(List.of(1, 4, 6, 8), RerouteTime.NOW, false);
+    Changed closed = administration().closePartitions(List.of(1, 4, 6, 8), Administration.RerouteTime.NOW, false);
     assertEquals(IntStream.of(1, 4, 6, 8).map(p -> nine.routing().table().counts(9)[p]).sum(),
         closed.slots().stream().filter(slots -> slots.after() > slots.before()).mapToInt(Changed.Slots::moved).sum());
     write(300);
     for (int p : new int[] {1, 4, 6, 8}) {
       assertEquals(nine.end(p), state().end(p), "a closed partition gets no records");
     }
-    administration().reroute(weights(0, 3), RerouteTime.NOW, false);
+    administration().reroute(weights(0, 3), Administration.RerouteTime.NOW, false);
     int[] counts = routing().table().counts(9);
     assertArrayEquals(new int[] {1756, 0, 585, 585, 0, 585, 0, 585, 0}, counts);
     assertEquals("[{\"name\":\"routing.slots\",\"binds\":\"keyReaders\"}]", file(state().version()).get("features").toString());
@@ -193,9 +192,9 @@ final class RerouteTest extends CommitsOverFaults {
 
   private Changed change(int step, boolean dryRun) {
     return switch (step) {
-      case 0 -> administration().addPartitions(6, RerouteTime.NOW, dryRun);
-      case 1 -> administration().closePartitions(List.of(2, 5), RerouteTime.NOW, dryRun);
-      default -> administration().reroute(weights(0, 2, 1, 7), RerouteTime.NOW, dryRun);
+      case 0 -> administration().addPartitions(6, Administration.RerouteTime.NOW, dryRun);
+      case 1 -> administration().closePartitions(List.of(2, 5), Administration.RerouteTime.NOW, dryRun);
+      default -> administration().reroute(weights(0, 2, 1, 7), Administration.RerouteTime.NOW, dryRun);
     };
   }
 
@@ -220,8 +219,8 @@ final class RerouteTest extends CommitsOverFaults {
   void aReroutePlannedInAnotherRoutingEpochIsRefused() throws IOException {
     write(100);
     Administration other = administration(Stores.open(root.toString()));
-    before("putIfAbsent " + version(1), 1, () -> other.reroute(weights(0, 5), RerouteTime.NOW, false));
-    PartlogException refused = assertFails("REROUTED", () -> administration().addPartitions(6, RerouteTime.NOW, false));
+    before("putIfAbsent " + version(1), 1, () -> other.reroute(weights(0, 5), Administration.RerouteTime.NOW, false));
+    PartlogException refused = assertFails("REROUTED", () -> administration().addPartitions(6, Administration.RerouteTime.NOW, false));
     assertTrue(refused.getMessage().contains("4 partitions by murmur3 in routing epoch 1"), refused.getMessage());
     assertEquals(List.of(1, 4), List.of(routing().epoch(), state().partitions()));
   }
@@ -230,8 +229,8 @@ final class RerouteTest extends CommitsOverFaults {
   void aRerouteThatAnotherProgramMadeFirstIsDone() throws IOException {
     write(100);
     Administration other = administration(Stores.open(root.toString()));
-    before("putIfAbsent " + version(1), 1, () -> other.addPartitions(8, RerouteTime.NOW, false));
-    Changed changed = administration().addPartitions(6, RerouteTime.NOW, false);
+    before("putIfAbsent " + version(1), 1, () -> other.addPartitions(8, Administration.RerouteTime.NOW, false));
+    Changed changed = administration().addPartitions(6, Administration.RerouteTime.NOW, false);
     assertEquals(List.of(8, 1), List.of(changed.is().partitions(), routing().epoch()));
   }
 
@@ -239,7 +238,7 @@ final class RerouteTest extends CommitsOverFaults {
   void aWriteInBetweenMovesTheCut() throws IOException {
     write(100);
     before("putIfAbsent " + version(1), 1, () -> write(50));
-    State before = administration().addPartitions(5, RerouteTime.NOW, false).was();
+    State before = administration().addPartitions(5, Administration.RerouteTime.NOW, false).was();
     assertEquals(1, before.version());
     assertArrayEquals(Arrays.copyOf(before.ends(), 5), routing().past().get(0).cut());
   }
@@ -247,31 +246,31 @@ final class RerouteTest extends CommitsOverFaults {
   @Test
   void whatCannotBeIsRefusedAndChangesNothing() throws IOException {
     write(100);
-    administration().closePartitions(List.of(3), RerouteTime.NOW, false);
+    administration().closePartitions(List.of(3), Administration.RerouteTime.NOW, false);
     long version = state().version();
     for (TreeMap<Integer, Long> wrong : List.of(weights(0, 0), weights(0, -1), weights(1, 1_000_001), weights(3, 1))) {
-      assertFails("OPTION_VALUE", () -> administration().reroute(wrong, RerouteTime.NOW, false));
+      assertFails("OPTION_VALUE", () -> administration().reroute(wrong, Administration.RerouteTime.NOW, false));
     }
-    assertFails("PARTITION_NOT_FOUND", () -> administration().reroute(weights(4, 1), RerouteTime.NOW, false));
-    assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(1, 4), RerouteTime.NOW, false));
-    assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(-1), RerouteTime.NOW, false));
-    assertFails("OPTION_VALUE", () -> administration().closePartitions(List.of(), RerouteTime.NOW, false));
-    assertFails("OPTION_VALUE", () -> administration().closePartitions(List.of(0, 1, 2), RerouteTime.NOW, false));
-    assertFails("OPTION_VALUE", () -> administration().addPartitions(3, RerouteTime.NOW, false));
-    assertFails("OPTION_VALUE", () -> administration().addPartitions(10_001, RerouteTime.NOW, false));
-    PartlogException slots = assertFails("OPTION_VALUE", () -> administration().addPartitions(4098, RerouteTime.NOW, false));
+    assertFails("PARTITION_NOT_FOUND", () -> administration().reroute(weights(4, 1), Administration.RerouteTime.NOW, false));
+    assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(1, 4), Administration.RerouteTime.NOW, false));
+    assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(-1), Administration.RerouteTime.NOW, false));
+    assertFails("OPTION_VALUE", () -> administration().closePartitions(List.of(), Administration.RerouteTime.NOW, false));
+    assertFails("OPTION_VALUE", () -> administration().closePartitions(List.of(0, 1, 2), Administration.RerouteTime.NOW, false));
+    assertFails("OPTION_VALUE", () -> administration().addPartitions(3, Administration.RerouteTime.NOW, false));
+    assertFails("OPTION_VALUE", () -> administration().addPartitions(10_001, Administration.RerouteTime.NOW, false));
+    PartlogException slots = assertFails("OPTION_VALUE", () -> administration().addPartitions(4098, Administration.RerouteTime.NOW, false));
     assertTrue(slots.getMessage().contains("has 4096 slots for its keys, and 4097 partitions would be open"), slots.getMessage());
     assertEquals(version, state().version());
 
     before("putIfAbsent " + version(version + 1), 1, () -> administration(Stores.open(root.toString())).delete(false));
-    assertFails("TOPIC_RECREATED", () -> administration().addPartitions(6, RerouteTime.NOW, false));
-    assertFails("TOPIC_NOT_FOUND", () -> administration().addPartitions(6, RerouteTime.NOW, false));
+    assertFails("TOPIC_RECREATED", () -> administration().addPartitions(6, Administration.RerouteTime.NOW, false));
+    assertFails("TOPIC_NOT_FOUND", () -> administration().addPartitions(6, Administration.RerouteTime.NOW, false));
   }
 
   @Test
   void aClosedPartitionIsRefusedToRowsThatNameIt() throws IOException {
     write(100);
-    administration().closePartitions(List.of(2), RerouteTime.NOW, false);
+    administration().closePartitions(List.of(2), Administration.RerouteTime.NOW, false);
     TopicPlan plan = TopicPlan.of("t", new TopicLog(store.store(), "t").latest(), Writes.config());
     byte[] row = "value".getBytes(StandardCharsets.US_ASCII);
     try (TaskWriter writer = new TaskWriter(store.store(), Names.identity(random), 0, 1, 0, 1 << 14, 1 << 20)) {
@@ -288,9 +287,9 @@ final class RerouteTest extends CommitsOverFaults {
     for (int i = 0; i < 10; i++) {
       planned(keyless).run();
     }
-    administration().addPartitions(5, RerouteTime.NOW, false);
-    administration().closePartitions(List.of(0), RerouteTime.NOW, false);
-    administration().reroute(weights(1, 3), RerouteTime.NOW, false);
+    administration().addPartitions(5, Administration.RerouteTime.NOW, false);
+    administration().closePartitions(List.of(0), Administration.RerouteTime.NOW, false);
+    administration().reroute(weights(1, 3), Administration.RerouteTime.NOW, false);
     long[] before = state().ends();
     for (int i = 0; i < 10; i++) {
       planned(keyless).run();
@@ -308,8 +307,8 @@ final class RerouteTest extends CommitsOverFaults {
   @Test
   void rowsWithoutKeysStayLevelBesideMovesOfSlots() throws IOException {
     write(100);
-    administration().reroute(weights(0, 2), RerouteTime.NOW, false);
-    administration().reroute(weights(0, 1), RerouteTime.NOW, false);
+    administration().reroute(weights(0, 2), Administration.RerouteTime.NOW, false);
+    administration().reroute(weights(0, 1), Administration.RerouteTime.NOW, false);
     long[] before = state().ends();
     Writes keyless = new Writes("x", 1, 10, 0, 1 << 14, 64 << 20, 0, 0);
     for (int i = 0; i < 40; i++) {
@@ -326,9 +325,9 @@ final class RerouteTest extends CommitsOverFaults {
   @Test
   void reroutesWithoutRecordsFromBeforeAreForgotten() throws IOException {
     write(100);
-    administration().addPartitions(5, RerouteTime.NOW, false);
+    administration().addPartitions(5, Administration.RerouteTime.NOW, false);
     write(100);
-    administration().addPartitions(6, RerouteTime.NOW, false);
+    administration().addPartitions(6, Administration.RerouteTime.NOW, false);
     assertEquals(2, routing().past().size());
     int crc = routing().table().crc();
     TreeMap<Integer, Long> toFirst = new TreeMap<>();
@@ -339,7 +338,7 @@ final class RerouteTest extends CommitsOverFaults {
     IntStream.range(0, 6).forEach(p -> toFirst.put(p, -1L));
     administration().deleteRecords(toFirst, new TreeMap<>(), false);
     assertEquals(List.of(0, 2, crc), List.of(routing().past().size(), routing().epoch(), routing().table().crc()));
-    administration().addPartitions(7, RerouteTime.NOW, false);
+    administration().addPartitions(7, Administration.RerouteTime.NOW, false);
     assertEquals(List.of(), routing().past(), "nothing is before it");
     assertEquals(3, routing().epoch());
     String replayed = told(state());
@@ -352,7 +351,7 @@ final class RerouteTest extends CommitsOverFaults {
     for (int i = 0; i < 6; i++) {
       write(40);
     }
-    administration().addPartitions(5, RerouteTime.NOW, false);
+    administration().addPartitions(5, Administration.RerouteTime.NOW, false);
     for (int i = 0; i < 6; i++) {
       write(40);
     }
@@ -369,17 +368,17 @@ final class RerouteTest extends CommitsOverFaults {
   @Test
   void moreReroutesThanFitAreRefused() throws IOException {
     write(100);
-    administration().reroute(weights(0, 2), RerouteTime.NOW, false);
+    administration().reroute(weights(0, 2), Administration.RerouteTime.NOW, false);
     int[] slots = IntStream.range(0, 4096).toArray();
     assertTrue(routing().fits(4, List.of()));
-    assertFalse(routing().fits(4, IntStream.range(0, 500).mapToObj(partition -> new SlotMoves(partition, slots)).toList()));
+    assertFalse(routing().fits(4, IntStream.range(0, 500).mapToObj(partition -> new SlotTable.SlotMoves(partition, slots)).toList()));
   }
 
   /** The next version of a state that has slots must say so, and one that adds partitions must be a re-route. */
   @Test
   void aVersionThatLosesTheSlotsIsCorrupt() throws IOException {
     write(100);
-    administration().addPartitions(5, RerouteTime.NOW, false);
+    administration().addPartitions(5, Administration.RerouteTime.NOW, false);
     Path newest = root.resolve(version(1));
     assertThrows(IllegalStateException.class, new NextVersion(state(), "alter").configure(Map.of("partitions", "6"))::preview);
     assertTrue(Files.readString(newest).contains("\"routing\":{\"epoch\":1,\"slots\":4096,\"weights\":[1,1,1,1,1],\"moved\":[[4,"));

@@ -6,11 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.admin.RerouteTime;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.kit.HandmadeVersion;
-import io.sparklog.kit.WrittenTopic;
 import io.sparklog.kit.WrittenTopic.Row;
+import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.Committers;
 import io.sparklog.log.Pace;
 import io.sparklog.log.Root;
@@ -84,7 +83,7 @@ final class TimeTravelTest {
     Merging merging = new Merging(new Committers(root.topic("t"), Clock.systemUTC(), random));
     assertTrue(merging.all().replaced() > 0);
     assertAsThen("a merge");
-    administration().addPartitions(5, RerouteTime.NOW, false);
+    administration().addPartitions(5, Administration.RerouteTime.NOW, false);
     topic.segment(4, 7).commit();
     assertAsThen("more partitions");
     assertTrue(merging.rebatch(1 << 20).replaced() > 0);

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.Drivers;
 import io.sparklog.kit.Writes;
 import io.sparklog.log.Root;
@@ -409,7 +408,7 @@ final class TopicWriterTest extends Drivers {
 
   @Test
   void aTopicWithSlotsTakesNoKeys() throws Exception {
-    new Administration(new TopicWork(new Driver().log(), clock(), random)).addPartitions(5, RerouteTime.NEXT_WRITE, false);
+    new Administration(new TopicWork(new Driver().log(), clock(), random)).addPartitions(5, Administration.RerouteTime.NEXT_WRITE, false);
     WritingServer server = new WritingServer();
     done(server.send(0, ClientBatch.of(2, "v")));
     assertEquals(5, state().partitions(), "the re-route that waited is done before the write");

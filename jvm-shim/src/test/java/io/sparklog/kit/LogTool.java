@@ -2,6 +2,7 @@ package io.sparklog.kit;
 
 import static java.util.stream.Collectors.joining;
 
+import io.sparklog.admin.KafkaExport;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;
@@ -18,12 +19,10 @@ import io.sparklog.query.OffsetBounds;
 import io.sparklog.query.Subscription;
 import io.sparklog.read.Filter;
 import io.sparklog.read.Intervals;
-import io.sparklog.read.OffsetRange;
 import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitReader;
-import io.sparklog.read.SplitSize;
 import io.sparklog.read.VisibleRecords;
 import io.sparklog.segment.BatchWalk;
 import io.sparklog.segment.Names;
@@ -226,12 +225,13 @@ public final class LogTool {
     Map<String, String> options = new TreeMap<>(arguments);
     options.keySet().retainAll(Set.of("startingTimestamp", "endingTimestamp"));
     int[] partitions = IntStream.range(0, state.partitions()).toArray();
-    List<OffsetRange> ranges = new OffsetBounds(new Root(store), Options.of(options, Options.Side.READ))
+    List<Selection.OffsetRange> ranges = new OffsetBounds(new Root(store), Options.of(options, Options.Side.READ))
         .resolve(List.of(new Subscription.Subscribed(state, partitions)));
     Filter filter = arguments.containsKey("fromMs")
         ? Filter.time(Intervals.of(1000L * Long.parseLong(text("fromMs", null)), 1000L * Long.parseLong(text("toMs", null))))
         : Filter.ALL_RECORDS;
-    SplitSize size = new SplitSize(SPLIT_BYTES, 1, 1, number("minPartitions", 1), number("maxRecordsPerPartition", Integer.MAX_VALUE));
+    SplitPlanner.SplitSize size = new SplitPlanner.SplitSize(SPLIT_BYTES, 1, 1, number("minPartitions", 1),
+        number("maxRecordsPerPartition", Integer.MAX_VALUE));
     List<Split> splits = new SplitPlanner(new Root(store), size, true).plan(Selection.of(ranges, filter));
     waitAt("planned", out);
     for (Split split : splits) {

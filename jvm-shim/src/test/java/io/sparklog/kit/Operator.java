@@ -1,7 +1,6 @@
 package io.sparklog.kit;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.admin.RerouteTime;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
@@ -44,7 +43,7 @@ record Operator(Root root, TopicLog log, Clock clock, Map<String, String> argume
   /** Does what the argument {@code what} says. */
   void change() throws IOException {
     Administration administration = new Administration(new TopicWork(log, clock, new Random()));
-    RerouteTime when = RerouteTime.valueOf(text("when", "NOW"));
+    Administration.RerouteTime when = Administration.RerouteTime.valueOf(text("when", "NOW"));
     switch (text("what", null)) {
       case "records" -> administration.deleteRecords(byPartition("offsets"), new TreeMap<>(), false);
       case "partitions" -> administration.addPartitions(number("to", 0), when, false);

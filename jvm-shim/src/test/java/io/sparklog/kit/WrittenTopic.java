@@ -10,16 +10,14 @@ import io.sparklog.log.NextVersion;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
-import io.sparklog.routing.SlotSet;
+import io.sparklog.routing.Bindings;
 import io.sparklog.segment.Names;
-import io.sparklog.segment.Offsets;
 import io.sparklog.segment.Segment;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.write.Once;
-import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
 import io.sparklog.write.TopicReport;
@@ -126,9 +124,9 @@ public final class WrittenTopic {
       writer.write(segment.toByteArray(), 0, segment.size());
       writer.sync();
     }
-    Piece piece = new Piece.InFile(new Segment(partition, file, 0, segment.size(), 0, records, records, recordsOfBatches.length, least,
-        greatest, Offsets.DENSE, false, ordered, (int) headerCrc.getValue()));
-    pending.add(new TopicReport(List.of(piece), SlotSet.NONE));
+    TopicReport.Piece piece = new TopicReport.Piece.InFile(new Segment(partition, file, 0, segment.size(), 0, records, records,
+        recordsOfBatches.length, least, greatest, Segment.Offsets.DENSE, false, ordered, (int) headerCrc.getValue()));
+    pending.add(new TopicReport(List.of(piece), Bindings.SlotSet.NONE));
     tasks++;
     return this;
   }
@@ -294,7 +292,7 @@ public final class WrittenTopic {
     }
     Files.write(target, bytes.toByteArray());
     Segment segment = new Segment(partition, file, 0, bytes.size(), state.end(partition), end, records, batches.length, 0, greatest,
-        Offsets.TILED, false, false, (int) headerCrc.getValue());
+        Segment.Offsets.TILED, false, false, (int) headerCrc.getValue());
     write(next -> next.add(segment, file, segment.base()).end(partition, end));
   }
 

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.Seed;
 import io.sparklog.segment.Names;
-import io.sparklog.segment.Offsets;
 import io.sparklog.segment.Segment;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.PutObserver;
@@ -44,7 +43,7 @@ final class StateMemoryTest {
       for (int p = 0; p < PARTITIONS; p++) {
         long time = 1_700_000_000_000L + epoch;
         added.add(new Segment(p, Names.dataFolder(epoch, txn) + "/pool.log", p * 100, 100, epoch, epoch + 1, 1, 1, time, time,
-            Offsets.DENSE, true, true, epoch));
+            Segment.Offsets.DENSE, true, true, epoch));
         ends.put(p, epoch + 1L);
       }
       String previous = bytes == null ? null : Version.sha256(bytes);

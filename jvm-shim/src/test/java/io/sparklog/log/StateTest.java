@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.json.Damaged;
 import io.sparklog.segment.Names;
-import io.sparklog.segment.Offsets;
 import io.sparklog.segment.Segment;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.PutObserver;
@@ -35,8 +34,8 @@ final class StateTest {
   }
 
   private static Segment segment(long base) {
-    return new Segment(0, Names.dataFolder(0, FIRST_TXN) + "/pool.log", base * 100, 100, base, base + 1, 1, 1, -1, -1, Offsets.DENSE, true,
-        true, 0);
+    return new Segment(0, Names.dataFolder(0, FIRST_TXN) + "/pool.log", base * 100, 100, base, base + 1, 1, 1, -1, -1,
+        Segment.Offsets.DENSE, true, true, 0);
   }
 
   private static State first() throws Damaged {

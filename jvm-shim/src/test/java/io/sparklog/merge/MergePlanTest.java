@@ -3,7 +3,6 @@ package io.sparklog.merge;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.segment.Offsets;
 import io.sparklog.segment.Segment;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
@@ -30,7 +29,7 @@ final class MergePlanTest {
   }
 
   private static Segment segment(int partition, long base, long end, long bytes) {
-    return new Segment(partition, "f", base, bytes, base, end, end - base, 1, 0, 0, Offsets.DENSE, true, true, 0);
+    return new Segment(partition, "f", base, bytes, base, end, end - base, 1, 0, 0, Segment.Offsets.DENSE, true, true, 0);
   }
 
   private static List<Segment> segments(int partition, LongStream bytes) {
@@ -121,16 +120,16 @@ final class MergePlanTest {
     assertEquals(List.of(), due(new MergePlan(BUDGET, BUDGET, WEEK, 8, segment -> segment.base() == 5, segment -> false), segments));
     assertEquals(range(4, 11), due(new MergePlan(BUDGET, BUDGET, WEEK, 8, segment -> segment.base() == 3, segment -> false), segments));
     Segment dense = segments.get(3);
-    segments.set(3, new Segment(0, "f", 3, 100, 3, 4, 1, 1, 0, 0, Offsets.TILED, true, true, 0));
+    segments.set(3, new Segment(0, "f", 3, 100, 3, 4, 1, 1, 0, 0, Segment.Offsets.TILED, true, true, 0));
     assertEquals(range(4, 11), due(plan(), segments));
-    segments.set(3, new Segment(0, "f", 3, 100, 3, 3 + (1L << 30), 1, 1, 0, 0, Offsets.DENSE, true, true, 0));
+    segments.set(3, new Segment(0, "f", 3, 100, 3, 3 + (1L << 30), 1, 1, 0, 0, Segment.Offsets.DENSE, true, true, 0));
     assertEquals(range(4, 11), due(plan(), segments), "half of all the offsets that a segment may have");
     segments.set(3, dense);
     assertEquals(range(0, 11), due(plan(), segments));
     // 2^31 - 1 offsets at most.
     long many = (1L << 30) - 1;
     List<Segment> wide = IntStream.range(0, 8)
-        .mapToObj(i -> new Segment(0, "f", i, 100, i * many, (i + 1) * many, many, 1, 0, 0, Offsets.DENSE, true, true, 0))
+        .mapToObj(i -> new Segment(0, "f", i, 100, i * many, (i + 1) * many, many, 1, 0, 0, Segment.Offsets.DENSE, true, true, 0))
         .toList();
     assertEquals(List.of(0L, many), due(plan(), wide));
   }

@@ -16,7 +16,6 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.segment.BatchWalk;
 import io.sparklog.segment.Names;
-import io.sparklog.segment.Offsets;
 import io.sparklog.segment.Segment;
 import io.sparklog.segment.SegmentFile;
 import io.sparklog.spec.PartlogException;
@@ -166,7 +165,7 @@ final class MergingTest extends MergedTopics {
     Files.createDirectories(root.resolve(TOPIC_FOLDER).resolve(file).getParent());
     Files.copy(root.resolve(TOPIC_FOLDER).resolve(last.file()), root.resolve(TOPIC_FOLDER).resolve(file));
     Segment wrong = new Segment(2, file, last.position(), last.bytes(), last.base(), last.end(), last.records(), last.batches() + 1,
-        last.minTimestamp(), last.maxTimestamp(), Offsets.DENSE, last.routed(), last.ordered(), last.headerCrc());
+        last.minTimestamp(), last.maxTimestamp(), Segment.Offsets.DENSE, last.routed(), last.ordered(), last.headerCrc());
     HandmadeVersion.after(root, state(), Names.identity(random)).remove(last).add(wrong, file, wrong.base()).write();
     write(2, 30);
     assertEquals(4, state().segments(2).indexOf(wrong) + 1);

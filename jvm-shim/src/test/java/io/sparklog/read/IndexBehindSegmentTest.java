@@ -75,11 +75,11 @@ final class IndexBehindSegmentTest {
   private List<Split> plan(long from, long to, long splitBytes) throws IOException {
     Map<String, String> options = Map.of("subscribe", "t", "startingOffsets", "{\"t\":{\"0\":" + from + "}}", "endingOffsets",
         "{\"t\":{\"0\":" + to + "}}");
-    OffsetRange range = new OffsetBounds(root, Options.of(new TreeMap<>(options), Options.Side.READ))
+    Selection.OffsetRange range = new OffsetBounds(root, Options.of(new TreeMap<>(options), Options.Side.READ))
         .resolve(List.of(new Subscription.Subscribed(newest(), new int[] {0})))
         .get(0);
     reads.clear();
-    return new SplitPlanner(root, new SplitSize(splitBytes, splitBytes, 1, 1, Long.MAX_VALUE), true)
+    return new SplitPlanner(root, new SplitPlanner.SplitSize(splitBytes, splitBytes, 1, 1, Long.MAX_VALUE), true)
         .plan(Selection.of(List.of(range), Filter.ALL_RECORDS));
   }
 

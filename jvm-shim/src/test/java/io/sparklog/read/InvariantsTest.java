@@ -5,7 +5,6 @@ import static io.sparklog.kit.Faults.assertFound;
 import io.sparklog.kit.Drivers;
 import io.sparklog.segment.BatchPosition;
 import io.sparklog.segment.Extent;
-import io.sparklog.segment.Offsets;
 import io.sparklog.segment.Segment;
 import java.io.IOException;
 import java.util.List;
@@ -14,7 +13,7 @@ import org.junit.jupiter.api.Test;
 /** A plan that would read other offsets than those that are asked for is found before it is read. */
 final class InvariantsTest extends Drivers {
   private static Extent extent(int partition, long start, long end) {
-    Segment segment = new Segment(partition, "data/f", 0, 1000, 10, 20, 10, 1, 0, 0, Offsets.DENSE, true, true, 0);
+    Segment segment = new Segment(partition, "data/f", 0, 1000, 10, 20, 10, 1, 0, 0, Segment.Offsets.DENSE, true, true, 0);
     return Extent.of(segment, BatchPosition.startOf(segment), start, end, false);
   }
 

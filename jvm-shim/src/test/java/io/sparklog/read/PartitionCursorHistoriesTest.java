@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.admin.RerouteTime;
+import io.sparklog.admin.Administration;
 import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;
@@ -260,7 +260,7 @@ final class PartitionCursorHistoriesTest {
       for (int partition = 0; partition < 3; partition++) {
         weights.put(partition, 1L + random.nextInt(9));
       }
-      newest.topic.operator().reroute(weights, RerouteTime.NOW, false);
+      newest.topic.operator().reroute(weights, Administration.RerouteTime.NOW, false);
     }
 
     /** Makes few segments of many, and deletes all files that no live segment names. */

@@ -55,7 +55,7 @@ final class ReplacedFilesTest {
     topic.move(0, 1);
   }
 
-  private OffsetRange range(String... options) throws IOException {
+  private Selection.OffsetRange range(String... options) throws IOException {
     TreeMap<String, String> given = new TreeMap<>(Map.of("subscribe", "t"));
     for (int i = 0; i < options.length; i += 2) {
       given.put(options[i], options[i + 1]);
@@ -65,8 +65,8 @@ final class ReplacedFilesTest {
         .get(0);
   }
 
-  private List<Split> plan(OffsetRange range, Filter filter, int splitsMin, long recordsMax) throws IOException {
-    SplitSize size = new SplitSize(Long.MAX_VALUE, 1, 1, splitsMin, recordsMax);
+  private List<Split> plan(Selection.OffsetRange range, Filter filter, int splitsMin, long recordsMax) throws IOException {
+    SplitPlanner.SplitSize size = new SplitPlanner.SplitSize(Long.MAX_VALUE, 1, 1, splitsMin, recordsMax);
     return new SplitPlanner(topic.root, size, true).plan(Selection.of(List.of(range), filter));
   }
 
@@ -83,7 +83,7 @@ final class ReplacedFilesTest {
   @Test
   void offsetsWithinSegments() throws IOException {
     replace();
-    OffsetRange range = range("startingOffsets", topic.json(1001), "endingOffsets", topic.json(5003));
+    Selection.OffsetRange range = range("startingOffsets", topic.json(1001), "endingOffsets", topic.json(5003));
     List<Split> splits = plan(range, Filter.ALL_RECORDS, 1, Long.MAX_VALUE);
     assertRows(1001, 5003, splits);
   }
@@ -92,10 +92,10 @@ final class ReplacedFilesTest {
   void offsetsByTime() throws IOException {
     String from = Long.toString(WrittenTopic.time(1001));
     String to = Long.toString(WrittenTopic.time(5003));
-    OffsetRange right = range("startingTimestamp", from, "endingTimestamp", to);
+    Selection.OffsetRange right = range("startingTimestamp", from, "endingTimestamp", to);
     assertEquals(List.of(1001L, 5003L), List.of(right.start(), right.end()));
     replace();
-    OffsetRange later = range("startingTimestamp", from, "endingTimestamp", to);
+    Selection.OffsetRange later = range("startingTimestamp", from, "endingTimestamp", to);
     assertEquals(List.of(1001L, 5003L), List.of(later.start(), later.end()));
     assertRows(1001, 5003, plan(later, Filter.ALL_RECORDS, 1, Long.MAX_VALUE));
   }
@@ -135,7 +135,7 @@ final class ReplacedFilesTest {
     topic.expire(0);
     PartlogException error = assertThrows(PartlogException.class, () -> plan(range(), Filter.ALL_RECORDS, 11, Long.MAX_VALUE));
     assertEquals("OFFSETS_EXPIRED", error.id());
-    SplitPlanner lax = new SplitPlanner(topic.root, new SplitSize(Long.MAX_VALUE, 1, 1, 11, Long.MAX_VALUE), false);
+    SplitPlanner lax = new SplitPlanner(topic.root, new SplitPlanner.SplitSize(Long.MAX_VALUE, 1, 1, 11, Long.MAX_VALUE), false);
     assertRows(3200, 9600, lax.plan(Selection.of(List.of(range()), Filter.ALL_RECORDS)));
   }
 
@@ -149,7 +149,7 @@ final class ReplacedFilesTest {
     Files.delete(root.resolve(Names.topicFile("t", first.file())));
     PartlogException error = assertThrows(PartlogException.class, () -> plan(range(), Filter.ALL_RECORDS, 11, Long.MAX_VALUE));
     assertEquals("OFFSETS_EXPIRED", error.id());
-    SplitPlanner lax = new SplitPlanner(topic.root, new SplitSize(Long.MAX_VALUE, 1, 1, 11, Long.MAX_VALUE), false);
+    SplitPlanner lax = new SplitPlanner(topic.root, new SplitPlanner.SplitSize(Long.MAX_VALUE, 1, 1, 11, Long.MAX_VALUE), false);
     assertRows(3200, 9600, lax.plan(Selection.of(List.of(range()), Filter.ALL_RECORDS)));
   }
 

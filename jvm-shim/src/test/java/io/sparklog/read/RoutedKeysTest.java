@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.segment.Offsets;
 import io.sparklog.segment.Segment;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
@@ -49,7 +48,7 @@ final class RoutedKeysTest {
   }
 
   private static Segment segment(int partition, long base, boolean routed) {
-    return new Segment(partition, "f", 0, 100, base, base + 1, 1, 1, 0, 0, Offsets.DENSE, routed, true, 0);
+    return new Segment(partition, "f", 0, 100, base, base + 1, 1, 1, 0, 0, Segment.Offsets.DENSE, routed, true, 0);
   }
 
   @Test

@@ -72,10 +72,10 @@ final class ScanBytesTest {
     for (int i = 0; i < options.length; i += 2) {
       given.put(options[i], options[i + 1]);
     }
-    OffsetRange range = new OffsetBounds(remote, Options.of(given, Options.Side.READ))
+    Selection.OffsetRange range = new OffsetBounds(remote, Options.of(given, Options.Side.READ))
         .resolve(List.of(new Subscription.Subscribed(state, new int[] {0})))
         .get(0);
-    SplitSize size = new SplitSize(Long.MAX_VALUE, Long.MAX_VALUE, 1, splitsMin, Long.MAX_VALUE);
+    SplitPlanner.SplitSize size = new SplitPlanner.SplitSize(Long.MAX_VALUE, Long.MAX_VALUE, 1, splitsMin, Long.MAX_VALUE);
     return new SplitPlanner(remote, size, true).plan(Selection.of(List.of(range), filter));
   }
 

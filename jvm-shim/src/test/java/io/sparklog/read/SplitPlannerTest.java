@@ -31,13 +31,13 @@ final class SplitPlannerTest {
   @TempDir
   Path root;
 
-  private static SplitSize size(long bytesMax) {
-    return new SplitSize(bytesMax, bytesMax, 1, 1, Long.MAX_VALUE);
+  private static SplitPlanner.SplitSize size(long bytesMax) {
+    return new SplitPlanner.SplitSize(bytesMax, bytesMax, 1, 1, Long.MAX_VALUE);
   }
 
-  private List<Split> plan(WrittenTopic topic, SplitSize size, int partition, long start, long end) throws IOException {
+  private List<Split> plan(WrittenTopic topic, SplitPlanner.SplitSize size, int partition, long start, long end) throws IOException {
     State state = topic.root.state(topic.topic);
-    List<Selection> selections = Selection.of(List.of(new OffsetRange(state, partition, start, end)), Filter.ALL_RECORDS);
+    List<Selection> selections = Selection.of(List.of(new Selection.OffsetRange(state, partition, start, end)), Filter.ALL_RECORDS);
     return new SplitPlanner(topic.root, size, true).plan(selections);
   }
 
@@ -104,7 +104,7 @@ final class SplitPlannerTest {
     for (int i = 0; i < Seed.either(8, 30); i++) {
       long to = 1 + random.nextInt(end);
       long from = random.nextInt((int) to);
-      SplitSize size = new SplitSize(1 + random.nextInt(1 << (4 + random.nextInt(18))), 0, 1,
+      SplitPlanner.SplitSize size = new SplitPlanner.SplitSize(1 + random.nextInt(1 << (4 + random.nextInt(18))), 0, 1,
           1 + (random.nextBoolean() ? 0 : random.nextInt(40)),
           random.nextBoolean() ? Long.MAX_VALUE : 1 + random.nextInt(1 << (3 + random.nextInt(12))));
       List<Split> splits = plan(topic, size, 1, from, to);

@@ -16,7 +16,7 @@ final class KeyHistoryTest {
     int home = first.partition(slot);
     List<PastReroute> past = new ArrayList<>();
     for (int n = 0; n < 200_000; n++) {
-      past.add(new PastReroute(n, new long[4], List.of(new SlotMoves((home + 1 + n) % 4, new int[] {slot}))));
+      past.add(new PastReroute(n, new long[4], List.of(new SlotTable.SlotMoves((home + 1 + n) % 4, new int[] {slot}))));
     }
     KeyHistory history = new KeyHistory(first, past);
     for (int after = 0; after <= past.size(); after++) {

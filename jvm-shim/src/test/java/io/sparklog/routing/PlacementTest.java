@@ -60,7 +60,7 @@ final class PlacementTest {
   }
 
   private static long number(int slot, int partition) {
-    return Race.of(Race.draw(new byte[2 * Integer.BYTES], slot, partition));
+    return Router.Race.of(Router.Race.draw(new byte[2 * Integer.BYTES], slot, partition));
   }
 
   /** A partition is left out without its number where another one is before it in any case. */
@@ -124,11 +124,11 @@ final class PlacementTest {
       }
       ByteArrayOutputStream sent = new ByteArrayOutputStream();
       try (ObjectOutputStream out = new ObjectOutputStream(sent)) {
-        out.writeObject(new SlotSet(slots));
+        out.writeObject(new Bindings.SlotSet(slots));
       }
       assertTrue(sent.size() <= Math.min(4L * count, SlotTable.SLOTS_MAX / 8) + 200, count + " slots: " + sent.size() + " bytes");
       try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(sent.toByteArray()))) {
-        SlotSet received = (SlotSet) in.readObject();
+        Bindings.SlotSet received = (Bindings.SlotSet) in.readObject();
         BitSet found = new BitSet();
         received.addTo(found);
         assertEquals(slots, found);

@@ -52,7 +52,7 @@ class SlotTableTest {
 
   private static void isRight(JsonNode v, SlotTable before) throws Exception {
     int[] weights = weights(v, before);
-    List<SlotMoves> moves = before.replan(weights);
+    List<SlotTable.SlotMoves> moves = before.replan(weights);
     SlotTable after = before.after(moves);
     if (v.get("after").isArray()) {
       assertArrayEquals(numbers(v.get("after")), table(after));
@@ -91,7 +91,7 @@ class SlotTableTest {
     return IntStream.range(0, table.slots()).map(table::partition).toArray();
   }
 
-  private static int moved(List<SlotMoves> moves) {
+  private static int moved(List<SlotTable.SlotMoves> moves) {
     return moves.stream().mapToInt(move -> move.slots().length).sum();
   }
 
@@ -114,7 +114,7 @@ class SlotTableTest {
   }
 
   private static void check(String plan, SlotTable table, int[] weights, boolean equal) {
-    List<SlotMoves> moves = table.replan(weights);
+    List<SlotTable.SlotMoves> moves = table.replan(weights);
     SlotTable after = table.after(moves);
     int[] before = table.counts(weights.length);
     int[] counts = after.counts(weights.length);
@@ -146,7 +146,7 @@ class SlotTableTest {
     for (int partitions = 5; partitions < 40; partitions++) {
       int[] equal = new int[partitions];
       Arrays.fill(equal, 1);
-      for (SlotMoves move : table.replan(equal)) {
+      for (SlotTable.SlotMoves move : table.replan(equal)) {
         assertEquals(partitions - 1, move.to());
         int[] sorted = move.slots().clone();
         Arrays.sort(sorted);
@@ -185,7 +185,7 @@ class SlotTableTest {
     SlotTable slots = SlotTable.of(modulo.partitions());
     assertTrue(modulo.isModulo());
     assertFalse(slots.isModulo());
-    assertFalse(modulo.after(List.of(new SlotMoves(1, new int[] {0}))).isModulo());
+    assertFalse(modulo.after(List.of(new SlotTable.SlotMoves(1, new int[] {0}))).isModulo());
     assertEquals(slots, modulo);
     assertEquals(slots.hashCode(), modulo.hashCode());
     assertTrue(serialized(modulo) < 300, () -> "bytes: " + serialized(modulo));

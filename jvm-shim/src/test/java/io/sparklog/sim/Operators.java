@@ -1,7 +1,6 @@
 package io.sparklog.sim;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.admin.RerouteTime;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.log.Committers;
 import io.sparklog.log.State;
@@ -165,11 +164,12 @@ final class Operators {
     Random random = process.world.random;
     int one = random.nextInt(state.partitions());
     if (one >= process.world.partitions && state.router().isOpen(one)) {
-      of(process).closePartitions(Set.of(one), RerouteTime.NOW, false);
+      of(process).closePartitions(Set.of(one), Administration.RerouteTime.NOW, false);
     } else if (random.nextBoolean() && state.partitions() < 5) {
-      of(process).addPartitions(state.partitions() + 1, RerouteTime.NOW, false);
+      of(process).addPartitions(state.partitions() + 1, Administration.RerouteTime.NOW, false);
     } else {
-      of(process).reroute(new TreeMap<>(Map.of(random.nextInt(process.world.partitions), 1L + random.nextInt(4))), RerouteTime.NOW, false);
+      of(process).reroute(new TreeMap<>(Map.of(random.nextInt(process.world.partitions), 1L + random.nextInt(4))),
+          Administration.RerouteTime.NOW, false);
     }
   }
 
@@ -177,7 +177,7 @@ final class Operators {
     if (process.world.chance(2)) {
       of(process).configure(Map.of("file.delete.delay.ms", "100"));
     } else if (process.latest().isPresent()) {
-      of(process).addPartitions(3, RerouteTime.NOW, false);
+      of(process).addPartitions(3, Administration.RerouteTime.NOW, false);
     }
   }
 }

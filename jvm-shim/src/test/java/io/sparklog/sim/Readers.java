@@ -7,7 +7,6 @@ import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitReader;
-import io.sparklog.read.SplitSize;
 import io.sparklog.read.VisibleRecords;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -73,7 +72,7 @@ final class Readers {
       World world = process.world;
       try {
         List<Selection> all = List.of(new Selection(state, partition, Intervals.of(next, end - 1), RecordFilter.ALL_RECORDS));
-        SplitSize size = new SplitSize(world.chance(2) ? 300 : 1 << 20, 1, 1, 1, world.chance(2) ? 2 : 1000);
+        SplitPlanner.SplitSize size = new SplitPlanner.SplitSize(world.chance(2) ? 300 : 1 << 20, 1, 1, 1, world.chance(2) ? 2 : 1000);
         for (Split split : new SplitPlanner(process.root(), size, true).plan(all)) {
           process.sleep(world.chance(3) ? world.random.nextInt(200) : 0);
           try (SplitReader reader = new SplitReader(process.root(), split, true, false, Long.MAX_VALUE)) {

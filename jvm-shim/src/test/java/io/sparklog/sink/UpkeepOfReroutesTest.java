@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.Drivers;
 import io.sparklog.log.Pace;
 import io.sparklog.spec.Options;
@@ -34,7 +33,7 @@ final class UpkeepOfReroutesTest extends Drivers {
     pace = new Pace(1, 8, ms -> {});
     Driver driver = new Driver();
     driver.commit();
-    new Administration(new TopicWork(driver.log(), clock(), random)).addPartitions(6, RerouteTime.NEXT_WRITE, false);
+    new Administration(new TopicWork(driver.log(), clock(), random)).addPartitions(6, Administration.RerouteTime.NEXT_WRITE, false);
     List<String> before = checkpoints();
     BatchWrite write = new PartlogWrite(driver.root, Options.of(options, Options.Side.WRITE),
         new Info("q", schema, new CaseInsensitiveStringMap(options)), new SinkMetrics(), clock(), random).toBatch();

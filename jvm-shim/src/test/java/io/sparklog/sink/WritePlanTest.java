@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.admin.RerouteTime;
 import io.sparklog.log.Root;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.Options;
@@ -73,7 +72,7 @@ final class WritePlanTest {
     TopicPlan before = WritePlan
         .of(root, Options.of(Map.of("topic", "t"), Options.Side.WRITE), columns, Clock.systemUTC(), random, Existence.ANY, root::names)
         .topicPlan("t");
-    operator.addPartitions(4, RerouteTime.NEXT_WRITE, false);
+    operator.addPartitions(4, Administration.RerouteTime.NEXT_WRITE, false);
     assertEquals(List.of(2, 0), List.of(root.state("t").partitions(), root.state("t").routing().epoch()));
     commit(root, before);
     assertEquals(2, root.state("t").partitions());
@@ -83,13 +82,13 @@ final class WritePlanTest {
     TopicPlan after = WritePlan.of(root, options, columns, Clock.systemUTC(), random, Existence.ANY, root::names).topicPlan("t");
     assertEquals(List.of(4, 1), List.of(root.state("t").partitions(), root.state("t").routing().epoch()));
     commit(root, after);
-    operator.addPartitions(5, RerouteTime.NEXT_WRITE, false);
+    operator.addPartitions(5, Administration.RerouteTime.NEXT_WRITE, false);
     Options more = Options.of(Map.of("topic", "t", "partitions", "7"), Options.Side.WRITE);
     PartlogException contradicts = assertThrows(PartlogException.class,
         () -> WritePlan.of(root, more, columns, Clock.systemUTC(), random, Existence.ANY, root::names));
     assertEquals("OPTION_CONTRADICTS_TOPIC", contradicts.id());
     assertEquals(1, root.state("t").routing().epoch(), "a write that is refused re-routes no topic");
-    operator.closePartitions(List.of(0), RerouteTime.NEXT_WRITE, false);
+    operator.closePartitions(List.of(0), Administration.RerouteTime.NEXT_WRITE, false);
     RowColumns named = RowColumns.of(new StructType().add("topic", DataTypes.StringType).add("value", DataTypes.StringType), false);
     Options contradicting = Options.of(Map.of("partitions", "7"), Options.Side.WRITE);
     assertEquals(List.of(), WritePlan.of(root, contradicting, named, Clock.systemUTC(), random, Existence.ANY, root::names)

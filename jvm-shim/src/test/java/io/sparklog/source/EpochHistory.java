@@ -2,7 +2,7 @@ package io.sparklog.source;
 
 import static io.sparklog.kit.Wrong.require;
 
-import io.sparklog.admin.RerouteTime;
+import io.sparklog.admin.Administration;
 import io.sparklog.kit.Wrong;
 import io.sparklog.log.State;
 import io.sparklog.source.KeyedLog.Given;
@@ -118,11 +118,11 @@ final class EpochHistory {
     State state = log.state("t");
     int one = open(state);
     switch (random.nextInt(3)) {
-      case 0 -> log.of("t").addPartitions(state.partitions() + 1, RerouteTime.NOW, false);
-      case 1 -> log.of("t").reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(5))), RerouteTime.NOW, false);
+      case 0 -> log.of("t").addPartitions(state.partitions() + 1, Administration.RerouteTime.NOW, false);
+      case 1 -> log.of("t").reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(5))), Administration.RerouteTime.NOW, false);
       default -> {
         if (IntStream.range(0, state.partitions()).filter(state.router()::isOpen).count() > 1) {
-          log.of("t").closePartitions(List.of(one), RerouteTime.NOW, false);
+          log.of("t").closePartitions(List.of(one), Administration.RerouteTime.NOW, false);
         }
       }
     }

@@ -2,7 +2,7 @@ package io.sparklog.source;
 
 import static io.sparklog.kit.Wrong.require;
 
-import io.sparklog.admin.RerouteTime;
+import io.sparklog.admin.Administration;
 import io.sparklog.kit.Wrong;
 import io.sparklog.log.State;
 import io.sparklog.read.Split;
@@ -69,7 +69,8 @@ final class GroupedReads {
             "partitioner", topic.equals("b") ? "murmur2" : "murmur3");
         reads.log.write(topic, config, 100, KeyedLog.routed(reads.random.nextInt(60) + 1));
         if (seed % 2 != 0) {
-          reads.log.of(topic).addPartitions(reads.log.state(topic).partitions() + 1 + reads.random.nextInt(2), RerouteTime.NOW, false);
+          reads.log.of(topic)
+              .addPartitions(reads.log.state(topic).partitions() + 1 + reads.random.nextInt(2), Administration.RerouteTime.NOW, false);
           reads.log.write(topic, Map.of(), 100, KeyedLog.routed(reads.random.nextInt(60) + 1));
         }
       }
@@ -199,7 +200,7 @@ final class GroupedReads {
     require(function != null || groups.equals(ofTopics ? "[identity(topic), identity(partition)]" : "[identity(partition)]"), groups);
     Set<List<Object>> values = new HashSet<>();
     for (InputPartition part : batch.planInputPartitions()) {
-      PartlogInputPartition.Grouped its = (PartlogInputPartition.Grouped) part;
+      PartlogReaderFactory.PartlogInputPartition.Grouped its = (PartlogReaderFactory.PartlogInputPartition.Grouped) part;
       List<Object> value = new ArrayList<>();
       for (int i = 0; i < its.partitionKey().numFields(); i++) {
         DataType type = its.partitionKey().numFields() == 2 && i == 0 ? ALL.apply("topic").dataType() : ALL.apply("partition").dataType();

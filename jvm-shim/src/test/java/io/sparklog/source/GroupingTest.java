@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.admin.RerouteTime;
+import io.sparklog.admin.Administration;
 import io.sparklog.kit.BrokenRule;
 import io.sparklog.log.State;
 import io.sparklog.routing.Partitioner;
@@ -101,7 +101,7 @@ final class GroupingTest extends GroupsOfScans {
     InputPartition[] left = scan.toBatch().planInputPartitions();
     assertEquals(2, left.length, "one in each topic");
     for (InputPartition one : left) {
-      InternalRow value = ((PartlogInputPartition.Grouped) one).partitionKey();
+      InternalRow value = ((PartlogReaderFactory.PartlogInputPartition.Grouped) one).partitionKey();
       assertEquals(1, value.numFields());
       assertEquals(KeyedLog.home(log.state("t"), "k7"), value.getInt(0));
     }
@@ -134,7 +134,7 @@ final class GroupingTest extends GroupsOfScans {
     for (String topic : List.of("t", "same")) {
       log.write(topic, Map.of("partitions", "4"), 100, KeyedLog.routed(200));
     }
-    log.of("t").addPartitions(8, RerouteTime.NOW, false);
+    log.of("t").addPartitions(8, Administration.RerouteTime.NOW, false);
     assertEquals("[identity(partition)]", groups(reads("t").scan()));
     assertEquals("[murmur3_partition_4(key)]", groups(reads("same").scan()));
     assertEquals("[identity(topic), identity(partition)]", groups(reads("t,same").scan()));

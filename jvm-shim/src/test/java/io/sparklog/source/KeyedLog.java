@@ -1,7 +1,6 @@
 package io.sparklog.source;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.Writes;
 import io.sparklog.log.Committers;
 import io.sparklog.log.Root;
@@ -87,11 +86,11 @@ final class KeyedLog {
     List<Integer> open = open(state);
     int one = open.get(random.nextInt(open.size()));
     switch (random.nextInt(4)) {
-      case 0, 1 -> of(topic).addPartitions(state.partitions() + 1 + random.nextInt(2), RerouteTime.NOW, false);
-      case 2 -> of(topic).reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(5))), RerouteTime.NOW, false);
+      case 0, 1 -> of(topic).addPartitions(state.partitions() + 1 + random.nextInt(2), Administration.RerouteTime.NOW, false);
+      case 2 -> of(topic).reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(5))), Administration.RerouteTime.NOW, false);
       default -> {
         if (open.size() > 1) {
-          of(topic).closePartitions(List.of(one), RerouteTime.NOW, false);
+          of(topic).closePartitions(List.of(one), Administration.RerouteTime.NOW, false);
         }
       }
     }

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.admin.RerouteTime;
+import io.sparklog.admin.Administration;
 import io.sparklog.kit.Seed;
 import io.sparklog.log.State;
 import io.sparklog.read.Split;
@@ -181,10 +181,10 @@ final class KeysTest {
   void aKeyIsReadWhereItsSlotWasInEachRoutingEpoch() throws IOException {
     log.write("t", Map.of("partitions", "2"), 1000, KeyedLog.routed(100));
     List<Integer> homes = new ArrayList<>(List.of(KeyedLog.home(log.state("t"), "k7")));
-    log.of("t").addPartitions(8, RerouteTime.NOW, false);
+    log.of("t").addPartitions(8, Administration.RerouteTime.NOW, false);
     log.write("t", Map.of(), 1000, KeyedLog.routed(100));
     homes.add(KeyedLog.home(log.state("t"), "k7"));
-    log.of("t").closePartitions(List.of(homes.get(1)), RerouteTime.NOW, false);
+    log.of("t").closePartitions(List.of(homes.get(1)), Administration.RerouteTime.NOW, false);
     log.write("t", Map.of(), 1000, KeyedLog.routed(100));
     homes.add(KeyedLog.home(log.state("t"), "k7"));
     assertNotEquals(homes.get(1), homes.get(2));

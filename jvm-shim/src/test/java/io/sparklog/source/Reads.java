@@ -88,7 +88,7 @@ public final class Reads {
 
   public static List<Split> splits(PartlogScan scan) {
     return Arrays.stream(scan.toBatch().planInputPartitions())
-        .flatMap(partition -> ((PartlogInputPartition) partition).splits().stream())
+        .flatMap(partition -> ((PartlogReaderFactory.PartlogInputPartition) partition).splits().stream())
         .toList();
   }
 
@@ -123,7 +123,7 @@ public final class Reads {
     PartitionReaderFactory factory = new PartlogReaderFactory(Root.of(root.toString()).reference(), schema, true, Long.MAX_VALUE);
     List<WrittenTopic.Row> rows = new ArrayList<>();
     for (Split split : splits) {
-      rows.addAll(rows(copy(factory), copy(new PartlogInputPartition.Plain(List.of(split))), schema));
+      rows.addAll(rows(copy(factory), copy(new PartlogReaderFactory.PartlogInputPartition.Plain(List.of(split))), schema));
     }
     return rows;
   }

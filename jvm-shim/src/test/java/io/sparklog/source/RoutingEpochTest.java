@@ -3,13 +3,13 @@ package io.sparklog.source;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
-import io.sparklog.admin.RerouteTime;
+import io.sparklog.admin.Administration;
 import io.sparklog.kit.BrokenRule;
 import io.sparklog.kit.Seed;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.State;
 import io.sparklog.read.Split;
-import io.sparklog.routing.RoutingEpochs;
+import io.sparklog.routing.Routing;
 import io.sparklog.spark.Columns;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -32,7 +32,7 @@ final class RoutingEpochTest {
   Path directory;
 
   private static List<Integer> epochs(State state, int partition) {
-    RoutingEpochs epochs = state.routing().epochs(partition, 0, state.end(partition));
+    Routing.RoutingEpochs epochs = state.routing().epochs(partition, 0, state.end(partition));
     return LongStream.range(0, state.end(partition)).mapToObj(epochs::at).toList();
   }
 
@@ -42,7 +42,7 @@ final class RoutingEpochTest {
     topic.segment(0, 2).segment(1, 1).commit();
     assertEquals(List.of(0, 0), epochs(topic.state(), 0), "without slots");
     int slot = IntStream.range(0, 4096).filter(each -> topic.state().routing().table().partition(each) == 1).findFirst().orElseThrow();
-    topic.operator().addPartitions(3, RerouteTime.NOW, false);
+    topic.operator().addPartitions(3, Administration.RerouteTime.NOW, false);
     topic.segment(0, 1).segment(2, 1).commit();
     for (int to : List.of(2, 1)) {
       topic.operator().move(topic.state(), new TreeMap<>(Map.of(slot, to)), false);
@@ -58,7 +58,7 @@ final class RoutingEpochTest {
     WrittenTopic topic = new WrittenTopic(directory, "t").with("partitions", "2");
     for (int partitions = 3; partitions < 19; partitions++) {
       topic.segment(0, 10).commit();
-      topic.operator().addPartitions(partitions, RerouteTime.NOW, false);
+      topic.operator().addPartitions(partitions, Administration.RerouteTime.NOW, false);
     }
     Reads reads = Reads.of(directory, "subscribe", "t", "maxRecordsPerPartition", "20");
     reads.splits().forEach(split -> assertNull(split.epochs()));
@@ -67,7 +67,7 @@ final class RoutingEpochTest {
     List<Split> splits = Reads.splits((PartlogScan) builder.build());
     assertEquals(8, splits.size());
     for (int i = 0; i < splits.size(); i++) {
-      RoutingEpochs epochs = splits.get(i).epochs();
+      Routing.RoutingEpochs epochs = splits.get(i).epochs();
       assertEquals(2 * i, epochs.first());
       assertEquals(1, epochs.rises().length);
     }
@@ -83,7 +83,8 @@ final class RoutingEpochTest {
 
   static final List<BrokenRule> BROKEN = List.of(
       new BrokenRule(1, "cuts within a split do not count", "routing/Routing.epochs", "past.get(i).cut(partition) < end", "false"),
-      new BrokenRule(1, "the record at a cut is from before it", "routing/RoutingEpochs.at", "offset < rises[0]", "offset <= rises[0]"),
+      new BrokenRule(1, "the record at a cut is from before it", "routing/Routing.RoutingEpochs.at", "offset < rises[0]",
+          "offset <= rises[0]"),
       new BrokenRule(0, "re-routes that are forgotten do not count", "routing/Routing.epochs", "int oldest = epoch - past.size();",
           "int oldest = 0;"),
       new BrokenRule(1, "a re-route does not cut the partitions that give slots", "routing/Routing.cut",

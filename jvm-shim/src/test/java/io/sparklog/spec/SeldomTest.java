@@ -8,14 +8,14 @@ import org.junit.jupiter.api.Test;
 
 final class SeldomTest {
   private final AtomicLong now = new AtomicLong(Long.MAX_VALUE - 5); // A nanoTime may be any number.
-  private final Seldom seldom = new Seldom(now::get);
+  private final Warnings.Seldom seldom = new Warnings.Seldom(now::get);
 
   @Test
   void eachThingIsDueOnceAMinute() {
     assertTrue(seldom.isDue("a"));
     assertFalse(seldom.isDue("a"));
     assertTrue(seldom.isDue("b"));
-    now.addAndGet(Seldom.PAUSE_NANOS - 1);
+    now.addAndGet(Warnings.Seldom.PAUSE_NANOS - 1);
     assertFalse(seldom.isDue("a"));
     now.addAndGet(1);
     assertTrue(seldom.isDue("a"));
@@ -24,7 +24,7 @@ final class SeldomTest {
 
   @Test
   void itRemembersABoundedNumberOfThings() {
-    for (int i = 0; i < Seldom.THINGS_MAX; i++) {
+    for (int i = 0; i < Warnings.Seldom.THINGS_MAX; i++) {
       assertTrue(seldom.isDue("thing " + i));
     }
     assertFalse(seldom.isDue("thing 0"));

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.admin.RerouteTime;
+import io.sparklog.admin.Administration;
 import io.sparklog.kit.BrokenRule;
 import io.sparklog.kit.StreamRuns;
 import java.io.IOException;
@@ -27,9 +27,9 @@ final class BarrierTest extends StreamRuns {
     topic.segment(0, 10).segment(1, 20).segment(2, 5).commit();
     TopicStream stream = run("startingOffsets", "earliest");
     StreamOffsets from = stream.initial();
-    topic.operator().addPartitions(5, RerouteTime.NOW, false);
+    topic.operator().addPartitions(5, Administration.RerouteTime.NOW, false);
     topic.segment(0, 3).segment(3, 4).commit();
-    topic.operator().closePartitions(List.of(1), RerouteTime.NOW, false);
+    topic.operator().closePartitions(List.of(1), Administration.RerouteTime.NOW, false);
     topic.segment(0, 1).segment(4, 6).commit();
     List<String> ends = new ArrayList<>();
     for (int batch = 0; batch < 4; batch++) {
@@ -48,7 +48,7 @@ final class BarrierTest extends StreamRuns {
     TriggerLimits limits = TriggerLimits.of(options("minOffsetsPerTrigger", "8", "maxTriggerDelay", "1m"));
     StreamOffsets first = stream.next(stream.initial(), limits);
     topic.segment(0, 1).segment(1, 1).commit();
-    topic.operator().closePartitions(List.of(1), RerouteTime.NOW, false);
+    topic.operator().closePartitions(List.of(1), Administration.RerouteTime.NOW, false);
     assertEquals(first, stream.next(first, limits));
     topic.segment(0, 7).commit();
     assertEquals(topic.json(11, 1, 0), stream.next(first, limits).json());
@@ -80,7 +80,7 @@ final class BarrierTest extends StreamRuns {
   @Test
   void partitionsThatAreNotReadAreNotWaitedFor() throws IOException {
     topic.segment(0, 10).segment(1, 20).commit();
-    topic.operator().addPartitions(5, RerouteTime.NOW, false);
+    topic.operator().addPartitions(5, Administration.RerouteTime.NOW, false);
     topic.segment(3, 4).commit();
     TopicStream assigned = run("assign", "{\"t\":[0,3]}", "startingOffsets", "latest");
     StreamOffsets from = assigned.initial();

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.sparklog.kit.StreamRuns;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.Root;
-import io.sparklog.read.OffsetRange;
+import io.sparklog.read.Selection;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
@@ -188,7 +188,7 @@ final class LostTopicsHistoriesTest extends StreamRuns {
         }
       }
       TreeSet<String> planned = new TreeSet<>();
-      for (OffsetRange range : stream.ranges(logged, to)) {
+      for (Selection.OffsetRange range : stream.ranges(logged, to)) {
         for (long offset = range.start(); offset < range.end(); offset++) {
           planned.add(range.state().topicId() + " " + range.partition() + " " + offset);
         }

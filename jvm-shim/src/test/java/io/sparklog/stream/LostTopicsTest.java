@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import io.sparklog.kit.StreamRuns;
 import io.sparklog.kit.WrittenTopic;
-import io.sparklog.read.OffsetRange;
+import io.sparklog.read.Selection;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.util.List;
@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 final class LostTopicsTest extends StreamRuns {
   private static final String[] LENIENT = {"subscribePattern", "[a-z]", "failOnDataLoss", "false", "startingOffsets", "earliest"};
 
-  private static List<String> read(List<OffsetRange> ranges) {
+  private static List<String> read(List<Selection.OffsetRange> ranges) {
     return ranges.stream()
         .filter(range -> range.end() > range.start())
         .map(range -> range.state().topic() + "-" + range.partition() + ": " + range.start() + " to " + range.end())

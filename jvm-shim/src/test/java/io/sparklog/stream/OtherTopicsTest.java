@@ -17,12 +17,10 @@ import io.sparklog.log.State;
 import io.sparklog.query.OffsetBounds;
 import io.sparklog.query.Subscription;
 import io.sparklog.read.Filter;
-import io.sparklog.read.OffsetRange;
 import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitReader;
-import io.sparklog.read.SplitSize;
 import io.sparklog.read.VisibleRecords;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
@@ -49,10 +47,10 @@ import org.junit.jupiter.api.Test;
 
 /** Topics that are not under a root are read and streamed by the same classes: they know {@link ReadableTopics}, and nothing of files. */
 final class OtherTopicsTest extends StreamRuns {
-  private static final SplitSize SMALL = new SplitSize(20_000, 1, 1, 1, 70);
+  private static final SplitPlanner.SplitSize SMALL = new SplitPlanner.SplitSize(20_000, 1, 1, 1, 70);
   private final HeldTopics topics = new HeldTopics();
 
-  private static List<String> read(ReadableTopics topics, List<OffsetRange> ranges) throws Exception {
+  private static List<String> read(ReadableTopics topics, List<Selection.OffsetRange> ranges) throws Exception {
     List<String> read = new ArrayList<>();
     for (Split split : new SplitPlanner(topics, SMALL, true).plan(Selection.of(ranges, Filter.ALL_RECORDS))) {
       read.addAll(read(topics, split));
@@ -92,7 +90,7 @@ final class OtherTopicsTest extends StreamRuns {
     return rows.stream().map(row -> row.partition() + " " + row.offset() + " " + row.timestampMs() + " " + row.value()).toList();
   }
 
-  private List<OffsetRange> ranges(String... options) throws IOException {
+  private List<Selection.OffsetRange> ranges(String... options) throws IOException {
     Map<String, String> given = new TreeMap<>();
     for (int i = 0; i < options.length; i += 2) {
       given.put(options[i], options[i + 1]);
@@ -139,7 +137,7 @@ final class OtherTopicsTest extends StreamRuns {
     topic.segment(0, WrittenTopic.times(40, 50)).commit();
     topics.hold(HeldTopics.copy(topic));
     forget();
-    List<OffsetRange> ranges = ranges("assign", "{\"t\":[0]}", "startingTimestamp", Long.toString(WrittenTopic.time(1555)));
+    List<Selection.OffsetRange> ranges = ranges("assign", "{\"t\":[0]}", "startingTimestamp", Long.toString(WrittenTopic.time(1555)));
     assertEquals(written(topic.rows(0, ranges.get(0).start(), 2000)), read(topics, ranges));
     assertEquals(1555, ranges.get(0).start());
   }
@@ -152,7 +150,7 @@ final class OtherTopicsTest extends StreamRuns {
     HeldTopics.Held moved = HeldTopics.copy(topic);
     forget();
     topics.hold(first);
-    List<OffsetRange> ranges = ranges();
+    List<Selection.OffsetRange> ranges = ranges();
     List<Split> splits = new SplitPlanner(topics, SMALL, true).plan(Selection.of(ranges, Filter.ALL_RECORDS));
     topics.hold(moved);
     List<String> read = new ArrayList<>();

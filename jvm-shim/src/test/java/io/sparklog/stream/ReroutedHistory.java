@@ -2,11 +2,11 @@ package io.sparklog.stream;
 
 import static io.sparklog.kit.Wrong.require;
 
-import io.sparklog.admin.RerouteTime;
+import io.sparklog.admin.Administration;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.kit.Wrong;
 import io.sparklog.log.State;
-import io.sparklog.read.OffsetRange;
+import io.sparklog.read.Selection;
 import io.sparklog.routing.Partitioner;
 import io.sparklog.routing.Router;
 import io.sparklog.spec.Options;
@@ -139,11 +139,11 @@ final class ReroutedHistory {
         }
         topic.operator().move(state, moves, false);
       }
-      case 1 -> topic.operator().addPartitions(state.partitions() + 1 + random.nextInt(3), RerouteTime.NOW, false);
-      case 2 -> topic.operator().reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(4))), RerouteTime.NOW, false);
+      case 1 -> topic.operator().addPartitions(state.partitions() + 1 + random.nextInt(3), Administration.RerouteTime.NOW, false);
+      case 2 -> topic.operator().reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(4))), Administration.RerouteTime.NOW, false);
       default -> {
         if (open.size() > 1) {
-          topic.operator().closePartitions(List.of(one), RerouteTime.NOW, false);
+          topic.operator().closePartitions(List.of(one), Administration.RerouteTime.NOW, false);
         }
       }
     }
@@ -181,7 +181,7 @@ final class ReroutedHistory {
   private void micro(TriggerLimits limits) throws IOException {
     StreamOffsets to = stream.next(from, limits);
     Map<Integer, Set<Integer>> partitions = new HashMap<>();
-    for (OffsetRange range : stream.ranges(from, to)) {
+    for (Selection.OffsetRange range : stream.ranges(from, to)) {
       positions.put(range.partition(), range.end());
       for (long offset = range.start(); offset < range.end(); offset++) {
         int[] record = records.get(range.partition()).get((int) offset);

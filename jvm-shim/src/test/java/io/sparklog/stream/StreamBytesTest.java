@@ -8,12 +8,10 @@ import io.sparklog.kit.StreamRuns;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.Root;
 import io.sparklog.read.Filter;
-import io.sparklog.read.OffsetRange;
 import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitReader;
-import io.sparklog.read.SplitSize;
 import io.sparklog.segment.Segment;
 import io.sparklog.storage.CheckpointFolders;
 import java.io.IOException;
@@ -66,8 +64,8 @@ final class StreamBytesTest extends StreamRuns {
   }
 
   private static long read(Root remote, TopicStream stream, StreamOffsets from, StreamOffsets to) throws IOException {
-    List<OffsetRange> ranges = stream.ranges(from, to);
-    SplitSize size = new SplitSize(Long.MAX_VALUE, Long.MAX_VALUE, 1, 1, Long.MAX_VALUE);
+    List<Selection.OffsetRange> ranges = stream.ranges(from, to);
+    SplitPlanner.SplitSize size = new SplitPlanner.SplitSize(Long.MAX_VALUE, Long.MAX_VALUE, 1, 1, Long.MAX_VALUE);
     long rows = 0;
     for (Split split : new SplitPlanner(remote, size, true, stream.walked()).plan(Selection.of(ranges, Filter.ALL_RECORDS))) {
       try (SplitReader reader = new SplitReader(remote, split, true, false, Long.MAX_VALUE)) {

@@ -8,7 +8,6 @@ import io.sparklog.read.RecordFilter;
 import io.sparklog.read.Split;
 import io.sparklog.segment.BatchPosition;
 import io.sparklog.segment.Extent;
-import io.sparklog.segment.Offsets;
 import io.sparklog.segment.Segment;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,7 +19,7 @@ final class TaskSharesTest {
   private final Random random = new Random(seed);
 
   private static Split split(int partition, long bytes, long records) {
-    Segment segment = new Segment(partition, "f", 0, bytes, 0, records, records, 1, 0, 0, Offsets.DENSE, true, true, 0);
+    Segment segment = new Segment(partition, "f", 0, bytes, 0, records, records, 1, 0, 0, Segment.Offsets.DENSE, true, true, 0);
     return new Split("t", "id", 0, partition, 1, RecordFilter.ALL_RECORDS,
         List.of(Extent.of(segment, BatchPosition.startOf(segment), 0, records, false)), null);
   }

@@ -9,7 +9,7 @@ import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
-import io.sparklog.read.OffsetRange;
+import io.sparklog.read.Selection;
 import io.sparklog.segment.Names;
 import io.sparklog.segment.Segment;
 import io.sparklog.storage.CheckpointFolders;
@@ -83,7 +83,7 @@ final class TopicStreamTest extends StreamRuns {
     topic.segment(0, 1).segment(4, 30).commit();
     StreamOffsets to = running.next(from, TriggerLimits.NONE);
     assertEquals("{\"t\":{\"0\":11,\"1\":20,\"2\":0,\"4\":30}}", to.json());
-    List<OffsetRange> ranges = running.ranges(from, to).stream().filter(range -> range.end() > range.start()).toList();
+    List<Selection.OffsetRange> ranges = running.ranges(from, to).stream().filter(range -> range.end() > range.start()).toList();
     assertEquals(List.of("0: 10 to 11", "4: 0 to 30"),
         ranges.stream().map(range -> range.partition() + ": " + range.start() + " to " + range.end()).toList());
     assertEquals(to, running.next(to, TriggerLimits.NONE));
@@ -167,7 +167,7 @@ final class TopicStreamTest extends StreamRuns {
         long taken = 0;
         long left = 0;
         long waiting = 0;
-        for (OffsetRange range : stream.ranges(from, to)) {
+        for (Selection.OffsetRange range : stream.ranges(from, to)) {
           boolean backlog = range.state().end(range.partition()) > range.start();
           waiting += backlog ? 1 : 0;
           waited[range.partition()] = backlog && range.end() == range.start() ? waited[range.partition()] + 1 : 0;
@@ -184,10 +184,10 @@ final class TopicStreamTest extends StreamRuns {
   }
 
   /** The bytes of the batches that hold offsets [{@code from}, {@code to}), by their true places, and the largest batch. */
-  private long[] bytes(List<OffsetRange> ranges, Map<Integer, TreeMap<Long, Long>> batches) {
+  private long[] bytes(List<Selection.OffsetRange> ranges, Map<Integer, TreeMap<Long, Long>> batches) {
     long sum = 0;
     long largest = 0;
-    for (OffsetRange range : ranges) {
+    for (Selection.OffsetRange range : ranges) {
       if (range.start() == range.end()) {
         continue;
       }
@@ -248,7 +248,7 @@ final class TopicStreamTest extends StreamRuns {
       for (StreamOffsets to = null; !from.equals(to);) {
         from = to == null ? from : to;
         to = stream.next(from, TriggerLimits.NONE.bytesMax(most));
-        List<OffsetRange> ranges = stream.ranges(from, to);
+        List<Selection.OffsetRange> ranges = stream.ranges(from, to);
         long[] taken = bytes(ranges, batches);
         boolean done = ranges.stream().allMatch(range -> range.end() == range.state().end(range.partition()));
         assertTrue(taken[0] < most + taken[1] || taken[0] == 0, taken[0] + " bytes of " + most + ", largest batch " + taken[1]);

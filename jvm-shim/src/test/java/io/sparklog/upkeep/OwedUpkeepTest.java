@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.Drivers;
 import io.sparklog.kit.Warned;
 import io.sparklog.kit.Writes;
@@ -18,8 +17,8 @@ import io.sparklog.log.Version;
 import io.sparklog.segment.Names;
 import io.sparklog.segment.Segment;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;
+import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.write.Once;
 import io.sparklog.write.PendingReroute;
@@ -240,7 +239,7 @@ final class OwedUpkeepTest extends Drivers {
     pace = new Pace(1, 8, ms -> {});
     Driver driver = new Driver();
     driver.commit();
-    new Administration(new TopicWork(driver.log(), clock(), random)).addPartitions(6, RerouteTime.NEXT_WRITE, false);
+    new Administration(new TopicWork(driver.log(), clock(), random)).addPartitions(6, Administration.RerouteTime.NEXT_WRITE, false);
     List<String> before = checkpoints();
     assertTrue(PendingReroute.apply(driver.log(), clock(), random).isPresent());
     assertEquals(1, state().routing().epoch());
@@ -256,7 +255,7 @@ final class OwedUpkeepTest extends Drivers {
     for (int n = 0; n < 8; n++) {
       driver.commit();
     }
-    new Administration(new TopicWork(driver.log(), clock(), random)).addPartitions(6, RerouteTime.NEXT_WRITE, false);
+    new Administration(new TopicWork(driver.log(), clock(), random)).addPartitions(6, Administration.RerouteTime.NEXT_WRITE, false);
     assertTrue(PendingReroute.apply(driver.log(), clock(), random).isPresent());
     TopicPlan plan = driver.plan(Map.of("partitions", "6"));
     String txn = Names.identity(random);

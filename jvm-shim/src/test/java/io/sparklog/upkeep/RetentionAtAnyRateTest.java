@@ -13,7 +13,6 @@ import io.sparklog.log.TopicLog;
 import io.sparklog.merge.MergePlan;
 import io.sparklog.merge.TimeGroups;
 import io.sparklog.segment.Names;
-import io.sparklog.segment.Offsets;
 import io.sparklog.segment.Segment;
 import io.sparklog.storage.Stores;
 import java.nio.file.Path;
@@ -92,7 +91,7 @@ final class RetentionAtAnyRateTest {
   private Segment segment(long bytes, long records, long minTimestamp, long maxTimestamp) {
     position += bytes;
     return new Segment(0, "data/00000000000000000000-c9Uau9icSBmvDvtokvlNaA/pool.log", position, bytes, 0, records, records, 1,
-        minTimestamp, maxTimestamp, Offsets.DENSE, true, true, 0);
+        minTimestamp, maxTimestamp, Segment.Offsets.DENSE, true, true, 0);
   }
 
   /** Writes {@code records} of the last {@link #writeMs}, some late, and does what follows a commit. */

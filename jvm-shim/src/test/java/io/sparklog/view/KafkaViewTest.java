@@ -4,13 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.Drivers;
 import io.sparklog.log.Committers;
 import io.sparklog.merge.Merging;
 import io.sparklog.segment.Names;
-import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;
+import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
@@ -140,7 +139,7 @@ final class KafkaViewTest extends Drivers {
     }
     assertTrue(given[0] >= names);
     assertEquals(List.of("t-0"), viewFolders());
-    administration(Stores.open(folder.toString())).addPartitions(4, RerouteTime.NOW, false);
+    administration(Stores.open(folder.toString())).addPartitions(4, Administration.RerouteTime.NOW, false);
     assertViewIsRight();
   }
 

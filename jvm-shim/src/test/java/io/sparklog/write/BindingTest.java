@@ -9,16 +9,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.sparklog.admin.Administration;
-import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.CommitsOverFaults;
 import io.sparklog.kit.Writes;
 import io.sparklog.log.Checkpoint;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
+import io.sparklog.routing.Bindings;
 import io.sparklog.routing.Partitioner;
 import io.sparklog.routing.Routing;
-import io.sparklog.routing.SlotSet;
 import io.sparklog.routing.SlotTable;
 import io.sparklog.segment.Names;
 import io.sparklog.segment.Segment;
@@ -165,7 +164,7 @@ final class BindingTest extends CommitsOverFaults {
   @Test
   void theStateIsThatOfACheckpointToo() throws IOException {
     write(10);
-    administration().reroute(byPartition(3), RerouteTime.NOW, false);
+    administration().reroute(byPartition(3), Administration.RerouteTime.NOW, false);
     write(KEYS);
     share(FOR_EVER, 1, 0, 2, 0);
     write(KEYS + 5);
@@ -211,7 +210,7 @@ final class BindingTest extends CommitsOverFaults {
     slots.set(0, 30_000);
     String txn = Names.identity(random);
     TopicReport one = new Writes("x", 1, 1, 0, 1 << 14, 64 << 20, 0, 1).reports(store.store(), plan, txn).get(0);
-    TopicReport many = new TopicReport(one.pieces(), new SlotSet(slots));
+    TopicReport many = new TopicReport(one.pieces(), new Bindings.SlotSet(slots));
     Append append = new Append(new Root(store.store()), plan, txn, Once.NEVER, List.of(many), false, null, random);
     append.prepare();
     append.next(Optional.of(state()));
@@ -290,12 +289,12 @@ final class BindingTest extends CommitsOverFaults {
     write(KEYS);
     share(FOR_EVER, 1, 0, 0, 0);
     Planned old = planned(KEYS + 5, 0);
-    administration().addPartitions(5, RerouteTime.NOW, false);
+    administration().addPartitions(5, Administration.RerouteTime.NOW, false);
     assertEquals(Optional.empty(), state().shares(0));
     assertEquals(KEYS, bound(state()));
     assertEquals(List.of(8, 8, 8, 8, 8), Arrays.stream(routing().table().counts(5)).boxed().toList());
     assertRefused("ROUTING_CHANGED", old::run);
-    administration().closePartitions(Set.of(0), RerouteTime.NOW, false);
+    administration().closePartitions(Set.of(0), Administration.RerouteTime.NOW, false);
     write(4 * KEYS);
     assertEquals(0, routing().table().counts(5)[0]);
     assertEquals(4 * KEYS, bound(state()));
@@ -307,7 +306,7 @@ final class BindingTest extends CommitsOverFaults {
     administration().delete(false);
     write(KEYS);
     assertEquals(KEYS, bound(state()));
-    administration().closePartitions(Set.of(1, 2), RerouteTime.NEXT_WRITE, false);
+    administration().closePartitions(Set.of(1, 2), Administration.RerouteTime.NEXT_WRITE, false);
     share(FOR_EVER, 1, 1, 0, 0);
     assertArrayEquals(new int[] {1, 0, 0, 1}, state().pendingWeights().orElseThrow());
     assertArrayEquals(new int[] {1, 1, 0, 0}, state().shares(0).orElseThrow());
@@ -316,7 +315,7 @@ final class BindingTest extends CommitsOverFaults {
   @Test
   void sharesThatHaveNoEffectAreRefused() throws IOException {
     write(KEYS);
-    administration().closePartitions(Set.of(2), RerouteTime.NOW, false);
+    administration().closePartitions(Set.of(2), Administration.RerouteTime.NOW, false);
     State before = state();
     for (String shares : List.of("0:9:1,1,0,1", "2:9:1,1,0,1", "1:9:0,0,0,0", "1:9:1,1,1,1", "1:9:1,1,0", "1:9:1,1,0,1,1",
         "1:9:1000001,1,0,1", "1:9:1,-1,0,1", "1:9:01,1,0,1", "1:1,1,0,1", "1:9:", "nothing", "1:9:1,1,0,1 ")) {

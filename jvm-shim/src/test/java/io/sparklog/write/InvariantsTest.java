@@ -5,9 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.sparklog.kit.Drivers;
 import io.sparklog.kit.Writes;
-import io.sparklog.routing.SlotSet;
+import io.sparklog.routing.Bindings;
 import io.sparklog.segment.Names;
-import io.sparklog.segment.Offsets;
 import io.sparklog.segment.Segment;
 import java.io.IOException;
 import java.util.List;
@@ -25,19 +24,19 @@ final class InvariantsTest extends Drivers {
     TopicPlan plan = driver.plan(Map.of());
     String txn = Names.identity(random);
     List<TopicReport> reports = Writes.of("x", 1, 28, 300_000).reports(driver.store, plan, txn);
-    Piece.InFile first = reports.get(0)
+    TopicReport.Piece.InFile first = reports.get(0)
         .pieces()
         .stream()
-        .filter(Piece.InFile.class::isInstance)
-        .map(Piece.InFile.class::cast)
+        .filter(TopicReport.Piece.InFile.class::isInstance)
+        .map(TopicReport.Piece.InFile.class::cast)
         .findFirst()
         .orElseThrow();
-    List<Piece> wrong = reports.get(0)
+    List<TopicReport.Piece> wrong = reports.get(0)
         .pieces()
         .stream()
-        .map(piece -> piece == first ? new Piece.InFile(broken.apply(first.segment())) : piece)
+        .map(piece -> piece == first ? new TopicReport.Piece.InFile(broken.apply(first.segment())) : piece)
         .toList();
-    assertFound(fault, () -> driver.commit(plan, txn, List.of(new TopicReport(wrong, SlotSet.NONE))));
+    assertFound(fault, () -> driver.commit(plan, txn, List.of(new TopicReport(wrong, Bindings.SlotSet.NONE))));
     assertEquals(0, state().version());
     assertEquals(before, data());
   }
@@ -49,8 +48,8 @@ final class InvariantsTest extends Drivers {
 
   @Test
   void whatATaskReportsIsOfAPartitionOfTheTopic() throws IOException {
-    assertFoundInACommit("partition 9 of topic t, which has 4",
-        s -> new Segment(9, s.file(), 0, s.bytes(), 0, s.end(), s.records(), s.batches(), 0, 0, Offsets.DENSE, true, true, s.headerCrc()));
+    assertFoundInACommit("partition 9 of topic t, which has 4", s -> new Segment(9, s.file(), 0, s.bytes(), 0, s.end(), s.records(),
+        s.batches(), 0, 0, Segment.Offsets.DENSE, true, true, s.headerCrc()));
   }
 
   @Test

@@ -53,7 +53,7 @@ final class OpenFilesTest {
     TopicPlan plan = TopicPlan.of("t", new Root(store).topic("t").newest(), config);
     List<TopicReport> reports = new Writes("x", 1, 6000, 2000, 1 << 14, 64 << 20, 0, 1000).reports(store, plan,
         Names.identity(new Random(1)));
-    List<Segment> segments = reports.get(0).pieces().stream().map(piece -> ((Piece.InFile) piece).segment()).toList();
+    List<Segment> segments = reports.get(0).pieces().stream().map(piece -> ((TopicReport.Piece.InFile) piece).segment()).toList();
     assertEquals(5, segments.size());
     assertTrue(segments.stream().allMatch(segment -> segment.indexBytes() > 0), segments::toString);
     assertEquals(List.of(), appends);

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.admin.RerouteTime;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.kit.Drivers;
 import io.sparklog.kit.Writes;
@@ -13,8 +12,8 @@ import io.sparklog.log.Committer;
 import io.sparklog.log.NextVersion;
 import io.sparklog.segment.Names;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;
+import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
@@ -101,7 +100,7 @@ final class RefusedWritesTest extends Drivers {
   @ValueSource(booleans = {false, true})
   void aRefusedWriteLeavesNothing(boolean big) throws IOException {
     nowMs = System.currentTimeMillis();
-    assertRefused("ROUTING_CHANGED", big, true, () -> operator().addPartitions(5, RerouteTime.NOW, false));
+    assertRefused("ROUTING_CHANGED", big, true, () -> operator().addPartitions(5, Administration.RerouteTime.NOW, false));
     deleted();
     assertRefused("TOPIC_RECREATED", big, true, this::deleted);
     assertRefused("TOPIC_RECREATED", big, true, () -> {

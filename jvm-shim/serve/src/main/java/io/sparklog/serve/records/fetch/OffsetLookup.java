@@ -6,9 +6,8 @@ import io.sparklog.format.BatchHeader;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
 import io.sparklog.query.TimeSearch;
-import io.sparklog.read.DataLoss;
 import io.sparklog.read.LaterState;
-import io.sparklog.segment.ReadRoom;
+import io.sparklog.segment.ReadAhead;
 import io.sparklog.segment.Segment;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -41,7 +40,7 @@ public final class OffsetLookup {
   public OffsetLookup(ReadableTopics topics, PartitionReads reads) {
     this.topics = topics;
     this.reads = reads;
-    this.times = new TimeSearch(topics, new LaterState(topics, new DataLoss(true)));
+    this.times = new TimeSearch(topics, new LaterState(topics, new LaterState.DataLoss(true)));
   }
 
   /**
@@ -98,7 +97,7 @@ public final class OffsetLookup {
 
   /** The first of the records with the greatest time among the offsets [{@code start}, {@code end}). */
   private At greatest(State state, int partition, long start, long end) throws IOException {
-    ReadRoom room = reads.room();
+    ReadAhead.ReadRoom room = reads.room();
     try {
       return greatest(state, partition, start, end, room);
     } finally {
@@ -106,7 +105,7 @@ public final class OffsetLookup {
     }
   }
 
-  private At greatest(State state, int partition, long start, long end, ReadRoom room) throws IOException {
+  private At greatest(State state, int partition, long start, long end, ReadAhead.ReadRoom room) throws IOException {
     At greatest = NONE;
     BatchDecoder decoder = new BatchDecoder(state.config().decompressedBytesMax());
     for (long next = start; next < end;) {

@@ -3,7 +3,7 @@ package io.sparklog.serve.records.fetch;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
 import io.sparklog.read.PartitionCursor;
-import io.sparklog.segment.ReadRoom;
+import io.sparklog.segment.ReadAhead;
 import io.sparklog.segment.SegmentFile;
 import io.sparklog.segment.SegmentGone;
 import io.sparklog.spec.PartlogException;
@@ -100,7 +100,7 @@ public final class PartitionReads {
    * @param room has the memory of the batch, and as much again for its caller to decode it. The batch before is given up
    * @throws PartlogException as {@link #read}
    */
-  byte[] batch(State state, int partition, long offset, ReadRoom room) throws IOException {
+  byte[] batch(State state, int partition, long offset, ReadAhead.ReadRoom room) throws IOException {
     room.give(); // A read that waits for memory must not hold memory.
     List<FetchedBytes> parts = read(state, partition, offset, 1);
     try {
@@ -198,7 +198,7 @@ public final class PartitionReads {
   }
 
   /** The memory for one more reader. */
-  ReadRoom room() {
+  ReadAhead.ReadRoom room() {
     return reading.share();
   }
 

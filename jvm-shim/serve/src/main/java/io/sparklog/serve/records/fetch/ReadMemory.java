@@ -1,6 +1,6 @@
 package io.sparklog.serve.records.fetch;
 
-import io.sparklog.segment.ReadRoom;
+import io.sparklog.segment.ReadAhead;
 import java.util.ArrayDeque;
 
 /**
@@ -29,7 +29,7 @@ final class ReadMemory {
   }
 
   /** The memory of one cursor. */
-  final class Reservation implements ReadRoom {
+  final class Reservation implements ReadAhead.ReadRoom {
     private long ofBuffer;
     private long ofAhead;
 

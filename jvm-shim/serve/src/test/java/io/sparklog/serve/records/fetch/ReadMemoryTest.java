@@ -11,7 +11,7 @@ import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
-import io.sparklog.segment.ReadRoom;
+import io.sparklog.segment.ReadAhead;
 import io.sparklog.spec.PartlogException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -201,7 +201,7 @@ final class ReadMemoryTest {
     WrittenTopic topic = topic();
     Root root = new Root(new RemoteReads(topic.store).store());
     PartitionReads reads = new PartitionReads(root, Clock.systemUTC(), 2);
-    ReadRoom room = reads.room();
+    ReadAhead.ReadRoom room = reads.room();
     for (long offset : new long[] {0, 25, 71}) {
       assertTrue(reads.batch(topic.state(), 0, offset, room).length > 1000);
     }
