@@ -44,6 +44,11 @@ record CatalogTarget(String path, Map<String, String> settings, String topic, St
     return topic != null && about == null;
   }
 
+  /** Whether the topic exists, or the root has topics. */
+  boolean exists() {
+    return topic == null ? !root().topics().isEmpty() : state().isPresent();
+  }
+
   /** The options of a read or write of it: the options that say where it is, and {@code more} over them. */
   CaseInsensitiveStringMap options(Map<String, String> more) {
     Map<String, String> options = new HashMap<>(settings);

@@ -3,9 +3,6 @@ package io.sparklog.catalog;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
-import io.sparklog.procedures.Procedures;
-import io.sparklog.procedures.TopicProcedure;
-import io.sparklog.procedures.TopicStatements;
 import io.sparklog.sink.Existence;
 import io.sparklog.source.KeyRouting;
 import io.sparklog.spark.Connector;
@@ -84,7 +81,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
   public boolean tableExists(Identifier identifier) {
     return SparkErrors.run(() -> {
       Optional<CatalogTarget> place = names.table(identifier);
-      boolean exists = place.isPresent() && (place.get().topic() == null ? hasTopics(place.get()) : place.get().state().isPresent());
+      boolean exists = place.isPresent() && place.get().exists();
       if (exists) {
         boolean isSave = FormatIdentifier.isBegun(identifier);
         FormatIdentifier.ended(identifier);
@@ -94,10 +91,6 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       }
       return exists;
     });
-  }
-
-  private static boolean hasTopics(CatalogTarget place) {
-    return !place.root().topics().isEmpty();
   }
 
   @Override
@@ -314,10 +307,8 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
 
   @Override
   public boolean namespaceExists(String[] namespace) {
-    return namespace.length == 0 || Arrays.equals(namespace, defaultNamespace()) || SparkErrors.run(() -> {
-      Optional<CatalogTarget> place = names.namespace(namespace);
-      return place.isPresent() && (place.get().topic() == null ? hasTopics(place.get()) : place.get().state().isPresent());
-    });
+    return namespace.length == 0 || Arrays.equals(namespace, defaultNamespace())
+        || SparkErrors.run(() -> names.namespace(namespace).filter(CatalogTarget::exists).isPresent());
   }
 
   @Override

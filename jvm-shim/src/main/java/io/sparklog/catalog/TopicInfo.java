@@ -4,8 +4,6 @@ import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
-import io.sparklog.procedures.Answer;
-import io.sparklog.procedures.Listings;
 import io.sparklog.read.Times;
 import io.sparklog.segment.Segment;
 import io.sparklog.spark.SparkErrors;
@@ -23,7 +21,6 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.TableCapability;
-import org.apache.spark.sql.connector.read.LocalScan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -67,8 +64,6 @@ final class TopicInfo implements SupportsRead, KeepsRecords {
     };
   }
 
-  private record Rows(StructType readSchema, InternalRow[] rows) implements LocalScan {}
-
   @Override
   public String name() {
     return name;
@@ -89,7 +84,7 @@ final class TopicInfo implements SupportsRead, KeepsRecords {
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
     SparkErrors.act(() -> requireNone(options));
-    return () -> SparkErrors.run(() -> new Rows(schema, rows().toArray(InternalRow[]::new)));
+    return () -> SparkErrors.run(() -> new Answer.Rows(schema, rows().toArray(InternalRow[]::new)));
   }
 
   @Override

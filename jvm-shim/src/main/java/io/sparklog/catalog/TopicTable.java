@@ -2,7 +2,7 @@ package io.sparklog.catalog;
 
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
-import io.sparklog.procedures.TopicStatements;
+import io.sparklog.sink.Existence;
 import io.sparklog.source.PartlogScanBuilder;
 import io.sparklog.source.PrefixPredicate;
 import io.sparklog.spark.Columns;
@@ -10,12 +10,10 @@ import io.sparklog.spark.QueryMemory;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.Stores;
-import io.sparklog.sink.Existence;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.SortedMap;
 import java.util.TreeMap;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -141,7 +139,8 @@ final class TopicTable extends PartlogTable {
 
   @Override
   public void deleteWhere(Predicate[] predicates) {
-    SparkErrors.act(() -> delete(PrefixPredicate.of(predicates, place.topic(), partitions()).orElseThrow()));
+    SparkErrors.act(() -> new TopicStatements(root(), place.topic()).deleteBelow(topicId,
+        PrefixPredicate.of(predicates, place.topic(), partitions()).orElseThrow()));
     QueryMemory.forget();
   }
 
@@ -153,9 +152,5 @@ final class TopicTable extends PartlogTable {
 
   private int partitions() {
     return root().state(place.topic()).partitions();
-  }
-
-  private void delete(SortedMap<Integer, Long> offsets) throws java.io.IOException {
-    new TopicStatements(root(), place.topic()).deleteBelow(topicId, offsets);
   }
 }

@@ -85,7 +85,7 @@ public final class BatchEncoder {
     long body = bodyBytes(timestamp, keyLength, valueLength, headersBytes);
     long needed = end + body + Varint.INT_BYTES_MAX;
     if (needed > buffer.length) {
-      buffer = Arrays.copyOf(buffer, Growth.of(Math.max(buffer.length, FIRST_BYTES), needed));
+      buffer = Arrays.copyOf(buffer, Layout.grown(Math.max(buffer.length, FIRST_BYTES), needed));
     }
     if (records == 0) {
       baseTimestamp = timestamp;

@@ -1,16 +1,12 @@
 package io.sparklog.format;
 
+import java.util.Locale;
+
 /** How the records of a batch are compressed. The names are the names of Kafka's {@code compression.type}. */
 public enum Codec {
-  NONE("none"), GZIP("gzip"), SNAPPY("snappy"), LZ4("lz4"), ZSTD("zstd");
+  NONE, GZIP, SNAPPY, LZ4, ZSTD;
 
   private static final Codec[] BY_ID = values();
-
-  private final String optionName;
-
-  Codec(String optionName) {
-    this.optionName = optionName;
-  }
 
   /** The number in a batch's attributes. */
   public int id() {
@@ -18,13 +14,13 @@ public enum Codec {
   }
 
   public String optionName() {
-    return optionName;
+    return name().toLowerCase(Locale.ROOT);
   }
 
   /** The codec called {@code optionName}, or null if it does not exist. */
   public static Codec named(String optionName) {
     for (Codec codec : BY_ID) {
-      if (codec.optionName.equals(optionName)) {
+      if (codec.optionName().equals(optionName)) {
         return codec;
       }
     }

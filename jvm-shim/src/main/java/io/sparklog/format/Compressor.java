@@ -158,7 +158,7 @@ final class Compressor {
 
   private void room(int end, long bytes) {
     if (buffer.length - end < bytes) {
-      buffer = Arrays.copyOf(buffer, Growth.of(buffer.length, end + bytes));
+      buffer = Arrays.copyOf(buffer, Layout.grown(buffer.length, end + bytes));
     }
   }
 }

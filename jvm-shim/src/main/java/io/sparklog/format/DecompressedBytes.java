@@ -24,7 +24,7 @@ final class DecompressedBytes {
       throw tooLarge();
     }
     if (buffer.length - end < needed) {
-      int length = Math.min(bytesMax, Growth.of(buffer.length, Math.min(bytesMax, end + wanted)));
+      int length = Math.min(bytesMax, Layout.grown(buffer.length, Math.min(bytesMax, end + wanted)));
       buffer = end == 0 ? NONE : buffer; // A process with little memory has no room for the old one and the new one.
       buffer = Arrays.copyOf(buffer, length);
     }

@@ -48,7 +48,7 @@ public final class HeadersEncoder {
 
   private void grow(long more) {
     if (buffer.length - at < more) {
-      buffer = Arrays.copyOf(buffer, Growth.of(buffer.length, at + more));
+      buffer = Arrays.copyOf(buffer, Layout.grown(buffer.length, at + more));
     }
   }
 }

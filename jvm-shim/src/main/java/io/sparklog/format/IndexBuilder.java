@@ -65,7 +65,7 @@ public final class IndexBuilder {
     ByteBuffer put(int entryBytes) {
       if (buffer.remaining() < entryBytes) {
         int position = buffer.position();
-        buffer = ByteBuffer.wrap(Arrays.copyOf(buffer.array(), Growth.of(buffer.capacity(), Math.max(position + entryBytes, 1024))));
+        buffer = ByteBuffer.wrap(Arrays.copyOf(buffer.array(), Layout.grown(buffer.capacity(), Math.max(position + entryBytes, 1024))));
         buffer.position(position);
       }
       return buffer;

@@ -40,4 +40,12 @@ public final class Layout {
   static final int RECORD_HEADER_BYTES_MIN = 2;
 
   private Layout() {}
+
+  /** How a buffer grows: to the needed size, and by at least half, so that copying stays linear; never beyond the limit of an array. */
+  static int grown(int length, long needed) {
+    if (needed > BATCH_BYTES_MAX) {
+      throw new IllegalStateException(needed + " bytes do not fit an array");
+    }
+    return (int) Math.min(BATCH_BYTES_MAX, Math.max(needed, length + (length >> 1)));
+  }
 }

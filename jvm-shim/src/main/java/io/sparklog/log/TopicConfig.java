@@ -1,7 +1,6 @@
 package io.sparklog.log;
 
 import io.sparklog.format.Codec;
-import io.sparklog.format.TimestampType;
 import io.sparklog.json.Damaged;
 import io.sparklog.routing.Partitioner;
 import io.sparklog.routing.Router;
@@ -85,7 +84,7 @@ public final class TopicConfig implements Serializable {
   private final int segmentBytes;
   private final long segmentMs;
   private final int maxMessageBytes;
-  private final TimestampType timestampType;
+  private final boolean logAppendTime;
   private final int indexIntervalBytes;
   private final boolean hasRetention;
   private final long retentionMs;
@@ -117,7 +116,7 @@ public final class TopicConfig implements Serializable {
     this.segmentBytes = Integer.parseInt(usable(SEGMENT_BYTES));
     this.segmentMs = Long.parseLong(usable(SEGMENT_MS));
     this.maxMessageBytes = Integer.parseInt(entries.get(MAX_MESSAGE_BYTES));
-    this.timestampType = TimestampType.named(usable(TIMESTAMP_TYPE));
+    this.logAppendTime = usable(TIMESTAMP_TYPE).equals("LogAppendTime");
     this.indexIntervalBytes = Integer.parseInt(usable(INDEX_INTERVAL_BYTES));
     boolean hasRetention = Stream.of(entries.getOrDefault(CLEANUP_POLICY, DELETE).split(",")).map(String::trim).anyMatch(DELETE::equals);
     this.retentionMs = hasRetention ? Long.parseLong(usable(RETENTION_MS)) : -1;
@@ -248,7 +247,7 @@ public final class TopicConfig implements Serializable {
   }
 
   public boolean logAppendTime() {
-    return timestampType == TimestampType.LOG_APPEND_TIME;
+    return logAppendTime;
   }
 
   public int indexIntervalBytes() {

@@ -1,23 +1,19 @@
 package io.sparklog.routing;
 
+import java.util.Locale;
+
 /** How a topic hashes its keys; fixed when it is created. */
 public enum Partitioner {
-  MURMUR3("murmur3"), MURMUR2("murmur2");
-
-  private final String optionName;
-
-  Partitioner(String optionName) {
-    this.optionName = optionName;
-  }
+  MURMUR3, MURMUR2;
 
   public String optionName() {
-    return optionName;
+    return name().toLowerCase(Locale.ROOT);
   }
 
   /** The partitioner called {@code optionName}, or null if it does not exist. */
   public static Partitioner named(String optionName) {
     for (Partitioner partitioner : values()) {
-      if (partitioner.optionName.equals(optionName)) {
+      if (partitioner.optionName().equals(optionName)) {
         return partitioner;
       }
     }

@@ -1,4 +1,4 @@
-package io.sparklog.procedures;
+package io.sparklog.catalog;
 
 import io.sparklog.admin.Administration;
 import io.sparklog.log.Root;
@@ -13,7 +13,7 @@ import java.util.TreeMap;
 import java.util.function.Function;
 
 /** SQL's statements about one topic. They do it as the procedures do. */
-public final class TopicStatements {
+final class TopicStatements {
   private final Root root;
   private final String topic;
 

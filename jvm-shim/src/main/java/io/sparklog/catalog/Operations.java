@@ -1,4 +1,4 @@
-package io.sparklog.procedures;
+package io.sparklog.catalog;
 
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.Changed;
@@ -69,10 +69,10 @@ final class Operations {
   }
 
   static void deleteRecords(Call call) {
-    Map<Integer, Long> offsets = call.arguments().offsets("offsets");
+    Map<Integer, Long> offsets = call.arguments().value("offsets");
     boolean dryRun = call.arguments().bool("dry_run");
     Changed changed = call.arguments()
-        .asArgument("keep", () -> administration(call).deleteRecords(call.arguments().offsets("offsets"), call.keep(), dryRun));
+        .asArgument("keep", () -> administration(call).deleteRecords(call.arguments().value("offsets"), call.keep(), dryRun));
     for (int partition : offsets.keySet()) {
       long before = changed.was().start(partition);
       long after = changed.is().start(partition);
@@ -91,21 +91,21 @@ final class Operations {
   }
 
   static void closePartitions(Call call) {
-    List<Integer> partitions = call.arguments().partitions("partitions");
+    List<Integer> partitions = call.arguments().value("partitions");
     boolean dryRun = call.arguments().bool("dry_run");
     rows(call, call.arguments().asArgument("partitions", () -> administration(call).closePartitions(partitions, when(call), dryRun)));
   }
 
   static void reroute(Call call) {
     boolean dryRun = call.arguments().bool("dry_run");
-    SortedMap<Integer, Long> weights = call.arguments().offsets("weights");
+    SortedMap<Integer, Long> weights = call.arguments().value("weights");
     rows(call, call.arguments().asArgument("weights", () -> administration(call).reroute(weights, when(call), dryRun)));
   }
 
   /** Moves slots. The sample of newest records is read before the move: a call that cannot read it changes nothing. */
   static void moveSlots(Call call) throws IOException {
     State state = call.toChange();
-    List<Arguments.NamedMove> named = call.arguments().moves("moves");
+    List<Arguments.NamedMove> named = call.arguments().value("moves");
     TreeMap<Integer, Integer> moves = call.arguments().asArgument("moves", () -> bySlot(named, state));
     Changed planned = moved(call, state, moves, true);
     Map<Integer, Map<ByteBuffer, Long>> newest = SlotKeys.of(call.root(), state, moves.navigableKeySet(), SAMPLE_BYTES);
@@ -165,7 +165,7 @@ final class Operations {
   }
 
   static void setConfig(Call call) {
-    Map<String, String> config = call.arguments().config("config");
+    Map<String, String> config = call.arguments().value("config");
     Changed changed = administration(call).configure(config);
     for (String key : config.keySet()) {
       call.row(key, changed.was().config().get(key), changed.is().config().get(key));
@@ -182,7 +182,7 @@ final class Operations {
   static void merge(Call call) throws IOException {
     Listings.Totals before = Listings.Totals.of(call.toChange());
     boolean rebatch = call.arguments().bool("rebatch");
-    Long asked = call.arguments().numberOrNull("batch_size");
+    Long asked = call.arguments().value("batch_size");
     int batchBytes = asked == null ? BATCH_BYTES : asked.intValue();
     if (call.arguments().bool("dry_run")) {
       MergeCounts would = Merging.planned(call.log(), rebatch ? batchBytes : 0);
@@ -200,8 +200,8 @@ final class Operations {
 
   static void expire(Call call) throws IOException {
     State before = call.toChange();
-    Long retentionMs = call.arguments().numberOrNull("retention_ms");
-    Long retentionBytes = call.arguments().numberOrNull("retention_bytes");
+    Long retentionMs = call.arguments().value("retention_ms");
+    Long retentionBytes = call.arguments().value("retention_bytes");
     RetentionTerms terms = call.arguments()
         .asArgument("keep", () -> RetentionTerms.of(before, call.root().store().root(), retentionMs, retentionBytes, call.keep()));
     List<Retention.Expired> expired;
@@ -223,7 +223,7 @@ final class Operations {
     Vacuum vacuum = new Vacuum(work(call));
     long before = call.toChange().horizon();
     Vacuum.Vacuumed done = call.arguments()
-        .asArgument("older_than", () -> vacuum.run(call.arguments().interval("older_than"), call.arguments().bool("dry_run")));
+        .asArgument("older_than", () -> vacuum.run(call.arguments().value("older_than"), call.arguments().bool("dry_run")));
     call.row((long) done.files().size(), done.bytes(), before, done.horizon());
   }
 

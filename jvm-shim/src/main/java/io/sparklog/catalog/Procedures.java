@@ -1,4 +1,4 @@
-package io.sparklog.procedures;
+package io.sparklog.catalog;
 
 import static java.util.Map.entry;
 
@@ -9,7 +9,7 @@ import java.util.Objects;
 import java.util.Optional;
 
 /** The procedures of the catalog. {@code spec/procedures.json} has the arguments and columns of each. */
-public final class Procedures {
+final class Procedures {
   private static final Map<String, TopicProcedure.Implementation> IMPLEMENTATIONS = Map.ofEntries(entry("topics", Listings::topics),
       entry("segments", Listings::segments), entry("delete_records", Operations::deleteRecords),
       entry("add_partitions", Operations::addPartitions), entry("close_partitions", Operations::closePartitions),

@@ -1,4 +1,4 @@
-package io.sparklog.procedures;
+package io.sparklog.catalog;
 
 import io.sparklog.log.Root;
 import io.sparklog.log.State;

@@ -1,4 +1,4 @@
-package io.sparklog.procedures;
+package io.sparklog.catalog;
 
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Procedures that only look. */
-public final class Listings {
+final class Listings {
   private Listings() {}
 
   static void topics(Call call) {

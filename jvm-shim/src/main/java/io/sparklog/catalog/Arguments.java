@@ -1,4 +1,4 @@
-package io.sparklog.procedures;
+package io.sparklog.catalog;
 
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.Root;
@@ -252,41 +252,16 @@ final class Arguments {
     return (Long) values.get(parameter);
   }
 
-  /** Null if it is not given. */
-  Long numberOrNull(String parameter) {
-    return (Long) values.get(parameter);
-  }
-
-  Duration interval(String parameter) {
-    return (Duration) values.get(parameter);
-  }
-
+  /** The value of a parameter, in the type that its declared type has here; null if it is not given. */
   @SuppressWarnings("unchecked")
-  SortedMap<Integer, Long> offsets(String parameter) {
-    return (SortedMap<Integer, Long>) values.get(parameter);
-  }
-
-  /** Each once, ascending. */
-  @SuppressWarnings("unchecked")
-  List<Integer> partitions(String parameter) {
-    return (List<Integer>) values.get(parameter);
-  }
-
-  /** In the order of their keys, or of their slots. */
-  @SuppressWarnings("unchecked")
-  List<NamedMove> moves(String parameter) {
-    return (List<NamedMove>) values.get(parameter);
+  <T> T value(String parameter) {
+    return (T) values.get(parameter);
   }
 
   /** The offsets from which on the call keeps records, by topic and partition; empty if it says nothing. */
-  @SuppressWarnings("unchecked")
   SortedMap<String, SortedMap<Integer, Long>> keep() {
-    return (SortedMap<String, SortedMap<Integer, Long>>) values.getOrDefault("keep", Collections.emptySortedMap());
-  }
-
-  @SuppressWarnings("unchecked")
-  Map<String, String> config(String parameter) {
-    return (Map<String, String>) values.get(parameter);
+    SortedMap<String, SortedMap<Integer, Long>> keep = value("keep");
+    return keep == null ? Collections.emptySortedMap() : keep;
   }
 
   /**

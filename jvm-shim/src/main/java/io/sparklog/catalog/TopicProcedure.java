@@ -1,4 +1,4 @@
-package io.sparklog.procedures;
+package io.sparklog.catalog;
 
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
@@ -23,7 +23,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /** {@code CALL partlog.<name>(root => '…', …)}: does the same for one topic of a root or for each, or something for the root. */
-public final class TopicProcedure implements SimpleProcedure {
+final class TopicProcedure implements SimpleProcedure {
   /** An error names this many topics. */
   private static final int TOPICS_SHOWN = 20;
 

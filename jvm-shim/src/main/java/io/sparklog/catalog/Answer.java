@@ -1,4 +1,4 @@
-package io.sparklog.procedures;
+package io.sparklog.catalog;
 
 import io.sparklog.read.Times;
 import io.sparklog.spec.Signature;
@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The rows that a procedure returns, with the columns that it declares. */
-public final class Answer {
+final class Answer {
   private final List<Signature.Column> columns;
   private final List<InternalRow> rows = new ArrayList<>();
 
@@ -21,10 +21,11 @@ public final class Answer {
     this.columns = signature.columns();
   }
 
-  private record AnswerScan(StructType readSchema, InternalRow[] rows) implements LocalScan {}
+  /** Rows that are known when the query is planned: no task runs for them. */
+  record Rows(StructType readSchema, InternalRow[] rows) implements LocalScan {}
 
   LocalScan scan() {
-    return new AnswerScan(schema(columns), rows.toArray(InternalRow[]::new));
+    return new Rows(schema(columns), rows.toArray(InternalRow[]::new));
   }
 
   /** The columns in SQL. */
