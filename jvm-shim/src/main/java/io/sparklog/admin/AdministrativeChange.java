@@ -18,19 +18,19 @@ import java.util.Optional;
 abstract class AdministrativeChange implements Change.Administrative {
   final TopicLog log;
   private final State planned;
-  private final String what;
+  private final String subject;
   private State was;
   private State is;
   private NextVersion next;
 
   /**
    * @param planned the state of the topic that the change is for
-   * @param what the thing of the topic that it changes, such as {@code the configuration}
+   * @param subject the thing of the topic that it changes, such as {@code the configuration}
    */
-  AdministrativeChange(TopicLog log, State planned, String what) {
+  AdministrativeChange(TopicLog log, State planned, String subject) {
     this.log = log;
     this.planned = planned;
-    this.what = what;
+    this.subject = subject;
     this.was = planned;
     this.is = planned;
   }
@@ -74,7 +74,7 @@ abstract class AdministrativeChange implements Change.Administrative {
     }
     next = null;
     is = newest;
-    return Optional.of(what + " of topic " + log.topic());
+    return Optional.of(subject + " of topic " + log.topic());
   }
 
   @Override

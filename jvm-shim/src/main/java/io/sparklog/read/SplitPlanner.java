@@ -270,8 +270,8 @@ public final class SplitPlanner {
     }
 
     /**
-     * The number of splits of about {@code splitBytes} for a partition of {@code bytes}. It is the nearest number, since one more task costs
-     * more than a task that is up to half as large again. If options ask for a number of splits, it is rounded up.
+     * The number of splits of about {@code splitBytes} for a partition of {@code bytes}. It is the nearest number, since one more task
+     * costs more than a task that is up to half as large again. If options ask for a number of splits, it is rounded up.
      */
     long count(long bytes, long splitBytes) {
       return Math.max(1, (bytes + (splitsMin > 1 ? splitBytes - 1 : splitBytes / 2)) / splitBytes);

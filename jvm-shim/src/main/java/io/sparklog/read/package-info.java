@@ -14,7 +14,7 @@
  *  query        +- Subscription, PartitionJson (which partitions)         |
  *               +- OffsetBounds, Bound, TimeSearch (which offsets)        |
  *  read         +- Selection, Filter, Intervals (which records)         SplitReader (a split)
- *               +- SplitPlanner, SplitPlanner.SplitSize --> Split ------------------>  +- VisibleRecords, RecordFilter, Keys (which of a batch)
+ *               +- SplitPlanner (SplitSize) --> Split ----------------->  +- VisibleRecords, RecordFilter, Keys (which of a batch)
  *                    +- ExtentFinder, BatchLocator                        +- PartitionCursor (the extents, one after another)
  *               LaterState, on both sides: the newest state, when a data file is gone
  *  log          ReadableTopics <-- Root, TopicLog --> State <-- Version, Checkpoint

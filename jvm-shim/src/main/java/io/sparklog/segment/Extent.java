@@ -4,7 +4,7 @@ import io.sparklog.spec.Invariant;
 import java.io.Serializable;
 
 /**
- * Segment.Offsets of one segment to read. The offsets are exact; the positions only say where the planner saw the batches.
+ * Offsets of one segment to read. The offsets are exact; the positions only say where the planner saw the batches.
  *
  * @param from position of the first batch to read, in bytes of the data file
  * @param fromOffset the offset that this batch begins with; in a segment with gaps, an offset from there down to the batch before

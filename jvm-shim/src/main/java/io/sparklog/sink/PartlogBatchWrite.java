@@ -62,8 +62,8 @@ final class PartlogBatchWrite implements BatchWrite {
   }
 
   /**
-   * The batch writes that the function of a {@code foreachBatch} has finished in the epoch it runs for. They name a write: the second one to
-   * a topic is the second one again when the epoch is repeated.
+   * The batch writes that the function of a {@code foreachBatch} has finished in the epoch it runs for. They name a write: the second one
+   * to a topic is the second one again when the epoch is repeated.
    *
    * <p>Only writes on the query's own thread count: they have the order of the function.
    */

@@ -8,7 +8,7 @@ public abstract class TaskMetric extends CustomSumMetric {
   private final String name;
   private final String description;
 
-  /** What a task has counted. */
+  /** The count of one task. */
   private record Counted(String name, long value) implements CustomTaskMetric {}
 
   protected TaskMetric(String name, String description) {

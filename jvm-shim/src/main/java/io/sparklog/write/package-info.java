@@ -15,7 +15,7 @@
  *                  |                                     |                                      |
  *  write           TopicPlan                             TaskWriter                             TopicCommits
  *                  |                                     +- TopicBuffer (a topic)               +- Append (a Change)
- *                  |                                     |   +- PartitionBuffer --> TopicReport.Piece       |   +- PieceCollector
+ *                  |                                     |   +- PartitionBuffer --> Piece       |   +- PieceCollector
  *                  |                                     +- TaskFiles, TaskTotals               |
  *  upkeep                                                                                       +- TopicWork --> Upkeep
  *  view                                                                                         |   +- KafkaView, SegmentView

@@ -145,7 +145,7 @@ final class ExtentReaderTest {
   void everyFlippedBitOfATiledSegmentIsAnError() throws IOException {
     topic.padding = offset -> 0;
     topic.tiled(0, 20, topic.gappyBatch(0, 8, 3, 4), topic.gappyBatch(0, 13, 2, 6));
-    // Segment.Offsets within the segment, as in a dense one: 8 is one bit from 0, and 13 from 5.
+    // Offsets within the segment, as in a dense one: 8 is one bit from 0, and 13 from 5.
     assertEquals(2, harmless(topic.root.state("t").segments(0).get(1)));
   }
 
