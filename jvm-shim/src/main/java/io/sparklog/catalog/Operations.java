@@ -2,7 +2,6 @@ package io.sparklog.catalog;
 
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.Changed;
-import io.sparklog.admin.KafkaExport;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;

@@ -182,8 +182,8 @@ public final class NextVersion {
    * @param config that changes too
    * @throws PartlogException FOREIGN_SEGMENTS, REROUTES_TOO_MANY
    */
-  public static NextVersion rerouting(TopicLog log, State newest, int[] weights, List<SlotTable.SlotMoves> moves, Map<String, String> config)
-      throws IOException {
+  public static NextVersion rerouting(TopicLog log, State newest, int[] weights, List<SlotTable.SlotMoves> moves,
+      Map<String, String> config) throws IOException {
     Routing routing = newest.routing();
     NextVersion next = new NextVersion(newest, "reroute").configure(config);
     if (weights.length > newest.partitions()) {

@@ -15,7 +15,6 @@ import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitReader;
-import io.sparklog.read.SplitSize;
 import io.sparklog.read.VisibleRecords;
 import io.sparklog.routing.PastReroute;
 import io.sparklog.segment.Names;
@@ -173,7 +172,7 @@ public final class Rebuild {
   }
 
   private Passed copy(TopicBuffer to) throws IOException {
-    SplitPlanner planner = new SplitPlanner(root, SplitSize.WHOLE, true);
+    SplitPlanner planner = new SplitPlanner(root, SplitPlanner.SplitSize.WHOLE, true);
     long[] own = new long[plan.config().partitions()];
     int most = Rebuilt.most(origin.partitions(), own.length);
     List<long[]> all = ends(most);

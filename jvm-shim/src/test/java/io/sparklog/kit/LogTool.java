@@ -2,7 +2,6 @@ package io.sparklog.kit;
 
 import static java.util.stream.Collectors.joining;
 
-import io.sparklog.admin.KafkaExport;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.admin.RerouteTime;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.HeadersEncoder;
 import io.sparklog.kit.Seed;
@@ -23,7 +22,6 @@ import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitReader;
-import io.sparklog.read.SplitSize;
 import io.sparklog.read.VisibleRecords;
 import io.sparklog.routing.Router;
 import io.sparklog.segment.Names;
@@ -130,7 +128,7 @@ final class RebuildTest {
       }
     }
     Root reader = new Root(store);
-    for (Split split : new SplitPlanner(reader, SplitSize.WHOLE, true).plan(all)) {
+    for (Split split : new SplitPlanner(reader, SplitPlanner.SplitSize.WHOLE, true).plan(all)) {
       try (SplitReader read = new SplitReader(reader, split, true, false, Long.MAX_VALUE)) {
         while (read.next()) {
           VisibleRecords records = read.records();
@@ -225,13 +223,13 @@ final class RebuildTest {
     List<Integer> open = IntStream.range(0, weights.length).filter(p -> weights[p] > 0).boxed().toList();
     int any = open.get(random.nextInt(open.size()));
     switch (random.nextInt(8)) {
-      case 0, 1 -> administration().addPartitions(state.partitions() + 1 + random.nextInt(3), RerouteTime.NOW, false);
+      case 0, 1 -> administration().addPartitions(state.partitions() + 1 + random.nextInt(3), Administration.RerouteTime.NOW, false);
       case 2 -> {
         if (open.size() > 1) {
-          administration().closePartitions(List.of(any), RerouteTime.NOW, false);
+          administration().closePartitions(List.of(any), Administration.RerouteTime.NOW, false);
         }
       }
-      case 3, 4 -> administration().reroute(new TreeMap<>(Map.of(any, 1L + random.nextInt(5))), RerouteTime.NOW, false);
+      case 3, 4 -> administration().reroute(new TreeMap<>(Map.of(any, 1L + random.nextInt(5))), Administration.RerouteTime.NOW, false);
       case 5 -> administration().configure(Map.of("message.timestamp.type", random.nextBoolean() ? "CreateTime" : "LogAppendTime"));
       case 6 -> new TopicWork(root.topic("t"), Clock.systemUTC(), random).merge(0);
       default -> administration().deleteRecords(new TreeMap<>(Map.of(any, state.end(any) / 3)), new TreeMap<>(), false);

@@ -1,6 +1,6 @@
 package io.sparklog.serve.topics;
 
-import io.sparklog.admin.RerouteTime;
+import io.sparklog.admin.Administration;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
@@ -154,7 +154,7 @@ public final class TopicHandlers {
                   + " CALL partlog.rebuild, which keeps the order of each key; or, if no client sends keys, add partitions by"
                   + " CALL partlog.add_partitions; or start the server with keys.in.any.partition=true, which ends the order by key.");
         }
-        operators.of(topic.name()).addPartitions(topic.count(), RerouteTime.NOW, request.data().validateOnly());
+        operators.of(topic.name()).addPartitions(topic.count(), Administration.RerouteTime.NOW, request.data().validateOnly());
       });
       data.results()
           .add(new CreatePartitionsTopicResult().setName(topic.name()).setErrorCode(error.error().code()).setErrorMessage(error.message()));
