@@ -4,9 +4,8 @@ import java.util.ArrayDeque;
 import java.util.Comparator;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
-import java.util.List;
 import java.util.Set;
-import java.util.stream.Stream;
+import java.util.TreeSet;
 
 /**
  * The memory for the frames of all connections. A frame takes it in steps as its bytes come: a client that claims a long frame and sends
@@ -23,8 +22,9 @@ class Budget {
   private final long bytes;
   private long free;
   private long reserve;
-  /** The frames that have a part of their bytes. */
-  private final Set<Claim> parts = new LinkedHashSet<>();
+  private long claims;
+  /** The frames that have a part of their bytes, in the order in which they could end. */
+  private final TreeSet<Claim> parts = new TreeSet<>(Comparator.comparingInt(Claim::rest).thenComparingLong(claim -> claim.number));
   private long inParts;
   private final Set<Claim> waiting = new LinkedHashSet<>();
 
@@ -37,14 +37,20 @@ class Budget {
 
   /** The memory of one frame. One thread uses it. */
   final class Claim {
+    private final long number;
     private final int length;
     private int held;
     private boolean isReserved;
     private int asked;
     private Runnable given;
 
-    private Claim(int length) {
+    private Claim(long number, int length) {
+      this.number = number;
       this.length = length;
+    }
+
+    private int rest() {
+      return length - held;
     }
 
     /**
@@ -54,34 +60,40 @@ class Budget {
      * @return whether they are taken at once
      */
     boolean take(int more, Runnable then) {
-      asked = more;
-      given = null;
       ArrayDeque<Runnable> next = new ArrayDeque<>();
+      boolean isTaken;
       synchronized (Budget.this) {
-        waiting.add(this);
-        serve(next);
-        if (waiting.contains(this)) {
-          given = then;
+        asked = more;
+        given = then;
+        // Only the end of a long frame makes room for others, which are not asked in vain: there can be thousands.
+        isTaken = takesReserve(this) || takesStep(this, waiting.stream().anyMatch(each -> each.asked > free));
+        if (!isTaken) {
+          waiting.add(this);
+        } else if (length > SHORT_BYTES && held == length) {
+          serve(next);
         }
       }
       next.forEach(Runnable::run);
-      return given == null;
+      return isTaken;
     }
 
     /** Gives all bytes back, and waits for no more. */
     void give() {
       ArrayDeque<Runnable> next = new ArrayDeque<>();
       synchronized (Budget.this) {
+        boolean isWanted = !isReserved || reserve < SHORT_BYTES; // Otherwise no short frame waits, and others may not have the reserve.
         giveBack(this);
-        serve(next);
+        if (isWanted) {
+          serve(next);
+        }
       }
       next.forEach(Runnable::run);
     }
   }
 
   /** Begins a frame, which has no memory yet. */
-  Claim claim(int length) {
-    return new Claim(length);
+  synchronized Claim claim(int length) {
+    return new Claim(claims++, length);
   }
 
   void giveBack(Claim claim) {
@@ -100,28 +112,37 @@ class Budget {
   /** Gives the frames that wait their steps, in their order, as far as there is room. */
   void serve(ArrayDeque<Runnable> next) {
     boolean isShort = false;
+    Claim unsafe = null;
     for (Iterator<Claim> each = waiting.iterator(); each.hasNext();) {
       Claim claim = each.next();
-      if (claim.length <= SHORT_BYTES && claim.asked <= reserve) {
-        claim.isReserved = true;
-        reserve -= claim.asked;
-        claim.held = claim.asked;
+      // Of the frames that begin, those are not safe either that ask for more and lack more.
+      boolean isLikeUnsafe = unsafe != null && claim.held == 0 && claim.asked >= unsafe.asked && claim.length >= unsafe.length;
+      if (takesReserve(claim) || !isLikeUnsafe && takesStep(claim, isShort)) {
+        each.remove();
+        next.add(claim.given);
       } else if (claim.asked > free) {
         isShort = true;
-        continue;
-      } else if (isShort && !mayPass(claim) || !isSafe(claim)) {
-        continue;
-      } else {
-        takeStep(claim);
-      }
-      each.remove();
-      if (claim.given != null) {
-        next.add(claim.given);
+      } else if (claim.held == 0 && !isShort && !isLikeUnsafe) {
+        unsafe = claim;
       }
     }
   }
 
-  private void takeStep(Claim claim) {
+  private boolean takesReserve(Claim claim) {
+    if (claim.length > SHORT_BYTES || claim.asked > reserve) {
+      return false;
+    }
+    claim.isReserved = true;
+    reserve -= claim.asked;
+    claim.held = claim.asked;
+    return true;
+  }
+
+  /** @param isShort whether a frame before it finds too little */
+  private boolean takesStep(Claim claim, boolean isShort) {
+    if (claim.asked > free || isShort && !mayPass(claim) || !isSafe(claim)) {
+      return false;
+    }
     free -= claim.asked;
     if (parts.remove(claim)) {
       inParts -= claim.held;
@@ -131,6 +152,7 @@ class Budget {
       parts.add(claim);
       inParts += claim.held;
     }
+    return true;
   }
 
   /** Whether a frame may take memory while a frame before it finds too little: if it could give its part back then, and begins nothing. */
@@ -140,29 +162,29 @@ class Budget {
 
   /** Whether all frames with a part could end after this step. A frame that has all its bytes gives them back in any case. */
   boolean isSafe(Claim asking) {
-    int rest = asking.length - asking.held - asking.asked;
+    int held = asking.held + asking.asked;
+    int rest = asking.length - held;
     if (rest == 0) { // It gives back all that it has.
       return true;
     }
-    int held = asking.held + asking.asked;
-    long left = bytes - inParts + (parts.contains(asking) ? asking.held : 0) - held;
-    if (left >= rest && parts.stream().allMatch(each -> left >= each.length - each.held)) {
-      return true;
-    }
-    record Unread(int held, int rest) {}
-    List<Unread> ends = Stream
-        .concat(parts.stream().filter(each -> each != asking).map(each -> new Unread(each.held, each.length - each.held)),
-            Stream.of(new Unread(held, rest)))
-        .sorted(Comparator.comparingInt(Unread::rest))
-        .toList();
-    long room = left;
-    for (Unread part : ends) {
-      if (part.rest > room) {
-        return false;
+    long room = bytes - inParts + (parts.contains(asking) ? asking.held : 0) - held;
+    boolean ends = false;
+    for (Claim part : parts) {
+      if (!ends && rest <= part.rest()) {
+        if (rest > room) {
+          return false;
+        }
+        room += held;
+        ends = true;
       }
-      room += part.held;
+      if (part != asking) {
+        if (part.rest() > room) {
+          return false;
+        }
+        room += part.held;
+      }
     }
-    return true;
+    return ends || rest <= room;
   }
 
   /** Whether a frame waits. */

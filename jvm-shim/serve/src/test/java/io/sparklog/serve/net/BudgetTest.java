@@ -9,6 +9,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiFunction;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
@@ -45,7 +46,7 @@ final class BudgetTest {
 
       @Override
       void serve(ArrayDeque<Runnable> next) {
-        if (served++ % 50 != 49) {
+        if (served++ % 5 != 4) {
           super.serve(next);
         }
       }
@@ -233,6 +234,34 @@ final class BudgetTest {
   @EnumSource
   void aBrokenRuleIsFound(Mutant mutant) {
     assertThrows(IllegalStateException.class, () -> rounds(mutant.made));
+  }
+
+  /** Clients that send a byte now and then do not take the time of the others. */
+  @Test
+  void thousandsOfFramesThatWaitAreNotAskedForEachShortFrame() {
+    AtomicInteger asked = new AtomicInteger();
+    budget = new Budget(BYTES, LONGEST) {
+      @Override
+      boolean isSafe(Claim asking) {
+        asked.incrementAndGet();
+        return super.isSafe(asking);
+      }
+    };
+    for (int i = 0; i < 2000; i++) {
+      budget.claim(LONGEST / 2).take(Budget.SHORT_BYTES, () -> {});
+    }
+    assertTrue(budget.waiting() > 1900);
+    assertTrue(asked.getAndSet(0) <= 2000, "each is asked for itself alone");
+    for (int i = 0; i < 1000; i++) {
+      Budget.Claim brief = budget.claim(100);
+      assertTrue(brief.take(100, () -> {}));
+      brief.give();
+    }
+    assertEquals(0, asked.get());
+    Budget.Claim ended = budget.claim(LONGEST);
+    ended.take(Budget.SHORT_BYTES, () -> {});
+    ended.give();
+    assertTrue(asked.get() <= 2, asked.get() + " frames are asked where a frame like them was not safe");
   }
 
   @Test
