@@ -180,8 +180,9 @@ final class Frames extends ByteToMessageDecoder {
       isGiven = false;
       boolean isSlow = frame.position() - before < Budget.SHORT_BYTES && frame.capacity() > 0 && !waited;
       if (isSlow && budget.isShort()) {
-        context.fireExceptionCaught(new CorruptedFrameException(
-            "a frame of " + length + " bytes has " + frame.position() + ", few came in " + SLOW_MS + " ms, and others wait"));
+        String what = "a frame of " + length + " bytes has " + frame.position() + ", few came in " + SLOW_MS + " ms, and others wait";
+        giveUp(); // Netty ends the connection later. Other slow frames, which are looked at before, need not end if no frame waits now.
+        context.fireExceptionCaught(new CorruptedFrameException(what));
       } else {
         look(context, of, frame.position());
       }
