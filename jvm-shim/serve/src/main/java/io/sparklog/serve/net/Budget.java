@@ -115,8 +115,8 @@ class Budget {
     Claim unsafe = null;
     for (Iterator<Claim> each = waiting.iterator(); each.hasNext();) {
       Claim claim = each.next();
-      // Of the frames that begin, those are not safe either that ask for more and lack more.
-      boolean isLikeUnsafe = unsafe != null && claim.held == 0 && claim.asked >= unsafe.asked && claim.length >= unsafe.length;
+      // A frame that begins, and is as long or longer, is not safe either.
+      boolean isLikeUnsafe = unsafe != null && claim.held == 0 && claim.asked == unsafe.asked && claim.length >= unsafe.length;
       if (takesReserve(claim) || !isLikeUnsafe && takesStep(claim, isShort)) {
         each.remove();
         next.add(claim.given);
