@@ -108,7 +108,7 @@ final class BarrierTest extends StreamRuns {
   }
 
   static final List<BrokenRule> BROKEN = List.of(
-      new BrokenRule(0, "there is no barrier", "stream/TopicStream.next", "taken(Barrier.before(waiting), limits)",
+      new BrokenRule(0, "there is no barrier", "stream/TopicStream.found", "taken(Barrier.before(waiting), limits)",
           "taken(waiting, limits)"),
       new BrokenRule(0, "one partition that has passed is enough", "stream/Barrier.find", "from.stream().allMatch(",
           "from.stream().anyMatch("),
