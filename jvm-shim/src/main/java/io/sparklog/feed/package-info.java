@@ -2,8 +2,8 @@
  * Waiting for commits. The readers of a process share the looks at a topic: {@code CommitFeed} has the newest state that any of them has
  * seen. {@code CommitWaits} holds the requests that wait in a server, {@code CommitReader} a thread that reads on and on.
  *
- * <p>The pause between two looks is a tenth of the silence, within these limits. A commit of this process ends it at once. So does a commit
- * of another process where the topic is watched: on Linux, on a file system whose kernel sees each change.
+ * <p>The pause between two looks is a tenth of the silence, within these limits. A commit that a server makes ends the pauses of its
+ * clients at once. Where the topic is watched, each commit ends each pause: on Linux, on a file system whose kernel sees each change.
  *
  * <pre>{@code
  *  reader                       watched disk      other disk      over a network

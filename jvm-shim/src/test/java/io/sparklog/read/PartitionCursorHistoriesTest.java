@@ -146,7 +146,7 @@ final class PartitionCursorHistoriesTest {
       cursor.close();
     }
 
-    /** Of the newest topic. What acts while the cursor is opened may raise the log start offset, or take the topic away. */
+    /** A cursor over the newest topic. While it opens, the log start offset may rise, and the topic may go. */
     private PartitionCursor openAtStart(Root reading) throws IOException {
       while (true) {
         if (newest.deleted) {

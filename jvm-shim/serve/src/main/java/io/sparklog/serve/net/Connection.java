@@ -38,7 +38,7 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
 
   private final Session session;
   private final Reading reading;
-  private final Answers answers;
+  private final AnswerMemory answers;
   private final ArrayDeque<PendingReply> unanswered = new ArrayDeque<>();
   private long bytes;
   /** The bytes of answers that the client has not taken. */
@@ -48,7 +48,7 @@ final class Connection extends SimpleChannelInboundHandler<Frames.Frame> {
   private boolean drains;
   private boolean ended;
 
-  Connection(Session session, Reading reading, Answers answers) {
+  Connection(Session session, Reading reading, AnswerMemory answers) {
     this.session = session;
     this.reading = reading;
     this.answers = answers;

@@ -35,7 +35,7 @@ public final class SocketServer {
   private final Limits limits;
   private final Budget budget;
   private final Budget strangers;
-  private final Answers answers;
+  private final AnswerMemory answers;
   private final EventLoopGroup threads;
   private final List<Channel> listening = new ArrayList<>();
   private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
@@ -47,7 +47,7 @@ public final class SocketServer {
     this.budget = new Budget(limits.requestBytesMax(), limits.frameBytesMax());
     long strangersBytes = Math.min(STRANGERS_BYTES, limits.requestBytesMax());
     this.strangers = new Budget(strangersBytes, strangersBytes);
-    this.answers = new Answers(limits.answerBytesMax());
+    this.answers = new AnswerMemory(limits.answerBytesMax());
     this.threads = new MultiThreadIoEventLoopGroup(limits.threads(), NioIoHandler.newFactory());
   }
 

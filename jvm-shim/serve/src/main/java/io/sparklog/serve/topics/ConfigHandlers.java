@@ -42,7 +42,7 @@ import org.apache.kafka.common.requests.ListConfigResourcesResponse;
  *
  * @param settings of this server
  */
-record ConfigHandlers(Operators operators, Servers servers, SortedMap<String, String> settings) {
+record ConfigHandlers(TopicChanges operators, Servers servers, SortedMap<String, String> settings) {
   /** @param mayChange whether the clients of the listener may change settings */
   void addTo(Handlers handlers, boolean mayChange) {
     handlers.addBlocking(ApiKeys.DESCRIBE_CONFIGS, this::describe).addBlocking(ApiKeys.LIST_CONFIG_RESOURCES, this::list);

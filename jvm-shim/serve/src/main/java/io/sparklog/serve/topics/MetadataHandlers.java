@@ -50,7 +50,7 @@ import org.apache.kafka.common.requests.MetadataResponse;
  *
  * @param createsTopics whether topics are created when clients use them first: {@code auto.create.topics.enable}
  */
-record MetadataHandlers(Operators operators, Servers servers, boolean createsTopics) {
+record MetadataHandlers(TopicChanges operators, Servers servers, boolean createsTopics) {
   /** The most partitions of a page of DescribeTopicPartitions. */
   private static final int PAGE_MAX = 2000;
 

@@ -46,12 +46,12 @@ import org.apache.kafka.common.requests.DeleteTopicsResponse;
 
 /** The requests that create, grow and delete topics, and delete records. An error of one topic leaves the others as they are. */
 public final class TopicHandlers {
-  private final Operators operators;
+  private final TopicChanges operators;
 
   /** Whether clients may write keyed records to a topic with slots. */
   private final boolean keysAnywhere;
 
-  private TopicHandlers(Operators operators, boolean keysAnywhere) {
+  private TopicHandlers(TopicChanges operators, boolean keysAnywhere) {
     this.operators = operators;
     this.keysAnywhere = keysAnywhere;
   }
@@ -65,7 +65,7 @@ public final class TopicHandlers {
    */
   public static void addAll(Handlers handlers, ServedTopics topics, Servers servers, SortedMap<String, String> settings, boolean mayWrite,
       RandomGenerator random) {
-    Operators operators = new Operators(topics, Integer.parseInt(settings.get("num.partitions")), Clock.systemUTC(), random);
+    TopicChanges operators = new TopicChanges(topics, Integer.parseInt(settings.get("num.partitions")), Clock.systemUTC(), random);
     new MetadataHandlers(operators, servers, Boolean.parseBoolean(settings.get("auto.create.topics.enable"))).addTo(handlers);
     new ConfigHandlers(operators, servers, settings).addTo(handlers, mayWrite);
     if (mayWrite) {
@@ -102,7 +102,7 @@ public final class TopicHandlers {
         throw Errors.INVALID_REQUEST.exception("The request names topic " + topic.name() + " twice.");
       }
       ReadableTopics.requireLegal(topic.name());
-      Operators.requireRight(asked, topic.name());
+      TopicChanges.requireRight(asked, topic.name());
       int count = partitions(topic);
       Map<String, String> given = new HashMap<>();
       topic.configs().forEach(config -> given.put(config.name(), config.value()));

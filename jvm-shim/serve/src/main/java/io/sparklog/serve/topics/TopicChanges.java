@@ -20,7 +20,7 @@ import org.apache.kafka.common.protocol.Errors;
  * @param partitions of a topic for which the client leaves the number to the server
  * @param random is safe for many threads
  */
-record Operators(ServedTopics topics, int partitions, Clock clock, RandomGenerator random) {
+record TopicChanges(ServedTopics topics, int partitions, Clock clock, RandomGenerator random) {
   /** Changes of a topic, which need not exist. */
   Administration of(String topic) {
     return new Administration(new TopicWork(topics.root().topic(topic), clock, random));
@@ -29,7 +29,7 @@ record Operators(ServedTopics topics, int partitions, Clock clock, RandomGenerat
   /** Creates a topic with a configuration. @return its id. @throws PartlogException TOPIC_EXISTS, and the errors of a commit */
   String create(String topic, TopicConfig config) {
     if (!topics.root().isPrepared()) {
-      Warnings.warn(Operators.class, "the root {} was deleted while it was served. It begins again with topic {}, at offset 0",
+      Warnings.warn(TopicChanges.class, "the root {} was deleted while it was served. It begins again with topic {}, at offset 0",
           topics.root().location(), topic);
       topics.root().prepare();
     }

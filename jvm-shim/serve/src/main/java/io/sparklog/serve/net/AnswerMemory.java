@@ -8,11 +8,11 @@ import java.util.concurrent.atomic.AtomicLong;
  * The memory of the answers of all connections that are made, and that no client has taken. A client that takes its answers has few bytes
  * here. So while memory is short, the connections end that have more. For several threads at once.
  */
-final class Answers {
+final class AnswerMemory {
   private final long most;
   private final AtomicLong bytes = new AtomicLong();
 
-  Answers(long most) {
+  AnswerMemory(long most) {
     this.most = most;
   }
 
