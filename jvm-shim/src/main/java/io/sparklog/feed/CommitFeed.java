@@ -23,6 +23,9 @@ import java.util.concurrent.atomic.AtomicLong;
  * threads at once.
  */
 final class CommitFeed {
+  /** After so long, a place that does not watch a topic is asked again: each time takes calls of the file system. */
+  private static final long REFUSED_MS = 10_000;
+
   private static final Map<ReadableTopics, SoftReference<CommitFeed>> OPEN = new WeakHashMap<>();
 
   final ReadableTopics topics;
@@ -50,6 +53,7 @@ final class CommitFeed {
     /** The watch does not keep it alive. */
     private final Runnable appeared = this::appeared;
     private boolean isWatched;
+    private long refusedMs = -REFUSED_MS;
 
     /** The answer of the last look, where it began, and whether this process has committed nothing since. */
     private Optional<State> seen = Optional.empty();
@@ -59,7 +63,7 @@ final class CommitFeed {
     private long changedMs;
     private long commits;
 
-    /** Counts all that the listeners are told. */
+    /** Counts the commits of this process, and the files that appeared. */
     private long events;
 
     /** A look that a thread makes at this moment; null if no thread does. */
@@ -96,8 +100,17 @@ final class CommitFeed {
 
     /** Watches the topic if its place can: from now on, listeners are told of the commits of other processes too. */
     synchronized boolean watch() {
-      isWatched = isWatched || topics.watch(name, appeared);
+      long nowMs = clock.millis();
+      if (!isWatched && Math.abs(nowMs - refusedMs) >= REFUSED_MS) {
+        isWatched = topics.watch(name, appeared);
+        refusedMs = isWatched ? refusedMs : nowMs;
+      }
       return isWatched;
+    }
+
+    /** Whether the topic is not known to exist, and has no listener. Clients may ask for any name. */
+    synchronized boolean isIdle() {
+      return listeners.isEmpty() && seen.isEmpty();
     }
 
     synchronized long pauseMs(Rhythm rhythm) {
@@ -165,12 +178,14 @@ final class CommitFeed {
   }
 
   void leave(TopicFeed topic, CommitListener listener) {
-    topic.listeners.remove(listener);
+    known.computeIfPresent(topic.name, (name, found) -> {
+      topic.listeners.remove(listener);
+      return found == topic && topic.isIdle() ? null : found;
+    });
   }
 
-  /** Clients may ask for any name. */
   private void forget(TopicFeed topic) {
-    known.computeIfPresent(topic.name, (name, found) -> found == topic && topic.listeners.isEmpty() ? null : found);
+    known.computeIfPresent(topic.name, (name, found) -> found == topic && topic.isIdle() ? null : found);
   }
 
   /** This process has committed to a topic. */
@@ -196,6 +211,19 @@ final class CommitFeed {
       }
     }
     return newest(name);
+  }
+
+  /** When the last look at a topic began that has an answer, in ms since 1970. */
+  private long seenMs(String name) {
+    TopicFeed topic = topic(name);
+    synchronized (topic) {
+      return topic.seenMs;
+    }
+  }
+
+  /** When the oldest of the last looks at some topics began, in ms since 1970; {@code Long.MAX_VALUE} without topics. */
+  long seenMs(Collection<String> names) {
+    return names.stream().mapToLong(this::seenMs).min().orElse(Long.MAX_VALUE);
   }
 
   /** Later than all looks that have begun, and earlier than all that will. */
@@ -225,18 +253,19 @@ final class CommitFeed {
       }
     }
     look(own, states);
-    others.forEach((topic, look) -> joined(look).ifPresent(state -> states.put(topic.name, state)));
+    others.forEach((topic, look) -> joined(topic, look).ifPresent(state -> states.put(topic.name, state)));
     return states;
   }
 
-  private static Optional<State> joined(CompletableFuture<Optional<State>> look) {
+  /**
+   * The answer of another thread's look. The look may fail for that thread alone, such as by an interrupt, or for another topic. Then this
+   * thread looks.
+   */
+  private Optional<State> joined(TopicFeed topic, CompletableFuture<Optional<State>> look) {
     try {
       return look.join();
     } catch (CompletionException e) {
-      if (e.getCause() instanceof Error error) {
-        throw error;
-      }
-      throw (RuntimeException) e.getCause();
+      return newest(topic.name);
     }
   }
 

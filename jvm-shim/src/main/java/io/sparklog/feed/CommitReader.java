@@ -22,8 +22,11 @@ public final class CommitReader {
   private long busyMs;
   private long lookedMs;
 
-  /** Where the present call began: only a look after it has all commits of before the call. */
-  private long began;
+  /** Where the present call began, or the last event in it: only a look after it has all commits of before. */
+  private volatile long began;
+
+  /** When the look of another thread began whose answer this thread has; greater than the time now without such a look. */
+  private long sharedMs = Long.MAX_VALUE;
 
   /** The topics of the last look, and what their listeners had been told before it. */
   private final Map<String, Long> events = new HashMap<>();
@@ -81,6 +84,7 @@ public final class CommitReader {
 
       @Override
       public void mayHaveChanged() {
+        began = feed.now(); // A look of before may have missed it.
         told.release();
       }
     };
@@ -88,6 +92,8 @@ public final class CommitReader {
     try {
       if (topics.stream().allMatch(topic -> topic.events() == events.get(topic.name))) {
         waiting.await(told, ms);
+      } else {
+        began = feed.now();
       }
     } finally {
       topics.forEach(topic -> feed.leave(topic, listener));
@@ -101,16 +107,21 @@ public final class CommitReader {
   public Map<String, State> newest(Collection<String> names) {
     events.clear();
     names.forEach(name -> events.put(name, feed.topic(name).events()));
+    long nowMs = clock.millis();
     try {
-      return feed.newest(names, began);
+      Map<String, State> states = feed.newest(names, began);
+      long seenMs = feed.seenMs(names);
+      sharedMs = seenMs < nowMs ? seenMs : Long.MAX_VALUE;
+      return states;
     } finally {
       began = feed.now();
     }
   }
 
-  /** The thread has looked. @param isNew whether it found something to read */
+  /** The thread has looked, or has the answer of another's look. @param isNew whether it found something to read */
   public void looked(boolean isNew) {
-    lookedMs = clock.millis();
+    // The pause counts from the look: so readers that share a look make their next look together.
+    lookedMs = Math.min(clock.millis(), Math.max(sharedMs, busyMs));
     if (isNew) {
       busyMs = lookedMs;
     }

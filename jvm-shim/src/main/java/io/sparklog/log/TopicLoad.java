@@ -127,7 +127,12 @@ final class TopicLoad {
       Replay checkpoint = Checkpoint.read(store, topic, name);
       byte[] version = files.readIfPresent(checkpoint.head().fields().version());
       return version != null && checkpoint.head().isOf(version) && agree(checkpoint.head(), version);
-    } catch (Damaged | NoSuchFileException | UnfitFileException damagedOrGone) {
+    } catch (Damaged damaged) {
+      return false;
+    } catch (IOException e) { // Another checkpoint may be readable.
+      if (PartlogException.isInterrupt(e)) {
+        throw e;
+      }
       return false;
     }
   }

@@ -39,6 +39,7 @@ public final class PartlogScanBuilder
   private final StructType named;
   private StructType schema;
   private PushedDown pushed = PushedDown.NOTHING;
+  private boolean complete;
   private Scan metadataScan;
 
   /**
@@ -103,16 +104,17 @@ public final class PartlogScanBuilder
     return true;
   }
 
-  /** A group is one row, which Spark need not add up. */
+  /** If not, Spark adds up what {@link #pushAggregation} gives. */
   @Override
   public boolean supportCompletePushDown(Aggregation aggregation) {
-    return AggregateScan.of(aggregation, named, request, pushed).isPresent();
+    complete = AggregateScan.isSureOf(aggregation) && AggregateScan.of(aggregation, named, request, pushed, true).isPresent();
+    return complete;
   }
 
   /** Counts and bounds that the state knows need no record. */
   @Override
   public boolean pushAggregation(Aggregation aggregation) {
-    metadataScan = AggregateScan.of(aggregation, named, request, pushed).orElse(null);
+    metadataScan = AggregateScan.of(aggregation, named, request, pushed, complete).orElse(null);
     return metadataScan != null;
   }
 

@@ -72,6 +72,7 @@ final class FolderWatch {
         }
         WatchKey key = folder.register(events, StandardWatchEventKinds.ENTRY_CREATE);
         List<WeakReference<Runnable>> of = tasks.computeIfAbsent(key, first -> new CopyOnWriteArrayList<>());
+        of.removeIf(kept -> kept.get() == null);
         if (of.stream().noneMatch(kept -> kept.get() == task)) {
           of.add(new WeakReference<>(task));
         }

@@ -146,6 +146,17 @@ final class CoordinatorPartition {
     }
   }
 
+  /** The coordinator ends: what waits for a load is answered. */
+  void end() {
+    CompletableFuture<Void> waited;
+    synchronized (this) {
+      waited = loaded;
+    }
+    if (waited != null) {
+      waited.completeExceptionally(new NotCoordinatorException("the coordinator of " + place + " ends"));
+    }
+  }
+
   /** Kafka's coordinator has the loaded records, and is active. */
   void activated(Listener listener) {
     CompletableFuture<Void> waited;

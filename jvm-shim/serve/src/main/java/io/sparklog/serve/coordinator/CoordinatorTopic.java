@@ -105,6 +105,7 @@ final class CoordinatorTopic implements PartitionWriter, CoordinatorLoader<Coord
   /** The coordinator calls it when it ends. */
   @Override
   public void close() {
-    loads.close();
+    loads.closeNow();
+    partitions.forEach(CoordinatorPartition::end);
   }
 }

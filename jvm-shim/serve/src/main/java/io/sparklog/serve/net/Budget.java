@@ -111,6 +111,14 @@ class Budget {
 
   /** Gives the frames that wait their steps, in their order, as far as there is room. */
   void serve(ArrayDeque<Runnable> next) {
+    while (serveOnce(next)) {
+      // A long frame has all its bytes now, so frames that were not safe before it may be.
+    }
+  }
+
+  /** @return whether a long frame took its last step */
+  private boolean serveOnce(ArrayDeque<Runnable> next) {
+    boolean isWhole = false;
     boolean isShort = false;
     Claim unsafe = null;
     for (Iterator<Claim> each = waiting.iterator(); each.hasNext();) {
@@ -120,12 +128,14 @@ class Budget {
       if (takesReserve(claim) || !isLikeUnsafe && takesStep(claim, isShort)) {
         each.remove();
         next.add(claim.given);
+        isWhole |= claim.length > SHORT_BYTES && claim.held == claim.length;
       } else if (claim.asked > free) {
         isShort = true;
       } else if (claim.held == 0 && !isShort && !isLikeUnsafe) {
         unsafe = claim;
       }
     }
+    return isWhole;
   }
 
   private boolean takesReserve(Claim claim) {

@@ -43,6 +43,11 @@ public final class Workers implements Executor, AutoCloseable {
     threads.execute(task);
   }
 
+  /** Interrupts what runs, and drops what waits. */
+  public void closeNow() {
+    threads.shutdownNow();
+  }
+
   @Override
   public void close() {
     threads.shutdown();
