@@ -104,7 +104,7 @@ def test_commits_of_the_foreign_writer(roots: dict[str, LogTool], tmp_path: Path
         publish(tool)
     report = Log(root).verify()
     assert Counter(each.condition for each in report.findings) == (before if made == "by hand" else {}), report
-    assert commits >= 45
+    assert commits >= 50
 
 
 def test_the_product_goes_on_after_the_foreign_writer(roots: dict[str, LogTool], tmp_path: Path) -> None:
