@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -32,11 +33,12 @@ def test_a_backup_beside_a_writer(tmp_path: Path, java_classpath: str) -> None:
             copies.append((tmp_path / f"copy{number}", set(writer.acknowledged)))
             back_up(root, copies[-1][0])
         wrong = tmp_path / "wrong"
-        for pattern in ("data/*/*.log", "*.json"):
+        for pattern in ("data/*/*.log", "*.json*"):  # on a busy machine, there is a checkpoint, and the first versions are gone
             writer.wait_for(len(writer.acknowledged) + 3)
             for file in sorted((root / "_partlog" / "t").glob(pattern)):
                 (wrong / file.relative_to(root)).parent.mkdir(parents=True, exist_ok=True)
-                os.link(file, wrong / file.relative_to(root))
+                with suppress(FileNotFoundError):
+                    os.link(file, wrong / file.relative_to(root))
     finally:
         writer.kill()
     for copy, acknowledged in copies:
