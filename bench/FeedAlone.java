@@ -108,11 +108,11 @@ final class FeedAlone {
         } else {
           work.execute(() -> {
             while (reader.newest(List.of("t0")).get("t0").version() < version) {
-              reader.looked(false);
+              reader.refreshed(false);
               reader.await();
             }
             seenNs.complete(System.nanoTime());
-            reader.looked(true);
+            reader.refreshed(true);
           });
         }
         Thread.sleep(200 + random.nextInt(400));
@@ -143,7 +143,7 @@ final class FeedAlone {
           while (!isOver.get()) {
             reader.await();
             reader.newest(names);
-            reader.looked(false);
+            reader.refreshed(false);
             pause(SPARK_MS);
           }
         });

@@ -35,7 +35,10 @@ final class Resends {
           batch.getInt(at + Layout.BASE_SEQUENCE_AT));
     }
 
-    /** Whether a batch comes after another batch of the same producer and epoch, by their first sequences. The one after 2³¹ − 1 is 0. */
+    /**
+     * Whether a batch comes after another batch of the same producer and epoch, by their first sequences. Sequence 0 follows the largest
+     * sequence, 2^31 - 1.
+     */
     static boolean isAfter(int first, int otherFirst) {
       return first != otherFirst && (first - otherFirst & Integer.MAX_VALUE) < 1 << 30;
     }

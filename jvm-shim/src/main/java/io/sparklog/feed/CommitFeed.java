@@ -19,8 +19,8 @@ import java.util.concurrent.CopyOnWriteArraySet;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The newest states of topics, as the readers of this process have seen them. Readers that wait at the same time share a look. For several
- * threads at once.
+ * The newest states of topics, as the readers of this process have seen them. Readers that wait at the same time share a refresh. For
+ * several threads at once.
  */
 final class CommitFeed {
   /** After so long, a place that does not watch a topic is asked again: each time takes calls of the file system. */
@@ -32,7 +32,7 @@ final class CommitFeed {
   final Clock clock;
   private final Map<String, TopicFeed> known = new ConcurrentHashMap<>();
 
-  /** The order of looks and of calls: a look answers the calls that began before it. */
+  /** The order of refreshes and of calls: a refresh answers the calls that began before it. */
   private final AtomicLong order = new AtomicLong();
 
   /** Is told of commits to a topic, and must not block. */
@@ -40,7 +40,7 @@ final class CommitFeed {
     /** The topic has changed. */
     void changed();
 
-    /** A look may find a change. */
+    /** A refresh may find a change. */
     void mayHaveChanged();
   }
 
@@ -55,7 +55,7 @@ final class CommitFeed {
     private boolean isWatched;
     private long refusedMs = -REFUSED_MS;
 
-    /** The answer of the last look, where it began, and whether this process has committed nothing since. */
+    /** The answer of the last refresh, where it began, and whether this process has committed nothing since. */
     private Optional<State> seen = Optional.empty();
     private boolean isSeen;
     private long seenOrder;
@@ -66,9 +66,9 @@ final class CommitFeed {
     /** Counts the commits of this process, and the files that appeared. */
     private long events;
 
-    /** A look that a thread makes at this moment; null if no thread does. */
-    private CompletableFuture<Optional<State>> look;
-    private long lookOrder;
+    /** A refresh that a thread makes at this moment; null if no thread does. */
+    private CompletableFuture<Optional<State>> refresh;
+    private long refreshOrder;
 
     TopicFeed(String name) {
       this.name = name;
@@ -120,7 +120,7 @@ final class CommitFeed {
     /** @return whether the answer differs from the one before */
     private boolean record(Optional<State> newest, long began, long nowMs, long commitsBefore) {
       if (commitsBefore != commits || isBefore(newest, seen)) {
-        return false; // It may be older than a commit, or a look, that came meanwhile.
+        return false; // It may be older than a commit, or a refresh, that came meanwhile.
       }
       boolean changed = !isSeen || !isSame(newest, seen);
       isWatched &= isSameTopic(newest, seen); // The folder of another topic is another one.
@@ -196,12 +196,12 @@ final class CommitFeed {
     }
   }
 
-  /** The newest state of a topic, by a look now; empty if it does not exist. */
+  /** The newest state of a topic, by a refresh now; empty if it does not exist. */
   Optional<State> newest(String name) {
     return Optional.ofNullable(newest(List.of(name), now()).get(name));
   }
 
-  /** The newest state of a topic. Where each look takes requests, the answer may be as old as a pause, but for the commits of this
+  /** The newest state of a topic. Where each refresh takes requests, the answer may be as old as a pause, but for the commits of this
    * process. */
   Optional<State> recent(String name, Rhythm rhythm) {
     TopicFeed topic = topic(name);
@@ -213,7 +213,7 @@ final class CommitFeed {
     return newest(name);
   }
 
-  /** When the last look at a topic began that has an answer, in ms since 1970. */
+  /** When the last refresh of a topic began that has an answer, in ms since 1970. */
   private long seenMs(String name) {
     TopicFeed topic = topic(name);
     synchronized (topic) {
@@ -221,12 +221,17 @@ final class CommitFeed {
     }
   }
 
-  /** When the oldest of the last looks at some topics began, in ms since 1970; {@code Long.MAX_VALUE} without topics. */
+  /** When the oldest of the last refreshes of some topics began, in ms since 1970; {@code Long.MAX_VALUE} without topics. */
   long seenMs(Collection<String> names) {
     return names.stream().mapToLong(this::seenMs).min().orElse(Long.MAX_VALUE);
   }
 
-  /** Later than all looks that have begun, and earlier than all that will. */
+  /** How many topics are known, or waited for. */
+  int size() {
+    return known.size();
+  }
+
+  /** Later than all refreshes that have begun, and earlier than all that will. */
   long now() {
     return order.incrementAndGet();
   }
@@ -234,7 +239,7 @@ final class CommitFeed {
   /**
    * The newest states of the topics that exist among {@code names}, by name.
    *
-   * @param since the looks of other threads that began later will do
+   * @param since the refreshes of other threads that began later will do
    */
   Map<String, State> newest(Collection<String> names, long since) {
     Map<String, State> states = new HashMap<>();
@@ -245,51 +250,51 @@ final class CommitFeed {
       synchronized (topic) {
         if (topic.isSeen && topic.seenOrder > since) {
           topic.seen.ifPresent(state -> states.put(name, state));
-        } else if (topic.look != null && topic.lookOrder > since) {
-          others.put(topic, topic.look);
+        } else if (topic.refresh != null && topic.refreshOrder > since) {
+          others.put(topic, topic.refresh);
         } else {
           own.add(new TopicRefresh(topic));
         }
       }
     }
-    look(own, states);
-    others.forEach((topic, look) -> joined(topic, look).ifPresent(state -> states.put(topic.name, state)));
+    refresh(own, states);
+    others.forEach((topic, refresh) -> joined(topic, refresh).ifPresent(state -> states.put(topic.name, state)));
     return states;
   }
 
   /**
-   * The answer of another thread's look. The look may fail for that thread alone, such as by an interrupt, or for another topic. Then this
-   * thread looks.
+   * The answer of another thread's refresh. The refresh may fail for that thread alone, such as by an interrupt, or for another topic. Then
+   * this thread refreshes.
    */
-  private Optional<State> joined(TopicFeed topic, CompletableFuture<Optional<State>> look) {
+  private Optional<State> joined(TopicFeed topic, CompletableFuture<Optional<State>> refresh) {
     try {
-      return look.join();
+      return refresh.join();
     } catch (CompletionException e) {
       return newest(topic.name);
     }
   }
 
-  private void look(List<TopicRefresh> looks, Map<String, State> states) {
-    if (looks.isEmpty()) {
+  private void refresh(List<TopicRefresh> refreshes, Map<String, State> states) {
+    if (refreshes.isEmpty()) {
       return;
     }
     try {
       Map<String, State> found = new HashMap<>();
-      if (looks.size() == 1) {
-        String name = looks.get(0).topic.name;
+      if (refreshes.size() == 1) {
+        String name = refreshes.get(0).topic.name;
         topics.newest(name).ifPresent(state -> found.put(name, state));
       } else {
-        found.putAll(topics.newest(looks.stream().map(look -> look.topic.name).toList()));
+        found.putAll(topics.newest(refreshes.stream().map(refresh -> refresh.topic.name).toList()));
       }
       states.putAll(found);
-      looks.forEach(look -> look.end(Optional.ofNullable(found.get(look.topic.name))));
+      refreshes.forEach(refresh -> refresh.end(Optional.ofNullable(found.get(refresh.topic.name))));
     } catch (RuntimeException | Error e) {
-      looks.forEach(look -> look.fail(e));
+      refreshes.forEach(refresh -> refresh.fail(e));
       throw e;
     }
   }
 
-  /** A look at a topic by this thread, from its begin on. Made by a thread that holds the topic. */
+  /** A refresh of a topic by this thread, from its begin on. Made by a thread that holds the topic. */
   private final class TopicRefresh {
     private final TopicFeed topic;
     private final CompletableFuture<Optional<State>> answer = new CompletableFuture<>();
@@ -300,15 +305,15 @@ final class CommitFeed {
     TopicRefresh(TopicFeed topic) {
       this.topic = topic;
       commits = topic.commits;
-      topic.look = answer;
-      topic.lookOrder = began;
+      topic.refresh = answer;
+      topic.refreshOrder = began;
     }
 
     void end(Optional<State> newest) {
       boolean changed;
       synchronized (topic) {
         changed = topic.record(newest, began, nowMs, commits);
-        topic.look = topic.look == answer ? null : topic.look;
+        topic.refresh = topic.refresh == answer ? null : topic.refresh;
       }
       answer.complete(newest);
       if (newest.isEmpty()) {
@@ -321,7 +326,7 @@ final class CommitFeed {
 
     void fail(Throwable e) {
       synchronized (topic) {
-        topic.look = topic.look == answer ? null : topic.look;
+        topic.refresh = topic.refresh == answer ? null : topic.refresh;
       }
       answer.completeExceptionally(e);
     }

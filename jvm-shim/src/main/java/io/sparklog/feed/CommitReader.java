@@ -11,8 +11,8 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A thread that reads topics on and on, such as a streaming query. Spark would have an idle query look up to a hundred times a second, and
- * each look costs money where it is a request. For one thread.
+ * A thread that reads topics on and on, such as a streaming query. Spark would have an idle query refresh up to a hundred times a second,
+ * and each refresh costs money where it is a request. For one thread.
  */
 public final class CommitReader {
   private final CommitFeed feed;
@@ -20,15 +20,15 @@ public final class CommitReader {
   private final Waiting waiting;
   private long mostMs;
   private long busyMs;
-  private long lookedMs;
+  private long refreshedMs;
 
-  /** Where the present call began, or the last event in it: only a look after it has all commits of before. */
+  /** Where the present call began, or the last event in it: only a refresh after it has all commits of before. */
   private volatile long began;
 
-  /** When the look of another thread began whose answer this thread has; greater than the time now without such a look. */
+  /** When the refresh of another thread began whose answer this thread has; greater than the time now without such a refresh. */
   private long sharedMs = Long.MAX_VALUE;
 
-  /** The topics of the last look, and what their listeners had been told before it. */
+  /** The topics of the last refresh, and what their listeners had been told before it. */
   private final Map<String, Long> events = new HashMap<>();
 
   /** Waits. */
@@ -48,19 +48,19 @@ public final class CommitReader {
     this.waiting = waiting;
     this.mostMs = feed.topics.isRemote() ? mostMs : Math.min(mostMs, Rhythm.QUERY_WATCHED.mostMs());
     busy();
-    lookedMs = busyMs;
+    refreshedMs = busyMs;
     began = feed.now();
   }
 
   /**
-   * Waits until the thread looks again: for a tenth of the time since it last found something, within the limit of the place, and no longer
-   * than until a commit is seen. An interrupt ends the wait, and stays.
+   * Waits until the thread refreshes again: for a tenth of the time since it last found something, within the limit of the place, and no
+   * longer than until a commit is seen. An interrupt ends the wait, and stays.
    */
   public void await() {
     began = feed.now();
     long most = feed.topics.isRemote() || isWatched() ? mostMs : 0;
     // A clock that was set back must not add to it.
-    long ms = Math.min(most, new Rhythm(0, most).pauseMs(lookedMs - busyMs) - (clock.millis() - lookedMs));
+    long ms = Math.min(most, new Rhythm(0, most).pauseMs(refreshedMs - busyMs) - (clock.millis() - refreshedMs));
     if (ms > 0) {
       try {
         awaitEvent(ms);
@@ -84,7 +84,7 @@ public final class CommitReader {
 
       @Override
       public void mayHaveChanged() {
-        began = feed.now(); // A look of before may have missed it.
+        began = feed.now(); // A refresh of before may have missed it.
         told.release();
       }
     };
@@ -118,12 +118,12 @@ public final class CommitReader {
     }
   }
 
-  /** The thread has looked, or has the answer of another's look. @param isNew whether it found something to read */
-  public void looked(boolean isNew) {
-    // The pause counts from the look: so readers that share a look make their next look together.
-    lookedMs = Math.min(clock.millis(), Math.max(sharedMs, busyMs));
+  /** The thread has refreshed, or has the answer of another's refresh. @param isNew whether it found something to read */
+  public void refreshed(boolean isNew) {
+    // The pause counts from the refresh: so readers that share a refresh make their next refresh together.
+    refreshedMs = Math.min(clock.millis(), Math.max(sharedMs, busyMs));
     if (isNew) {
-      busyMs = lookedMs;
+      busyMs = refreshedMs;
     }
   }
 

@@ -15,7 +15,7 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
-/** Wakes requests that wait for records. While requests wait for a topic, looks at the topic find the commits of other processes. */
+/** Wakes requests that wait for records. While requests wait for a topic, refreshes of the topic find the commits of other processes. */
 public final class CommitWaits implements AutoCloseable {
   private final CommitFeed feed;
   private final Executor work;
@@ -26,7 +26,7 @@ public final class CommitWaits implements AutoCloseable {
   private final class Waited implements CommitFeed.CommitListener {
     private final CommitFeed.TopicFeed topic;
     private final Set<Wait> waits = ConcurrentHashMap.newKeySet();
-    private Future<?> look;
+    private Future<?> refresh;
     private boolean isOver;
 
     Waited(String name) {
@@ -40,10 +40,10 @@ public final class CommitWaits implements AutoCloseable {
 
     @Override
     public void mayHaveChanged() {
-      execute(this::look);
+      execute(this::refresh);
     }
 
-    private void look() {
+    private void refresh() {
       try {
         feed.newest(topic.name);
       } catch (RuntimeException e) {
@@ -51,32 +51,32 @@ public final class CommitWaits implements AutoCloseable {
       }
     }
 
-    synchronized void lookLater() {
-      if (look == null && !isOver) {
+    synchronized void refreshLater() {
+      if (refresh == null && !isOver) {
         try {
-          look = timer.schedule(() -> execute(this::lookNow), topic.pauseMs(rhythm(topic)), TimeUnit.MILLISECONDS);
+          refresh = timer.schedule(() -> execute(this::refreshNow), topic.pauseMs(rhythm(topic)), TimeUnit.MILLISECONDS);
         } catch (RejectedExecutionException closed) {
-          // No look is needed.
+          // No refresh is needed.
         }
       }
     }
 
-    private void lookNow() {
+    private void refreshNow() {
       try {
-        look();
+        refresh();
       } finally {
         synchronized (this) {
-          look = null;
+          refresh = null;
         }
-        lookLater();
+        refreshLater();
       }
     }
 
     synchronized void end() {
       isOver = true;
       feed.leave(topic, this);
-      if (look != null) {
-        look.cancel(false);
+      if (refresh != null) {
+        refresh.cancel(false);
       }
     }
   }
@@ -104,7 +104,7 @@ public final class CommitWaits implements AutoCloseable {
   /**
    * Watches topics.
    *
-   * @param work runs looks and questions, which may block
+   * @param work runs refreshes and questions, which may block
    */
   public CommitWaits(ReadableTopics topics, Executor work, Clock clock) {
     this.feed = new CommitFeed(topics, clock);
@@ -127,14 +127,14 @@ public final class CommitWaits implements AutoCloseable {
   }
 
   /**
-   * The newest state of a topic; empty if it does not exist. Where each look takes requests, the answer may be as old as the pause between
-   * two looks, but for the commits of this process.
+   * The newest state of a topic; empty if it does not exist. Where each refresh takes requests, the answer may be as old as the pause
+   * between two refreshes, but for the commits of this process.
    */
   public Optional<State> recent(String topic) {
     return feed.recent(topic, Rhythm.SERVER_REMOTE);
   }
 
-  /** The newest state of a topic, by a look now; empty if it does not exist. */
+  /** The newest state of a topic, by a refresh now; empty if it does not exist. */
   public Optional<State> newest(String topic) {
     return feed.newest(topic);
   }
@@ -152,7 +152,7 @@ public final class CommitWaits implements AutoCloseable {
     names.forEach(name -> waited.compute(name, (same, found) -> {
       Waited topic = found == null ? new Waited(name) : found;
       topic.waits.add(wait);
-      topic.lookLater();
+      topic.refreshLater();
       return topic;
     }));
     wait.ask();
@@ -191,6 +191,11 @@ public final class CommitWaits implements AutoCloseable {
   public int waiting(String topic) {
     Waited found = waited.get(topic);
     return found == null ? 0 : found.waits.size();
+  }
+
+  /** How many topics are remembered. */
+  int topics() {
+    return feed.size();
   }
 
   /** Runs a task from time to time. */

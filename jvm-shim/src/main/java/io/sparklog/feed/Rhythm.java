@@ -1,8 +1,8 @@
 package io.sparklog.feed;
 
 /**
- * How long to wait between two looks at a topic: a tenth of the time since its last commit, within limits. So a commit after a silence is
- * seen late by a tenth of the silence at most. The table of all readers is in the description of the package.
+ * How long to wait between two refreshes of a topic: a tenth of the time since its last commit, within limits. So a commit after a silence
+ * is seen late by a tenth of the silence at most. The table of all readers is in the description of the package.
  */
 record Rhythm(long leastMs, long mostMs) {
   private static final int SHARE = 10;

@@ -130,8 +130,8 @@ final class VersionFiles {
 
   /**
    * Applies the versions that follow, until none is there. Where each look is a request, the state keeps the tag of an earlier version,
-   * unless that version is far behind. The caller looks at the earlier one after this call: if it is still there, so were those after it
-   * when they were read.
+   * unless that version is far behind. After this call, the caller looks at the file of the earlier version: if that file is still
+   * there, the files of later versions were there when they were read.
    *
    * <p>The versions up to {@code last} and the one after it are read at once. If more than a few versions were found, as many again are
    * read at once, because more may follow.

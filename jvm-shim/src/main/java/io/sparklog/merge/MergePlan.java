@@ -295,7 +295,7 @@ public final class MergePlan {
   }
 
   /**
-   * Segments of one partition that follow one another, and the segments that replace them with the same records.
+   * Neighbouring segments of one partition, and the segments that replace these with the same records.
    *
    * @param removed by base offset, as {@code added}
    */

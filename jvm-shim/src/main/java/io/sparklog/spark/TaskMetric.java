@@ -3,7 +3,9 @@ package io.sparklog.spark;
 import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
-/** A number that tasks count, and that Spark's UI shows as a sum. Spark makes one by the name of its class, so each has its own. */
+/**
+ * A number that tasks count, and that Spark's UI shows as a sum. Spark makes a metric by the name of its class, so each metric has a class.
+ */
 public abstract class TaskMetric extends CustomSumMetric {
   private final String name;
   private final String description;

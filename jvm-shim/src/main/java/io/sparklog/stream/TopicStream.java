@@ -164,7 +164,7 @@ public final class TopicStream {
    */
   public StreamOffsets next(StreamOffsets from, TriggerLimits limits) throws IOException {
     StreamOffsets next = found(from, limits);
-    reader.looked(!next.equals(from));
+    reader.refreshed(!next.equals(from));
     return next;
   }
 

@@ -12,7 +12,7 @@
  *                               +- Barrier (not over a re-route), TriggerLimits, OffsetShares, ByteShares (the share of waiting records)
  *                               +- Lag (the metrics)
  *                               +- TaskShares (small splits share a task) --> as in a batch
- *  feed                         CommitReader (an idle query waits between looks)
+ *  feed                         CommitReader (an idle query waits between refreshes)
  *  log                          ReadableTopics.recentTopics, .newest, QueryStart (a file of the query's checkpoint)
  *  storage                      CheckpointFolders, CheckpointFolder, HadoopFolder
  * }</pre>

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The readers of a process share looks, and no reader gets a state of before its call. */
+/** The readers of a process share refreshes, and no reader gets a state of before its call. */
 final class CommitFeedTest {
   private static final long WAIT_S = 120;
 
@@ -38,7 +38,7 @@ final class CommitFeedTest {
   Path directory;
 
   private WrittenTopic topic;
-  private final AtomicInteger looks = new AtomicInteger();
+  private final AtomicInteger refreshes = new AtomicInteger();
 
   @BeforeEach
   void open() throws Exception {
@@ -51,7 +51,7 @@ final class CommitFeedTest {
     return (ReadableTopics) Proxy.newProxyInstance(ReadableTopics.class.getClassLoader(), new Class<?>[] {ReadableTopics.class},
         (proxy, method, arguments) -> {
           if (method.getName().equals("newest")) {
-            looks.incrementAndGet();
+            refreshes.incrementAndGet();
             if (arguments[0] instanceof String name) {
               return newest.apply(name);
             }
@@ -69,29 +69,29 @@ final class CommitFeedTest {
   }
 
   @Test
-  void aLookAnswersTheCallsThatBeganBeforeIt() {
+  void aRefreshAnswersTheCallsThatBeganBeforeIt() {
     CommitFeed feed = new CommitFeed(answering(topic.root::newest), Clock.systemUTC());
     long first = feed.now();
     long second = feed.now();
     assertEquals(3, feed.newest(List.of("t"), first).get("t").end(0));
     assertEquals(3, feed.newest(List.of("t"), second).get("t").end(0));
-    assertEquals(1, looks.get());
+    assertEquals(1, refreshes.get());
     feed.newest(List.of("t"), feed.now());
-    assertEquals(2, looks.get());
+    assertEquals(2, refreshes.get());
     feed.committed("t");
     feed.newest(List.of("t"), second);
-    assertEquals(3, looks.get(), "the answer of before a commit of this process is not given");
+    assertEquals(3, refreshes.get(), "the answer of before a commit of this process is not given");
   }
 
-  /** The second caller waits for the look of the first, and has its answer, or its failure. */
+  /** The second caller waits for the refresh of the first, and has its answer. If that fails, the second caller refreshes. */
   @Test
-  void callsThatWaitAtTheSameTimeShareALook() throws Exception {
+  void callsThatWaitAtTheSameTimeShareARefresh() throws Exception {
     for (boolean fails : new boolean[] {false, true}) {
-      looks.set(0);
-      CountDownLatch isLooking = new CountDownLatch(1);
+      refreshes.set(0);
+      CountDownLatch isRefreshing = new CountDownLatch(1);
       CountDownLatch mayEnd = new CountDownLatch(1);
       CommitFeed feed = new CommitFeed(answering(name -> {
-        isLooking.countDown();
+        isRefreshing.countDown();
         await(mayEnd);
         if (fails) {
           throw new IllegalStateException("damaged");
@@ -101,7 +101,7 @@ final class CommitFeedTest {
       long since = feed.now();
       CompletableFuture<Map<String, State>> one = CompletableFuture.supplyAsync(() -> feed.newest(List.of("t"), since),
           CommitFeedTest::start);
-      await(isLooking);
+      await(isRefreshing);
       CompletableFuture<Map<String, State>> other = CompletableFuture.supplyAsync(() -> feed.newest(List.of("t"), since),
           CommitFeedTest::start);
       mayEnd.countDown();
@@ -112,8 +112,32 @@ final class CommitFeedTest {
           assertEquals(3, each.get(WAIT_S, TimeUnit.SECONDS).get("t").end(0));
         }
       }
-      assertTrue(fails || looks.get() == 1, looks.get() + " looks"); // After a failure, a late caller looks itself.
+      assertTrue(fails || refreshes.get() == 1, refreshes.get() + " refreshes"); // After a failure, a late caller refreshes itself.
     }
+  }
+
+  /** Such as by an interrupt of its thread alone. */
+  @Test
+  void aRefreshThatFailsForItsThreadFailsNoOther() throws Exception {
+    CountDownLatch isRefreshing = new CountDownLatch(1);
+    CountDownLatch mayFail = new CountDownLatch(1);
+    CommitFeed feed = new CommitFeed(answering(name -> {
+      if (isRefreshing.getCount() > 0) {
+        isRefreshing.countDown();
+        await(mayFail);
+        throw new IllegalStateException("interrupted");
+      }
+      return topic.root.newest(name);
+    }), Clock.systemUTC());
+    long since = feed.now();
+    CompletableFuture<Map<String, State>> one = CompletableFuture.supplyAsync(() -> feed.newest(List.of("t"), since),
+        CommitFeedTest::start);
+    await(isRefreshing);
+    CompletableFuture<Map<String, State>> other = CompletableFuture.supplyAsync(() -> feed.newest(List.of("t"), since),
+        CommitFeedTest::start);
+    mayFail.countDown();
+    assertThrows(Exception.class, () -> one.get(WAIT_S, TimeUnit.SECONDS));
+    assertEquals(3, other.get(WAIT_S, TimeUnit.SECONDS).get("t").end(0));
   }
 
   private static void start(Runnable task) {
@@ -141,7 +165,7 @@ final class CommitFeedTest {
       AtomicInteger current = new AtomicInteger();
       CommitFeed feed = new CommitFeed(answering(name -> {
         State found = states.get(current.get());
-        Thread.yield(); // Others go on between the look and its answer.
+        Thread.yield(); // Others go on between the refresh and its answer.
         return name.equals("t") ? Optional.of(found) : Optional.empty();
       }), Clock.systemUTC());
       List<CompletableFuture<Void>> readers = new ArrayList<>();

@@ -18,10 +18,10 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** How often an idle query looks, and how late it sees a commit; by a clock that stands while nothing waits. */
+/** How often an idle query refreshes, and how late it sees a commit; by a clock that stands while nothing waits. */
 final class CommitReaderTest {
-  /** A look takes this long, as two requests of 30 ms. */
-  private static final long LOOK_MS = 60;
+  /** A refresh takes this long, as two requests of 30 ms. */
+  private static final long REFRESH_MS = 60;
   private static final long MOST_MS = 1000;
   private static final long DAY_MS = 24L * 3600 * 1000;
 
@@ -57,23 +57,23 @@ final class CommitReaderTest {
     });
   }
 
-  private void look(CommitReader polls, boolean isNew) {
+  private void refresh(CommitReader polls, boolean isNew) {
     polls.await();
-    nowMs += LOOK_MS;
-    polls.looked(isNew);
+    nowMs += REFRESH_MS;
+    polls.refreshed(isNew);
   }
 
   @Test
   void anIdleQueryLooksOnceASecond() {
     CommitReader polls = polls(MOST_MS);
-    int looks = 0;
-    for (long end = nowMs + DAY_MS; nowMs < end; looks++) {
-      look(polls, false);
+    int refreshes = 0;
+    for (long end = nowMs + DAY_MS; nowMs < end; refreshes++) {
+      refresh(polls, false);
     }
-    assertTrue(looks <= DAY_MS / MOST_MS + 100, looks + " looks a day");
+    assertTrue(refreshes <= DAY_MS / MOST_MS + 100, refreshes + " refreshes a day");
   }
 
-  /** Or later by a look that began just before the commit. */
+  /** Or later by a refresh that began just before the commit. */
   @Test
   void aCommitIsSeenLateByATenthOfTheSilence() {
     CommitReader polls = polls(MOST_MS);
@@ -85,28 +85,28 @@ final class CommitReaderTest {
         polls.await();
         boolean isNew = nowMs >= committedMs;
         long late = nowMs - committedMs;
-        nowMs += LOOK_MS;
-        polls.looked(isNew);
+        nowMs += REFRESH_MS;
+        polls.refreshed(isNew);
         if (isNew) {
           long silence = committedMs - seenMs;
-          assertTrue(late <= Math.min(MOST_MS, (silence + LOOK_MS) / 10 + 1) + LOOK_MS, late + " ms late after " + silence + " ms");
+          assertTrue(late <= Math.min(MOST_MS, (silence + REFRESH_MS) / 10 + 1) + REFRESH_MS, late + " ms late after " + silence + " ms");
           break;
         }
       }
     }
   }
 
-  /** The first look, looks at new records, and looks between micro-batches of another source follow at once. */
+  /** The first refresh, refreshes at new records, and refreshes between micro-batches of another source follow at once. */
   @Test
   void aBusyQueryDoesNotWait() {
     CommitReader polls = reader(MOST_MS, ms -> {
       throw new AssertionError("it waits for " + ms + " ms");
     });
-    for (int look = 0; look < 100; look++) {
-      look(polls, true);
+    for (int refresh = 0; refresh < 100; refresh++) {
+      refresh(polls, true);
     }
-    for (int look = 0; look < 100; look++) {
-      look(polls, false);
+    for (int refresh = 0; refresh < 100; refresh++) {
+      refresh(polls, false);
       nowMs += 5000;
       polls.busy();
     }
@@ -122,8 +122,8 @@ final class CommitReaderTest {
         polls.end();
       }
       nowMs += DAY_MS;
-      look(polls, false);
-      look(polls, false);
+      refresh(polls, false);
+      refresh(polls, false);
     }
   }
 
@@ -132,14 +132,14 @@ final class CommitReaderTest {
   void aClockThatIsSetBackAddsNoWait() {
     CommitReader polls = polls(MOST_MS);
     nowMs += DAY_MS;
-    look(polls, false);
+    refresh(polls, false);
     nowMs -= 3_600_000;
     long before = nowMs;
-    look(polls, false);
-    assertEquals(before + MOST_MS + LOOK_MS, nowMs);
+    refresh(polls, false);
+    assertEquals(before + MOST_MS + REFRESH_MS, nowMs);
   }
 
-  /** Looks, micro-batches and a clock in any order: where the clock only goes forth, no wait is longer than a tenth of the silence. */
+  /** Refreshes, micro-batches and a clock in any order: where the clock only goes forth, no wait is longer than a tenth of the silence. */
   @Test
   void aWaitHasItsLimitsInEachHistory() {
     long[] waits = {0};
@@ -161,10 +161,10 @@ final class CommitReaderTest {
             busyMs[0] = nowMs;
           }
           case 2 -> {
-            look(polls, true);
+            refresh(polls, true);
             busyMs[0] = nowMs;
           }
-          default -> look(polls, false);
+          default -> refresh(polls, false);
         }
       }
     }
@@ -177,7 +177,7 @@ final class CommitReaderTest {
       throw new InterruptedException();
     });
     nowMs += DAY_MS;
-    polls.looked(false);
+    polls.refreshed(false);
     polls.await();
     assertTrue(Thread.interrupted());
   }
@@ -196,14 +196,14 @@ final class CommitReaderTest {
     assumeTrue(feed.topic("t").watch(), "the file system here is not watched");
     assertEquals(3, reader.newest(List.of("t")).get("t").end(0));
     nowMs += DAY_MS;
-    reader.looked(false);
+    reader.refreshed(false);
     reader.await();
     assertEquals(6, reader.newest(List.of("t")).get("t").end(0));
   }
 
   /** Such as one that Spark's own delay between two triggers hides. */
   @Test
-  void aCommitBetweenALookAndTheNextWaitEndsThatWait() throws Exception {
+  void aCommitBetweenARefreshAndTheNextWaitEndsThatWait() throws Exception {
     WrittenTopic topic = new WrittenTopic(directory, "t").with(TopicConfig.KAFKA_VIEW, "none");
     topic.segment(0, 3).commit();
     CommitFeed feed = new CommitFeed(new Root(Stores.open(directory.toString())), clock);
@@ -212,7 +212,7 @@ final class CommitReaderTest {
     });
     reader.newest(List.of("t"));
     nowMs += DAY_MS;
-    reader.looked(false);
+    reader.refreshed(false);
     feed.committed("t");
     reader.await();
   }

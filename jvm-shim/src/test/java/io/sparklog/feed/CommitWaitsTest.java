@@ -40,10 +40,10 @@ final class CommitWaitsTest {
   Path directory;
 
   private final ExecutorService work = Executors.newFixedThreadPool(2);
-  private final AtomicInteger looks = new AtomicInteger();
+  private final AtomicInteger refreshes = new AtomicInteger();
 
-  /** Runs once, when the next look has its answer, and before the caller has it. */
-  private final AtomicReference<Runnable> afterLook = new AtomicReference<>(() -> {});
+  /** Runs once, when the next refresh has its answer, and before the caller has it. */
+  private final AtomicReference<Runnable> afterRefresh = new AtomicReference<>(() -> {});
   private WrittenTopic topic;
   private CommitWaits commits;
 
@@ -60,17 +60,17 @@ final class CommitWaitsTest {
     work.shutdownNow();
   }
 
-  /** Counts looks at topics. */
+  /** Counts refreshes at topics. */
   private ReadableTopics counted(ReadableTopics topics) {
     return (ReadableTopics) Proxy.newProxyInstance(ReadableTopics.class.getClassLoader(), new Class<?>[] {ReadableTopics.class},
         (proxy, method, arguments) -> {
           if (method.getName().equals("newest")) {
-            looks.incrementAndGet();
+            refreshes.incrementAndGet();
           }
           try {
             Object found = method.invoke(topics, arguments);
             if (method.getName().equals("newest")) {
-              afterLook.getAndSet(() -> {}).run();
+              afterRefresh.getAndSet(() -> {}).run();
             }
             return found;
           } catch (InvocationTargetException e) {
@@ -101,17 +101,17 @@ final class CommitWaitsTest {
     assertEquals(0, commits.waiting("t"));
   }
 
-  /** As of a topic whose commits no look has shown yet. */
+  /** As of a topic whose commits no refresh has shown yet. */
   @Test
   void aCommitOfThisProcessEndsAWaitAtOnce() throws Exception {
     AtomicBoolean isThere = new AtomicBoolean();
     commits.recent("t");
     CompletableFuture<Boolean> wait = commits.await(Set.of("t"), isThere::get, LONG_MS);
     isThere.set(true);
-    for (int before = looks.get(); looks.get() < before + 3;) {
+    for (int before = refreshes.get(); refreshes.get() < before + 3;) {
       Thread.onSpinWait();
     }
-    assertFalse(wait.isDone(), "looks that show nothing new wake nobody");
+    assertFalse(wait.isDone(), "refreshes that show nothing new wake nobody");
     commits.committed("t");
     assertTrue(wait.get(WAIT_S, TimeUnit.SECONDS));
   }
@@ -142,6 +142,16 @@ final class CommitWaitsTest {
     assertFalse(until(6, LONG_MS).get(WAIT_S, TimeUnit.SECONDS));
   }
 
+  /** Clients may ask for any name. */
+  @Test
+  void aTopicThatDoesNotExistIsForgottenAfterItsWait() {
+    for (int i = 0; i < 100; i++) {
+      String name = "absent" + i;
+      commits.await(Set.of(name), () -> commits.recent(name).isPresent(), LONG_MS).cancel(false);
+    }
+    assertEquals(0, commits.topics());
+  }
+
   @Test
   void aFaultEndsAWait() {
     CompletableFuture<Boolean> wait = commits.await(Set.of("t"), () -> {
@@ -151,9 +161,9 @@ final class CommitWaitsTest {
     assertEquals("damaged", failure.getCause().getMessage());
   }
 
-  /** A look that finds no topic forgets it, also while a wait for it begins. */
+  /** A refresh that finds no topic forgets it, also while a wait for it begins. */
   @Test
-  void aWaitForATopicThatComesIsFoundBesideLooksThatFindNoTopic() throws Exception {
+  void aWaitForATopicThatComesIsFoundBesideRefreshesThatFindNoTopic() throws Exception {
     AtomicBoolean isOver = new AtomicBoolean();
     CompletableFuture<Void> others = CompletableFuture.runAsync(() -> {
       while (!isOver.get()) {
@@ -174,42 +184,42 @@ final class CommitWaitsTest {
     }
   }
 
-  /** Where each look is a request, many consumers of a topic share a look. */
+  /** Where each refresh is a request, many consumers of a topic share a refresh. */
   @Test
-  void looksThatTakeRequestsAreShared() {
+  void refreshesThatTakeRequestsAreShared() {
     Root root = new Root(new RemoteReads(Stores.open(directory.toString())).store());
     MillisClock clock = new MillisClock(() -> 1_000_000);
     CommitWaits remote = new CommitWaits(counted(root), work, clock);
-    looks.set(0);
+    refreshes.set(0);
     for (int i = 0; i < 100; i++) {
       assertEquals(3, remote.recent("t").orElseThrow().end(0));
     }
-    assertEquals(1, looks.get());
+    assertEquals(1, refreshes.get());
     remote.committed("t");
     remote.recent("t");
-    assertEquals(2, looks.get(), "after a commit of this process, a state may be old");
+    assertEquals(2, refreshes.get(), "after a commit of this process, a state may be old");
     remote.newest("t");
-    assertEquals(3, looks.get());
+    assertEquals(3, refreshes.get());
     remote.close();
   }
 
-  /** The answer of the look is older than the commit, and comes after it. */
+  /** The answer of the refresh is older than the commit, and comes after it. */
   @Test
-  void aLookThatBeganBeforeACommitDoesNotHideIt() {
+  void aRefreshThatBeganBeforeACommitDoesNotHideIt() {
     Root root = new Root(new RemoteReads(Stores.open(directory.toString())).store());
     CommitWaits remote = new CommitWaits(counted(root), work, new MillisClock(() -> 1_000_000));
-    afterLook.set(() -> {
+    afterRefresh.set(() -> {
       append();
       remote.committed("t");
     });
     assertEquals(3, remote.recent("t").orElseThrow().end(0));
     assertEquals(6, remote.recent("t").orElseThrow().end(0));
-    afterLook.set(() -> {
+    afterRefresh.set(() -> {
       append();
       assertEquals(9, remote.newest("t").orElseThrow().end(0));
     });
     remote.newest("t");
-    assertEquals(9, remote.recent("t").orElseThrow().end(0), "nor does it hide a later look");
+    assertEquals(9, remote.recent("t").orElseThrow().end(0), "nor does it hide a later refresh");
     remote.close();
   }
 

@@ -72,7 +72,8 @@ public record GroupHandlers(GroupRequests groups, Servers servers) {
     CompletableFuture<Integer> partition = type == CoordinatorType.GROUP.id()
         ? groups.partition(key)
         : CompletableFuture.failedFuture(type == CoordinatorType.TRANSACTION.id()
-            ? Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.exception("This server has no transactions: leave transactional.id out.")
+            ? Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+                .exception("This server does not support transactions: leave transactional.id out.")
             : Errors.INVALID_REQUEST.exception("This server has coordinators of consumer groups alone."));
     FindCoordinatorResponseData.Coordinator told = new FindCoordinatorResponseData.Coordinator().setKey(key);
     return partition.thenApply(of -> {

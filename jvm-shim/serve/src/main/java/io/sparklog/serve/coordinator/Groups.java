@@ -40,7 +40,7 @@ public final class Groups implements AutoCloseable {
   /** The topic that has the records of groups. It is made for the first group. */
   static final String TOPIC = Rights.OFFSETS_TOPIC;
 
-  /** A partition is compacted when it has so many records, and less than half of them are live. */
+  /** The number of records from which on a partition is compacted, if less than half of the records are live. */
   private static final int RECORDS_MIN = 10_000;
 
   /** The number of its partitions, which counts when it is made. */

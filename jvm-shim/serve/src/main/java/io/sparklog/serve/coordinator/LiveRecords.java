@@ -41,7 +41,7 @@ final class LiveRecords {
   /** So many records that cannot be read are named in the log; the others are counted. */
   private static final int NAMED = 10;
 
-  /** So often a partition is read whose segments are merged meanwhile. */
+  /** The most reads of a partition whose segments are merged while it is read. */
   private static final int TRIES = 5;
 
   private final TopicPartition place;
@@ -200,7 +200,7 @@ final class LiveRecords {
     return sizes;
   }
 
-  /** The records as batches. @param batchBytes a batch is closed when it has so many bytes */
+  /** The records as batches. @param batchBytes the size in bytes at which a batch is closed */
   List<PreparedAppend.PreparedBatch> batches(int batchBytes) {
     List<PreparedAppend.PreparedBatch> batches = new ArrayList<>();
     List<Stored> open = new ArrayList<>();

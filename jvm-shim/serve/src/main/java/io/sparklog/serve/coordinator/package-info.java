@@ -3,9 +3,9 @@
  * topic {@code __consumer_offsets} of the root.
  *
  * <pre>
- * a request ──► GroupRequests ──► Groups ──► a look at the topic: did another process add records? ──► Coordinator, of one topic id
- *               the topics of the request                                                               │  GroupCoordinatorService of Kafka
- *                                                                                                       ▼
+ * a request ──► GroupRequests ──► Groups: refreshes the topic ──► Coordinator, of one topic id
+ *               the topics of it                                   │  GroupCoordinatorService of Kafka
+ *                                                                  ▼
  *          TopicWriters ◄── append, with the expected end offset ── CoordinatorPartition ◄── CoordinatorTopic
  *          a version, if each partition still ends there            one for each partition
  * </pre>

@@ -34,7 +34,7 @@ public record Server(int format, int node, long sessionMs, Map<String, Endpoint>
   static final int SESSION_MS_MIN = 100;
   static final int SESSION_MS_MAX = 600_000;
 
-  /** A heartbeat names so many clients at most. */
+  /** The most clients that a heartbeat names. */
   private static final int CLIENTS_MAX = 50;
 
   /**

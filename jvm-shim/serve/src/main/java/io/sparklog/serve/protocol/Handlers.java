@@ -30,7 +30,7 @@ public final class Handlers {
      * Must not block: it is called on a thread of the network. Work that waits or reads files runs on {@link Workers}.
      *
      * <p>An exception, thrown or of the future, becomes the error answer of the request by {@link KafkaErrors}. A future of null is a
-     * request that has no answer: a produce request with acks=0. When the connection ends, the future is cancelled: a handler that finds
+     * request without an answer: a produce request with acks=0. When the connection ends, the future is cancelled: a handler that finds
      * its future cancelled releases its {@link Wire.RecordParts}.
      */
     CompletableFuture<? extends AbstractResponse> answer(ClientRequest asked, Q request);
@@ -85,7 +85,7 @@ public final class Handlers {
       data.apiKeys().find(ApiKeys.PRODUCE.id).setMinVersion(ApiKeys.PRODUCE_API_VERSIONS_RESPONSE_MIN_VERSION);
     }
     if (listener.asksForName()) {
-      // Version 0 of the handshake is followed by bytes that are no requests.
+      // Version 0 of the handshake is followed by bytes that are not requests.
       data.apiKeys().add(ApiVersionsResponse.toApiVersion(ApiKeys.SASL_HANDSHAKE).setMinVersion((short) 1));
       data.apiKeys().add(ApiVersionsResponse.toApiVersion(ApiKeys.SASL_AUTHENTICATE));
     }

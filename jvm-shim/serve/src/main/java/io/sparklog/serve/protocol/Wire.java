@@ -180,7 +180,7 @@ public final class Wire extends ByteBufferAccessor {
     return Integer.BYTES + (long) first.getInt(first.readerIndex());
   }
 
-  /** The buffer has no room for records. */
+  /** The buffer has the message without its records. */
   @Override
   public void writeRecords(BaseRecords records) {
     if (records != MemoryRecords.EMPTY) {

@@ -134,7 +134,7 @@ record MetadataHandlers(TopicChanges operators, Servers servers, boolean creates
     return List.of(servers.preferred(asked.listener().name(), state.topicId()).node());
   }
 
-  /** There are no controllers. */
+  /** A served root does not have controllers. */
   private CompletableFuture<DescribeClusterResponse> tellCluster(ClientRequest asked, DescribeClusterRequest request) {
     if (request.data().endpointType() != BROKERS) {
       throw Errors.MISMATCHED_ENDPOINT_TYPE.exception();
