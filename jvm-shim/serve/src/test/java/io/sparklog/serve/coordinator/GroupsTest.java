@@ -2,22 +2,25 @@ package io.sparklog.serve.coordinator;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
-import io.sparklog.commits.PreparedAppend;
 import io.sparklog.commits.AppendRefused;
 import io.sparklog.commits.AppendResult;
 import io.sparklog.commits.CommitSettings;
+import io.sparklog.commits.PreparedAppend;
 import io.sparklog.commits.TopicWriters;
 import io.sparklog.kit.Seed;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
+import io.sparklog.serve.coordinator.TopicsImage.KnownTopic;
+import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
-import io.sparklog.serve.coordinator.TopicsImage.KnownTopic;
+import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.security.SecureRandom;
@@ -31,18 +34,21 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntPredicate;
 import java.util.random.RandomGenerator;
 import java.util.stream.Collectors;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.errors.NotCoordinatorException;
 import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
 import org.apache.kafka.common.message.JoinGroupResponseData;
 import org.apache.kafka.common.message.ListGroupsRequestData;
@@ -142,6 +148,45 @@ final class GroupsTest {
     assertEquals(2, state().partitions());
     assertEquals("none", state().config().get("kafka.view"));
     assertFalse(state().config().hasRetention(), "also if somebody sets it");
+  }
+
+  /** The load takes no notice of an interrupt, as a read that hangs. */
+  @Test
+  @Timeout(600)
+  void aRequestThatWaitsForALoadIsAnsweredWhenTheCoordinatorEnds() throws Exception {
+    new Member(open(), "g").commit(topics.get(0), 0, 1);
+    CountDownLatch isLoading = new CountDownLatch(1);
+    CountDownLatch mayGoOn = new CountDownLatch(1);
+    LogStore real = Stores.open(directory.toString());
+    Root root = new Root(
+        (LogStore) Proxy.newProxyInstance(LogStore.class.getClassLoader(), new Class<?>[] {LogStore.class}, (proxy, method, arguments) -> {
+          if (method.getName().equals("open")) {
+            isLoading.countDown();
+            awaitUninterruptibly(mayGoOn);
+          }
+          return method.invoke(real, arguments);
+        }));
+    Map<String, String> config = Map.of(Groups.PARTITIONS, "2");
+    Groups groups = new Groups(root, writers(root, random), 1, config, partition -> true, Clock.systemUTC(), random, COMPACTION_RECORDS);
+    groups.topics(topics);
+    CompletableFuture<?> request = groups.of("g");
+    try {
+      isLoading.await();
+      CompletableFuture<Void> closing = CompletableFuture.runAsync(groups::close, task -> new Thread(task).start());
+      Throwable failure = assertThrows(ExecutionException.class, request::get).getCause();
+      assertInstanceOf(NotCoordinatorException.class, failure);
+      mayGoOn.countDown();
+      closing.get();
+    } finally {
+      mayGoOn.countDown();
+    }
+  }
+
+  private static void awaitUninterruptibly(CountDownLatch latch) {
+    while (latch.getCount() > 0) {
+      Thread.interrupted();
+      LockSupport.parkNanos(1_000_000);
+    }
   }
 
   /** Both hold themselves for the coordinator. Each finds the records of the other before it answers. */
