@@ -215,6 +215,29 @@ final class UpkeepTest extends Drivers {
     assertEquals(20, state().boundary());
   }
 
+  /** The boundary rises to a checkpoint that can be read. One that the store fails to give stops neither the commit nor the clean-up. */
+  @Test
+  void aCheckpointThatCannotBeReadIsPassedOver() throws IOException {
+    FaultyStore place = FaultyStore.of(Stores.open(folder.toString()));
+    Driver driver = new Driver(place.store());
+    while (files("_partlog/t", ".*checkpoint.*").isEmpty()) {
+      driver.commit();
+    }
+    String unreadable = files("_partlog/t", ".*checkpoint.*").get(0);
+    place.failAll("open " + unreadable, When.BEFORE, new IOException("no answer"));
+    long version = state().version();
+    while (state().version() < version + 9) {
+      driver.commit();
+      assertEquals(0, state().boundary());
+    }
+    while (state().boundary() == 0) {
+      assertTrue(state().version() < version + 40, "the boundary stays");
+      driver.commit();
+    }
+    assertTrue(place.calls().contains("open " + unreadable));
+    assertTrue(state().boundary() > version, "boundary " + state().boundary());
+  }
+
   /** The names of a segment in the view, up to their kind. @param own whether it has a data file of its own */
   private String viewed(boolean own) {
     Segment segment = state().segments()

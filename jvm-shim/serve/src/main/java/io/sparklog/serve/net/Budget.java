@@ -60,21 +60,15 @@ class Budget {
      * @return whether they are taken at once
      */
     boolean take(int more, Runnable then) {
-      ArrayDeque<Runnable> next = new ArrayDeque<>();
-      boolean isTaken;
       synchronized (Budget.this) {
         asked = more;
         given = then;
-        // Only the end of a long frame makes room for others, which are not asked in vain: there can be thousands.
-        isTaken = takesReserve(this) || takesStep(this, waiting.stream().anyMatch(each -> each.asked > free));
+        boolean isTaken = takesReserve(this) || takesStep(this, waiting.stream().anyMatch(each -> each.asked > free));
         if (!isTaken) {
           waiting.add(this);
-        } else if (length > SHORT_BYTES && held == length) {
-          serve(next);
         }
+        return isTaken;
       }
-      next.forEach(Runnable::run);
-      return isTaken;
     }
 
     /** Gives all bytes back, and waits for no more. */
@@ -109,16 +103,11 @@ class Budget {
     claim.held = 0;
   }
 
-  /** Gives the frames that wait their steps, in their order, as far as there is room. */
+  /**
+   * Gives the frames that wait their steps, in their order, as far as there is room. One pass finds all: a step of one frame makes no
+   * step of another safe, for the memory of a frame that can end is counted as room before the frame has it.
+   */
   void serve(ArrayDeque<Runnable> next) {
-    while (serveOnce(next)) {
-      // A long frame has all its bytes now, so frames that were not safe before it may be.
-    }
-  }
-
-  /** @return whether a long frame took its last step */
-  private boolean serveOnce(ArrayDeque<Runnable> next) {
-    boolean isWhole = false;
     boolean isShort = false;
     Claim unsafe = null;
     for (Iterator<Claim> each = waiting.iterator(); each.hasNext();) {
@@ -128,14 +117,12 @@ class Budget {
       if (takesReserve(claim) || !isLikeUnsafe && takesStep(claim, isShort)) {
         each.remove();
         next.add(claim.given);
-        isWhole |= claim.length > SHORT_BYTES && claim.held == claim.length;
       } else if (claim.asked > free) {
         isShort = true;
       } else if (claim.held == 0 && !isShort && !isLikeUnsafe) {
         unsafe = claim;
       }
     }
-    return isWhole;
   }
 
   private boolean takesReserve(Claim claim) {

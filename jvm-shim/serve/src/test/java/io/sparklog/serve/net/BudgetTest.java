@@ -236,6 +236,20 @@ final class BudgetTest {
     assertThrows(IllegalStateException.class, () -> rounds(mutant.made));
   }
 
+  /** A frame that waits is not asked again when another frame has grown: its answer would be the same. */
+  @Test
+  void onePassServesAllThatCanBeServed() {
+    rounds(() -> new Budget(BYTES, LONGEST) {
+      @Override
+      void serve(ArrayDeque<Runnable> next) {
+        super.serve(next);
+        int given = next.size();
+        super.serve(next);
+        require(given == next.size(), "the second pass gave what the first did not give");
+      }
+    });
+  }
+
   /** Clients that send a byte now and then do not take the time of the others. */
   @Test
   void thousandsOfFramesThatWaitAreNotAskedForEachShortFrame() {
