@@ -17,8 +17,8 @@ from pathlib import Path
 
 import sparklog
 from bench.harness import Bench
-from sparklog.offsets import OffsetTable
-from sparklog.offsets.rows import table_of
+from sparklog.groups import OffsetTable
+from sparklog.groups.rows import table_of
 
 MEMBERS = (1, 10, 50)
 PARTITIONS = 200

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.harness import Bench, Side, topic_options
-from sparklog.offsets import track
+from sparklog.groups import track
 
 TRIGGERS = 100
 ROWS = 80

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import sparklog
 from sparklog import errors
-from sparklog.offsets import rows
+from sparklog.groups import rows
 from sparklog.options import SECTIONS, Ignored, Option, declared
 
 _MADE = "<!-- Made by `make docs` from {}; edit that. -->\n\n"
@@ -173,9 +173,9 @@ def _errors_page() -> str:
 
 
 def _offsets_page() -> str:
-    page = "<!-- Made by `make docs` from sparklog/offsets/rows.py and docs/make_reference.py; edit those. -->\n\n# Offset tables\n\n"
+    page = "<!-- Made by `make docs` from sparklog/groups/rows.py and docs/make_reference.py; edit those. -->\n\n# Offset tables\n\n"
     page += (
-        "An offset table is a Delta table outside of every root. `sparklog.offsets.OffsetTable` creates, reads and writes it. Other "
+        "An offset table is a Delta table outside of every root. `sparklog.groups.OffsetTable` creates, reads and writes it. Other "
         "programs can read it. Rows are only added. [Groups](../guide/groups.md) shows how to use it.\n\n"
     )
     page += _head("column", "type", "null", "meaning")

@@ -11,7 +11,7 @@ from sparklog.spark.session import configure, jar, session
 from sparklog.spark.txn_options import txn_options
 
 if TYPE_CHECKING:
-    from sparklog import offsets as offsets
+    from sparklog import groups as groups
     from sparklog.consumer import Consumer, ConsumerRecord, TopicPartition
     from sparklog.log.log import Log
     from sparklog.log.topic import Topic
@@ -52,7 +52,7 @@ for _name in {*__all__} & {*globals()}:  # the classes that are imported late do
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, "offsets", *(name for name in globals() if name.startswith("__"))})
+    return sorted({*__all__, "groups", *(name for name in globals() if name.startswith("__"))})
 
 
 if not TYPE_CHECKING:  # type checkers then refuse a name that does not exist
@@ -71,10 +71,10 @@ if not TYPE_CHECKING:  # type checkers then refuse a name that does not exist
             from sparklog.producer import Producer
 
             return Producer
-        if name == "offsets":
+        if name == "groups":
             import importlib
 
-            return importlib.import_module("sparklog.offsets")
+            return importlib.import_module("sparklog.groups")
         if name in ("Consumer", "ConsumerRecord", "TopicPartition"):
             from sparklog import consumer
 

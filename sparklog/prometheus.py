@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
-from sparklog.offsets.topic_groups import TOPIC, TopicGroups
+from sparklog.groups.topic.topic_groups import TOPIC, TopicGroups
 from sparklog.ondisk.config import retention
 from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_of
 from sparklog.ondisk.state import State
@@ -26,7 +26,7 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
-    from sparklog.offsets.snapshots import GroupSnapshot
+    from sparklog.groups.snapshots import GroupSnapshot
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 """The content type of a text."""
@@ -132,7 +132,7 @@ class Exporter:
     def _of_table(self) -> list[GroupSnapshot]:
         if self._table is None:
             return []
-        from sparklog.offsets import OffsetTable
+        from sparklog.groups import OffsetTable
 
         return OffsetTable(self._table, self._logs, filesystem=self._filesystem).snapshots()
 

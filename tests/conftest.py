@@ -12,7 +12,7 @@ import pytest
 from logtool import BatchTool, archive_classes, put_into_jar
 from xdist.scheduler import LoadScopeScheduling
 
-from sparklog.offsets.lake import Lake
+from sparklog.groups.table.lake import Lake
 from sparklog.ondisk.topic_log import TopicLog
 
 pytest_plugins = ["limits"]
@@ -29,7 +29,7 @@ FASTEST_FIRST = (
     "tests/test_layers.py",
     "tests/unit/",
     "tests/cli/",
-    "tests/offsets/",
+    "tests/groups/",
     "tests/contract/",
     "tests/foreign/",
     "tests/verify/",
@@ -70,7 +70,7 @@ class Lanes(LoadScopeScheduling):
         if nodeid.startswith("tests/stores/"):
             shared = (lane for lane in ("cluster", "sessions") for name in OF_STORES[lane] if f"/test_{name}.py::" in nodeid)
             return next(shared, nodeid.partition("::")[0])
-        lanes = ("spark", "serve", "offsets", "cli", "protocol") if self.numnodes > 2 else ("spark",)
+        lanes = ("spark", "serve", "groups", "cli", "protocol") if self.numnodes > 2 else ("spark",)
         return next((lane for lane in lanes if nodeid.startswith(f"tests/{lane}/")), "log")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from handmade import TIME, Record, Topic
 
 from sparklog import Log
-from sparklog.offsets.topic_groups import TOPIC
+from sparklog.groups.topic.topic_groups import TOPIC
 
 
 def text(value: str | None) -> bytes:

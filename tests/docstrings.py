@@ -15,10 +15,10 @@ from coordinated import position, topic_of_groups
 from handmade import TIME, Record, Topic
 
 import sparklog
-from sparklog import assignors, consumer, offsets
+from sparklog import consumer, groups
 from sparklog.serve.process import Server
 
-MODULES: tuple[ModuleType, ...] = (sparklog, consumer, offsets, assignors)
+MODULES: tuple[ModuleType, ...] = (sparklog, consumer, groups)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -62,7 +62,7 @@ def world(name: str) -> dict[str, Any]:
     made = [Record(b'{"cents": %d}' % (100 * n), b"customer-%d" % (n % 4), TIME + 1000 * n) for n in range(20)]
     for partition in range(2):
         topic.append([each for each in made if sparklog.partition_for(each.key, 2) == partition], partition)
-    table = offsets.OffsetTable("offsets", "events")
+    table = groups.OffsetTable("offsets", "events")
     table.end("billing", table.begin("billing", {"orders": {0: 3, 1: 10}}))
     names: dict[str, Any] = {"sparklog": sparklog, "log": sparklog.Log("events"), "topic": sparklog.Topic("events", "orders")}
     names |= {"table": table, "TopicPartition": sparklog.TopicPartition}
@@ -78,18 +78,16 @@ def world(name: str) -> dict[str, Any]:
         names["plan"] = table.plan("billing", 2, joining="consumer-3")
     if name.startswith("Producer."):
         names["producer"] = sparklog.Producer(_server().address)
-    if name.startswith("Owner"):
-        names["owner"] = offsets.Owner(table, "billing")
     return names
 
 
-def _shop() -> offsets.TopicGroups:
+def _shop() -> groups.TopicGroups:
     """The root `shop` has 20 records, and a server kept the group `mail` in it, which has read 11 of them."""
     sales = Topic(Path("shop"), "sales", partitions=2)
     for partition in range(2):
         sales.append([Record(b"sale", None, TIME + n) for n in range(10)], partition)
     topic_of_groups(Path("shop"), position("mail", "sales", 0, 8), position("mail", "sales", 1, 3))
-    return offsets.TopicGroups("shop")
+    return groups.TopicGroups("shop")
 
 
 @functools.cache

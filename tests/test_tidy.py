@@ -582,7 +582,7 @@ def test_habits(text, counts):
 
 def test_what_a_shell_completes_are_the_names_that_users_import():
     shown = {name for name in dir(sparklog) if name[0] != "_"}
-    assert shown == {*sparklog.__all__, "offsets"}
+    assert shown == {*sparklog.__all__, "groups"}
     assert all(getattr(sparklog, name) for name in shown)
 
 

@@ -65,13 +65,13 @@ ends = sparklog.Log("root")["chosen"].end_offsets()
 with sparklog.Consumer("root", "chosen", group_id="g", table="table", auto_offset_reset="earliest") as consumer:
     consumed = len(list(itertools.islice(consumer, sum(ends.values()))))
     consumer.commit()
-group = sparklog.offsets.OffsetTable("table", "root").group("g")
+group = sparklog.groups.OffsetTable("table", "root").group("g")
 print(json.dumps({"consumed": consumed, "positions": {str(each.partition): each.offset for each in group.positions()}}))
 """
 
 TYPED = """
 import sparklog
-from sparklog import Consumer, Log, SparklogError, TopicPartition, offsets
+from sparklog import Consumer, Log, SparklogError, TopicPartition, groups
 
 reveal_type(Log("root")["events"].end_offsets())  # dict[int, int]
 reveal_type(Log("root").topic("events").read(partition=0, limit=9))  # Table
@@ -79,8 +79,8 @@ reveal_type(Log("root").verify().ok)  # bool
 with Consumer("root", "events", group_id="billing", table="table") as consumer:
     reveal_type(consumer.poll(1000))  # dict[TopicPartition, list[ConsumerRecord]]
     reveal_type(consumer.committed(TopicPartition("events", 0)))  # int | None
-reveal_type(offsets.OffsetTable("table", "root").group("billing"))  # GroupSnapshot
-reveal_type(offsets.plan)  # GroupPlan
+reveal_type(groups.OffsetTable("table", "root").group("billing"))  # GroupSnapshot
+reveal_type(groups.plan)  # GroupPlan
 reveal_type(sparklog.partition_for("user-7", 8))  # int
 reveal_type(sparklog.session(app_name="job"))  # SparkSession
 reveal_type(sparklog.murmur2_partition("key", 8))  # Column

@@ -20,10 +20,10 @@ from sparklog.errors import SparklogError
 from sparklog.show.display import Display, counted, readable
 
 if TYPE_CHECKING:
-    from sparklog.offsets import OffsetTable
-    from sparklog.offsets.reset import Move, Target
-    from sparklog.offsets.snapshots import GroupSnapshot, Unread
-    from sparklog.offsets.summaries import GroupSummary
+    from sparklog.groups import OffsetTable
+    from sparklog.groups.reset import Move, Target
+    from sparklog.groups.snapshots import GroupSnapshot, Unread
+    from sparklog.groups.summaries import GroupSummary
 
 _HOW = ("--to-earliest", "--to-latest", "--to-current", "--to-datetime", "--by-duration", "--to-offset", "--shift-by", "--from-file")
 _NAMED = 5
@@ -359,7 +359,7 @@ def copy(
       sparklog groups copy my-log billing --to topic -t my-offsets
     """
     from sparklog import arguments
-    from sparklog.offsets import OffsetTable, TopicGroups, copies
+    from sparklog.groups import OffsetTable, TopicGroups, copies
 
     if to is Home.TOPIC and server is None and execute:
         raise typer.BadParameter("--to topic needs --server: the server writes the group. Start it with `sparklog serve`.")

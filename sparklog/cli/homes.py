@@ -9,15 +9,15 @@ import typer
 from sparklog.errors import SparklogError
 
 if TYPE_CHECKING:
-    from sparklog.offsets.snapshots import GroupSnapshot
-    from sparklog.offsets.summaries import GroupSummaries
+    from sparklog.groups.snapshots import GroupSnapshot
+    from sparklog.groups.summaries import GroupSummaries
 
 
 def summaries(root: str, table: str | None) -> GroupSummaries:
     """The groups of an offset table, if one is given, and of the root's topic of groups, if there is one."""
     from sparklog import arguments
-    from sparklog.offsets import OffsetTable, TopicGroups
-    from sparklog.offsets.summaries import GroupSummaries
+    from sparklog.groups import OffsetTable, TopicGroups
+    from sparklog.groups.summaries import GroupSummaries
 
     logs = arguments.topic_logs(root)
     topic = TopicGroups(logs)
@@ -31,7 +31,7 @@ def summaries(root: str, table: str | None) -> GroupSummaries:
 def snapshots(root: str, group: str, table: str | None) -> list[GroupSnapshot]:
     """The group of a name in each of the two homes that has it. CallError if none has."""
     from sparklog import arguments
-    from sparklog.offsets import OffsetTable, TopicGroups
+    from sparklog.groups import OffsetTable, TopicGroups
 
     logs = arguments.topic_logs(root)
     topic = TopicGroups(logs)
@@ -59,7 +59,7 @@ def of_table(root: str, group: str, table: str | None) -> str:
 
 def is_in_topic(root: str, group: str) -> bool:
     """Whether a server for Kafka's clients keeps a group of this name in the root."""
-    from sparklog.offsets import TopicGroups
+    from sparklog.groups import TopicGroups
 
     topic = TopicGroups(root)
     return topic.exists() and group in topic.groups()

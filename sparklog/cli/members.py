@@ -14,14 +14,14 @@ from sparklog.cli.show import answer, show, write, write_json
 from sparklog.errors import SparklogError
 
 if TYPE_CHECKING:
-    from sparklog.offsets import OffsetTable
-    from sparklog.offsets.plans import GroupPlan
-    from sparklog.offsets.views import GroupMember
+    from sparklog.groups import OffsetTable
+    from sparklog.groups.plans import GroupPlan
+    from sparklog.groups.views import GroupMember
 
 
 def opened(path: str, root: str) -> OffsetTable:
     """The offset table at a path, for the topics of a root."""
-    from sparklog.offsets import OffsetTable
+    from sparklog.groups import OffsetTable
 
     return OffsetTable(path, root)
 
@@ -58,7 +58,7 @@ def consume(
 
     from sparklog.cli.records import COLUMNS, ended_by, print_lines
     from sparklog.consumer import Consumer
-    from sparklog.offsets.plans import named as named_partitions
+    from sparklog.groups.plans import named as named_partitions
 
     def printer(word: str) -> Callable[[object, list[Any]], None]:
         return lambda _, partitions: print(f"{word} {named_partitions(partitions)}", file=sys.stderr, flush=True)
@@ -201,9 +201,9 @@ def plan(
         raise typer.BadParameter("give --members, a number, or --member, once for each; or --table with a group that has members")
     if at_table is None and not topics:
         raise typer.BadParameter("give --topic, or --table with the positions of the group")
-    from sparklog import offsets
+    from sparklog import groups
 
-    planned: Callable[..., GroupPlan] = partial(offsets.plan, root) if at_table is None else opened(at_table, root).plan
+    planned: Callable[..., GroupPlan] = partial(groups.plan, root) if at_table is None else opened(at_table, root).plan
     found = planned(group, count or named, topics, joining=joining or (), leaving=leaving or (), assignor=assignor, weight=weight)
     answer(as_json, lambda: _plan_as_json(found), lambda: found.display(None), ["lag"])
 

@@ -26,7 +26,7 @@ def _topics(context: typer.Context, incomplete: str) -> list[str]:
 
 def _groups(context: typer.Context, incomplete: str) -> list[str]:
     """The groups that a shell offers to complete a word, if it is known in which table they are."""
-    from sparklog.offsets import OffsetTable
+    from sparklog.groups import OffsetTable
 
     try:
         table = context.params.get("at_table") or os.environ["SPARKLOG_OFFSETS"]

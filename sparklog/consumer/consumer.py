@@ -37,7 +37,7 @@ from sparklog.ondisk.watch import Pace
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
-    from sparklog.offsets import OffsetTable
+    from sparklog.groups import OffsetTable
     from sparklog.ondisk.topic_logs import TopicLogs
 
 _log = logging.getLogger(__name__)
@@ -196,7 +196,7 @@ class Consumer:
         commit_interval = arguments.count("auto_commit_interval_ms", auto_commit_interval_ms) / 1000
         opened = None if table is None else self._opened(table, logs)
         if opened is not None:
-            from sparklog.offsets.rows import require_group
+            from sparklog.groups.rows import require_group
 
             require_group(group, "group" if group_id is None else "group_id")
             logs = opened.topics.logs
@@ -226,7 +226,7 @@ class Consumer:
         self._membership: Membership | None = None
         in_group: ConsumerGroup = Alone()
         if member is not None and opened is not None and group is not None:
-            from sparklog.membership import Membership
+            from sparklog.groups.member.membership import Membership
 
             self._membership = Membership(opened, group, member, self._core.beginning)
             self._membership.belongs_to(self)
@@ -235,7 +235,7 @@ class Consumer:
         if wanted:
             self._shell.run(self._core.subscribe(wanted, None))
         if opened is not None and group is not None and member is None:
-            from sparklog.offsets import Owner
+            from sparklog.groups.table.owner import Owner
 
             # After all checks, since it ends another consumer of the group.
             in_group = Owned(Owner(opened, group))
@@ -936,7 +936,7 @@ class Consumer:
             raise SparklogError("GROUP_REQUIRED", call=call, missing="group_id")
 
     def _opened(self, table: str | os.PathLike[str] | OffsetTable, logs: TopicLogs) -> OffsetTable:
-        from sparklog.offsets import OffsetTable
+        from sparklog.groups import OffsetTable
 
         opened = table if isinstance(table, OffsetTable) else OffsetTable(table, logs)
         if opened.root != self.root:

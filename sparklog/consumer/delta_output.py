@@ -15,7 +15,7 @@ from sparklog.consumer.consumer import Consumer
 from sparklog.consumer.records import TopicPartition
 from sparklog.consumer.requests import At, Ats
 from sparklog.errors import GenerationFenced, SparklogError
-from sparklog.offsets import places
+from sparklog.groups.table import places
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

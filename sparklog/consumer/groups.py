@@ -11,10 +11,11 @@ from sparklog.consumer.requests import At, Ats, Refused, View
 from sparklog.errors import SparklogError
 
 if TYPE_CHECKING:
-    from sparklog.membership import Membership
-    from sparklog.offsets import MemberSettings, Owner, Position
-    from sparklog.offsets.members import Held
-    from sparklog.offsets.topics import Ids, Offsets
+    from sparklog.groups.member.membership import Membership
+    from sparklog.groups.member.state import Held, MemberSettings
+    from sparklog.groups.rows import Position
+    from sparklog.groups.table.owner import Owner
+    from sparklog.groups.topics import Ids, Offsets
 
 Known = dict[tuple[TopicPartition, str], OffsetAndMetadata]
 """Committed positions by partition and topic id."""
@@ -197,7 +198,7 @@ def member_settings(
     assignor: str, weight: str, times: tuple[int, int, int], instance: str | None, capacity: int, rack: str | None
 ) -> MemberSettings:
     """The member that a consumer is, by its arguments; `times` are the times of session, heartbeat and poll in milliseconds."""
-    from sparklog.offsets import MemberSettings
+    from sparklog.groups.member.state import MemberSettings
 
     names = ("session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms")
     session, heartbeat, max_poll = (arguments.positive(name, value) for name, value in zip(names, times, strict=True))

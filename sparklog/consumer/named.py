@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ParamSpec, TypeVar
 
 from sparklog import arguments
-from sparklog.assignors import ASSIGNORS
 from sparklog.errors import SparklogError
+from sparklog.groups.assignors import ASSIGNORS
 
 P = ParamSpec("P")
 T = TypeVar("T")

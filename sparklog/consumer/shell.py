@@ -23,7 +23,7 @@ from sparklog.ondisk.topic_logs import TopicLogs
 from sparklog.ondisk.watch import Pace, TopicWatch
 
 if TYPE_CHECKING:
-    from sparklog.offsets import OffsetTable
+    from sparklog.groups import OffsetTable
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")

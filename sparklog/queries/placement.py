@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
+from sparklog.groups.table.offset_table import OffsetTable
 from sparklog.log.topic import Topic
-from sparklog.offsets.table import OffsetTable
 from sparklog.ondisk.routing import UNBOUND, Routing
 from sparklog.ondisk.state import State
 from sparklog.spark.literals import literal

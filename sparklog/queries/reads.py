@@ -11,7 +11,7 @@ from typing import Any
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
-from sparklog.offsets.topics import Topics
+from sparklog.groups.topics import Topics
 from sparklog.spark.progress import source_offsets
 from sparklog.store.stores import local
 

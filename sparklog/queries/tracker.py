@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from sparklog.errors import SparklogError
-from sparklog.offsets.owner import Owner, is_behind
-from sparklog.offsets.table import OffsetTable
-from sparklog.offsets.topics import Topics
+from sparklog.groups.table.offset_table import OffsetTable
+from sparklog.groups.table.owner import Owner, is_behind
+from sparklog.groups.topics import Topics
 from sparklog.queries import reads
 from sparklog.spark.progress import require_query
 
@@ -62,7 +62,7 @@ def track(
             later, the tracker stops, and its `failure` says so); QUERY_ENDED if the query has ended and the group is further than it.
 
     Example:
-        >>> from sparklog.offsets import track
+        >>> from sparklog.groups import track
         >>> orders = sparklog.session().readStream.format("partlog").option("startingOffsets", "earliest").load("events")
         >>> query = orders.writeStream.format("noop").option("checkpointLocation", "checkpoint").trigger(availableNow=True).start()
         >>> query.awaitTermination()
@@ -84,7 +84,7 @@ class Tracker:
     place of the offset table, the tracker stops.
 
     Example:
-        >>> from sparklog.offsets import track
+        >>> from sparklog.groups import track
         >>> orders = sparklog.session().readStream.format("partlog").option("startingOffsets", "earliest").load("events")
         >>> query = orders.writeStream.format("noop").option("checkpointLocation", "checkpoint").start()
         >>> with track(query, "stream", "events", "offsets") as tracker:
@@ -145,7 +145,7 @@ class Tracker:
             RetryError: If the table cannot be written.
 
         Example:
-            >>> from sparklog.offsets import track
+            >>> from sparklog.groups import track
             >>> orders = sparklog.session().readStream.format("partlog").option("startingOffsets", "earliest").load("events")
             >>> query = orders.writeStream.format("noop").option("checkpointLocation", "checkpoint").start()
             >>> with track(query, "stream", "events", "offsets") as tracker:
@@ -177,7 +177,7 @@ class Tracker:
             RetryError: If the table cannot be written.
 
         Example:
-            >>> from sparklog.offsets import track
+            >>> from sparklog.groups import track
             >>> orders = sparklog.session().readStream.format("partlog").option("startingOffsets", "earliest").load("events")
             >>> query = orders.writeStream.format("noop").option("checkpointLocation", "checkpoint").start()
             >>> tracker = track(query, "stream", "events", "offsets")

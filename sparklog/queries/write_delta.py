@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
-from sparklog.offsets import places
-from sparklog.offsets.owner import Owner
-from sparklog.offsets.rows import require_group
-from sparklog.offsets.table import OffsetTable
+from sparklog.groups.rows import require_group
+from sparklog.groups.table import places
+from sparklog.groups.table.offset_table import OffsetTable
+from sparklog.groups.table.owner import Owner
 from sparklog.queries import reads
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def write_delta(
         CallError: TABLE_IN_ROOT; OPTION_VALUE if deltalake would take a path for another one; OFFSETS_EXTRA if deltalake is not installed.
 
     Example:
-        >>> from sparklog.offsets import write_delta
+        >>> from sparklog.groups import write_delta
         >>> write = write_delta("output", table="offsets", group="archive", root="events", checkpoint="checkpoint")
         >>> spark = sparklog.session(delta=True)
         >>> orders = spark.readStream.format("partlog").option("startingOffsets", "earliest").load("events").select("partition", "value")

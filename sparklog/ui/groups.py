@@ -9,11 +9,11 @@ from typing import Any
 from starlette.requests import Request
 
 from sparklog.errors import SparklogError
-from sparklog.offsets import lags
-from sparklog.offsets.snapshots import GroupSnapshot
-from sparklog.offsets.table import OffsetTable
-from sparklog.offsets.topic_groups import TopicGroups
-from sparklog.offsets.views import GroupMember
+from sparklog.groups import lags
+from sparklog.groups.snapshots import GroupSnapshot
+from sparklog.groups.table.offset_table import OffsetTable
+from sparklog.groups.topic.topic_groups import TopicGroups
+from sparklog.groups.views import GroupMember
 from sparklog.ondisk.topic_logs import TopicLogs
 from sparklog.ui.responses import Refused, text_of
 

@@ -18,7 +18,7 @@ from handmade import TIME, VALUES, Record, Topic, records, split
 import sparklog
 from sparklog.__main__ import main
 from sparklog.cli.parameters import _topics
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 from sparklog.show.display import Display
 
 

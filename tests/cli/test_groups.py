@@ -16,8 +16,8 @@ from handmade import Topic, records
 
 from sparklog import CallError, Consumer
 from sparklog.__main__ import main
-from sparklog.assignors import Member
-from sparklog.offsets import OffsetTable, plan
+from sparklog.groups import OffsetTable, plan
+from sparklog.groups.assignors import Member
 
 HOUR_MS = 3_600_000
 BEATS = ("--heartbeat-interval-ms", 200)

@@ -11,7 +11,7 @@ from handmade import TIME, Record, Topic
 from sparklog import partition_for
 from sparklog.cli import procedures
 from sparklog.cli.app import app
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 
 COMMANDS = typer.main.get_command(app).commands
 PANELS = ["Look", "Records", "Groups", "Change", "Spark"]

@@ -13,7 +13,7 @@ from handmade import Topic, batches, records
 from prometheus_client.parser import text_string_to_metric_families
 
 from sparklog import Log
-from sparklog.offsets import OffsetTable, rows
+from sparklog.groups import OffsetTable, rows
 from sparklog.store.local import LocalStore
 
 DAY_S = 86_400

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from handmade import Record, Topic, batch
 
-from sparklog.offsets import OffsetTable, Owner
+from sparklog.groups import OffsetTable
+from sparklog.groups.table.owner import Owner
 from sparklog.prometheus import _GAUGES, Exporter
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +74,7 @@ def test_a_heartbeat_does_not_hide_that_a_group_stands_still(folder, monkeypatch
         lines = Exporter(root, table.path).text().decode().splitlines()
         return [line for line in lines if line.startswith(f"{metric}{{")]
 
-    monkeypatch.setattr("sparklog.offsets.owner._HEARTBEAT_S", 0)
+    monkeypatch.setattr("sparklog.groups.table.owner._HEARTBEAT_S", 0)
     owner, ids = Owner(table, "stuck"), {"orders": table.positions("billing")[0].topic_id}
     owner.commit({"orders": {0: 5}}, ids)
     before, written = now(), table.group("stuck").summary.committed_at

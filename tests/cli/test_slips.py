@@ -11,7 +11,7 @@ from handmade import TIME, Topic, records
 
 from sparklog import Log
 from sparklog.cli.app import _INSTEAD, app
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 
 
 @pytest.mark.parametrize(

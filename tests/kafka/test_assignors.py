@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from logtool import SHORT_LIVED
 
-from sparklog.assignors import Member, Partition, assign, owners_of
+from sparklog.groups.assignors import Member, Partition, assign, owners_of
 
 FILTER = Path(__file__).parents[1] / "vectors" / "KafkaAssignors.java"
 VECTORS = json.loads((FILTER.parent / "assignors.json").read_text(encoding="utf-8"))

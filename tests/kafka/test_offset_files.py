@@ -10,7 +10,7 @@ from kafka import KafkaProducer, TopicPartition
 from logtool import SHORT_LIVED
 
 from bench.broker import JARS, broker
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 
 COUNTS = [25, 10]
 

@@ -3,7 +3,7 @@
 import sparklog
 from mistakes import Mistake
 from sparklog import Consumer, Log
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 
 LOGS = [
     ("a typo in the path", lambda w: Log(w.tmp / "rooot"), "ROOT_NOT_FOUND", "/rooot", "Check the path"),

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 import pytest
 from model.scheduler import Process, Scheduler, Violation, first_violation
 
-from sparklog.assignors import Partition
-from sparklog.offsets.members import GroupState, Registered, SharedTopic
+from sparklog.groups.assignors import Partition
+from sparklog.groups.member.state import GroupState, Registered, SharedTopic
 
 TOPIC = {"t": SharedTopic("id", 3)}
 RECORDS = 6

@@ -9,9 +9,9 @@ from fractions import Fraction
 
 import pytest
 
-from sparklog.assignors import Partition
-from sparklog.offsets import members
-from sparklog.offsets.members import GroupState, Registered, SharedTopic
+from sparklog.groups.assignors import Partition
+from sparklog.groups.member import state as members
+from sparklog.groups.member.state import GroupState, Registered, SharedTopic
 
 ROUNDS = 60
 """An hour."""

@@ -13,7 +13,7 @@ from slot_tables import modulo, replan
 from verifying import faults
 
 from sparklog import Consumer, Log, Placement
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 from sparklog.router import place
 
 UNBOUND = -1

@@ -16,7 +16,7 @@ from verifying import faults
 
 import sparklog
 from sparklog import Consumer, Log
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 
 pytestmark = pytest.mark.slow
 

@@ -28,7 +28,7 @@ from serve.clients import committed, while_coordinators_change
 from serve.kafka_tools import run_tool
 from serve.serving import RunningServer
 
-from sparklog.offsets import OffsetTable, TopicGroups
+from sparklog.groups import OffsetTable, TopicGroups
 
 WAIT_S = 600
 

@@ -11,7 +11,7 @@ from serve.kafka_tools import run_tool, run_tool_to_its_end
 from serve.serving import RunningServer
 
 import sparklog
-from sparklog.offsets import TopicGroups
+from sparklog.groups import TopicGroups
 
 RECORDS = 400
 

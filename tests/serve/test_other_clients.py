@@ -10,7 +10,7 @@ from serve.clients import Read, of_log
 from serve.serving import RunningServer
 
 import sparklog
-from sparklog.offsets import TopicGroups
+from sparklog.groups import TopicGroups
 
 WAIT_S = 600
 GO_CLIENTS = Path(__file__).parents[2] / ".tools" / "go-clients" / "go-clients"

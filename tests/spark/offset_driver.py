@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import sparklog
-from sparklog.offsets import track, write_delta
-from sparklog.offsets.owner import Owner
+from sparklog.groups import track, write_delta
+from sparklog.groups.table.owner import Owner
 
 DELTA = Path(__file__).resolve().parents[2] / ".tools" / "delta"
 TRIGGER = 6

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import sparklog
 from sparklog import Log
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 RELEASES = sorted(VECTORS.glob("root-*.tar.gz"))

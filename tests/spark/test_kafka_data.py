@@ -13,7 +13,7 @@ from kafka.admin import NewTopic
 
 import sparklog
 from bench.broker import JARS, broker
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 
 HERE = Path(__file__).resolve().parents[2]
 PAGE = (HERE / "docs" / "guide" / "kafka-data.md").read_text(encoding="utf-8")

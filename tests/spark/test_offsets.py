@@ -8,7 +8,7 @@ import pytest
 from handmade import sample
 from pyspark.sql import SparkSession
 
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 
 TESTS = Path(__file__).parents[1] / "offsets" / "with_delta_spark.py"
 

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, QueryBuilder
 from handmade import records, sample, seeded
 from spark import offset_driver
 
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 
 
 def run(folder: Path, master: str, kills_at: int) -> int:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import sparklog
-from sparklog.offsets import OffsetTable, track
+from sparklog.groups import OffsetTable, track
 
 Read = list[tuple[str, int, int]]
 

@@ -15,7 +15,7 @@ from spark.running_jvm import command_in
 from verifying import faults
 
 import sparklog
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guide"
 PAGE = (GUIDES / "command-line.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from pyarrow import fs
 from stores.buckets import copied, environment
 
 from sparklog import Consumer, SparklogError
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 from sparklog.ondisk.root import Root
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -85,7 +85,7 @@ _OWNER = """
 import sys
 import sparklog
 from sparklog.errors import SparklogError
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 table = OffsetTable(sys.argv[1], sys.argv[2])
 table.exists()
 print("ready", flush=True)

@@ -15,7 +15,7 @@ from ui.browser import Browser
 from ui.hostile_root import HOSTILE, hostile_root
 from uvicorn import Config
 
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 from sparklog.ui import application, server
 
 

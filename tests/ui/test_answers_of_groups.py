@@ -9,7 +9,7 @@ from ui.asking import got
 from ui.hostile_root import HOSTILE
 
 from sparklog import Consumer, Log
-from sparklog.offsets import OffsetTable, rows
+from sparklog.groups import OffsetTable, rows
 from sparklog.ui import application, groups
 
 
@@ -41,7 +41,7 @@ def test_lag_over_time_has_a_point_for_each_commit(root, tmp_path, monkeypatch):
     """The rows of a commit need not have the same time: some milliseconds may lie between them."""
     start = datetime.datetime.now(datetime.timezone.utc)
     ticks = itertools.count()
-    monkeypatch.setattr("sparklog.offsets.topics.now", lambda: start + datetime.timedelta(milliseconds=next(ticks)))
+    monkeypatch.setattr("sparklog.groups.topics.now", lambda: start + datetime.timedelta(milliseconds=next(ticks)))
     table = OffsetTable(tmp_path / "ticking", root)
     generation = table.begin("g")
     for offset in (1, 5, 9):

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from handmade import Record, Topic, batch, records, sample
 
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 from sparklog.ui.tail import TAILS_MAX
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sparklog import CallError
-from sparklog.assignors import ASSIGNORS, Assignment, Member, Partition, assign, moved, owners_of
+from sparklog.groups.assignors import ASSIGNORS, Assignment, Member, Partition, assign, moved, owners_of
 
 VECTORS: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "vectors" / "assignors.json").read_text(encoding="utf-8"))
 

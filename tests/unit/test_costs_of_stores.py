@@ -10,8 +10,8 @@ from unit.far_store import FarStore
 
 from sparklog import CallError, Log, RetryError
 from sparklog.cli.app import app
+from sparklog.groups import OffsetTable
 from sparklog.log.summary import Summary
-from sparklog.offsets import OffsetTable
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.prometheus import Exporter

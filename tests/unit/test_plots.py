@@ -10,7 +10,7 @@ from handmade import TIME, Record, Topic, batch, records, sample
 from matplotlib.image import imread
 
 import sparklog
-from sparklog.offsets import OffsetTable, rows, topics
+from sparklog.groups import OffsetTable, rows, topics
 from sparklog.show import figures
 
 

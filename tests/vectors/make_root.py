@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import sparklog
-from sparklog.offsets import OffsetTable
+from sparklog.groups import OffsetTable
 
 FOLDER = Path(__file__).parent
 GROUP = "billing"

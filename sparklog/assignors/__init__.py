@@ -1,6 +1,0 @@
-"""Assignors: they share the partitions of topics among the members of a group. They look at nothing but their arguments."""
-
-from sparklog.assignors.assign import ASSIGNORS, assign, canonical, moved, owners_of
-from sparklog.assignors.members import Assignment, Member, Partition
-
-__all__ = ["ASSIGNORS", "Assignment", "Member", "Partition", "assign", "canonical", "moved", "owners_of"]

@@ -1,0 +1,184 @@
+"""The owner of a group: a tracker, `write_delta` or a consumer commits through it."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from sparklog.errors import CallError
+from sparklog.groups import rows
+from sparklog.groups.rows import Group, Position
+from sparklog.groups.table.offset_table import OffsetTable
+from sparklog.groups.topics import Ids, Offsets
+
+_HEARTBEAT_S = 60
+"""A group that wrote nothing for three minutes does not count as running."""
+
+
+def is_behind(offsets: Offsets, ids: Ids, positions: Iterable[Position]) -> bool:
+    """Whether a position is further than these offsets in topics of these ids, or of a topic that was created again since."""
+    return any(
+        each.topic in ids
+        and (each.topic_id != ids[each.topic] or offsets.get(each.topic, {}).get(each.partition, each.offset) < each.offset)
+        for each in positions
+    )
+
+
+class Owner:
+    """A generation of a group. It begins when this is made, with the positions of the generation before it, which it ends.
+
+    Example:
+        >>> from sparklog.groups.table.owner import Owner
+        >>> owner = Owner(table, "billing")
+        >>> [each.offset for each in owner.positions()]
+        [3, 10]
+    """
+
+    group: str
+    """The name of the group."""
+
+    def __init__(self, table: OffsetTable, group: str) -> None:
+        self._generations, self._topics = table.generations, table.topics
+        self.group = rows.require_group(group)
+        self._generation = self._generations.claim(self.group, rows.RUNNING, lambda _: [])
+        self._wrote = time.monotonic()
+
+    def positions(self) -> list[Position]:
+        """Returns the positions of the group, as the table has them now.
+
+        Returns:
+            The positions.
+
+        Raises:
+            RetryError: OFFSETS_TABLE if the table cannot be read.
+
+        Example:
+            >>> [each.offset for each in owner.positions()]
+            [3, 10]
+        """
+        return self._generations.existing(self.group).positions
+
+    def commit(
+        self,
+        offsets: Offsets,
+        ids: Ids,
+        *,
+        query_id: str | None = None,
+        epoch: int | None = None,
+        metadata: Mapping[tuple[str, int], str | None] | None = None,
+    ) -> None:
+        """Moves the group to offsets.
+
+        In a generation offsets only rise. To go back, it takes the next generation, if its own is still the newest.
+
+        Args:
+            offsets: The offsets of the next records, by topic and partition.
+            ids: The ids of these topics, by name.
+            query_id: The id of the streaming query that read the records.
+            epoch: The micro-batch of that query.
+            metadata: Texts that are kept with the rows, by topic and partition.
+
+        Raises:
+            GenerationFenced: If another owner took the group. Nothing was moved.
+            RetryError: TOPIC_RECREATED if a topic has another id now; OFFSETS_TABLE.
+
+        Example:
+            >>> ids = {"orders": owner.positions()[0].topic_id}
+            >>> owner.commit({"orders": {0: 5}}, ids)
+            >>> [each.offset for each in owner.positions()]
+            [5, 10]
+        """
+        texts = metadata or {}
+        if is_behind(offsets, ids, self._remembered().values()):
+            first = self._topics.placed(self.group, offsets, ids)
+            self._generation = self._generations.claim(self.group, rows.RUNNING, lambda _: first, after=self._generation)
+
+        def made(group: Group) -> list[Position]:
+            moved = {
+                topic: {
+                    partition: offset
+                    for partition, offset in of.items()
+                    if _is_new(group.at.get((topic, partition)), offset, texts.get((topic, partition)))
+                }
+                for topic, of in offsets.items()
+            }
+            placed = self._topics.placed(self.group, moved, ids, group.positions) if any(moved.values()) else []
+            return [
+                dataclasses.replace(each, query_id=query_id, epoch=epoch, metadata=texts.get((each.topic, each.partition)))
+                for each in placed
+            ]
+
+        self._generations.add(self.group, self._generation, made)
+        self._wrote = time.monotonic()
+
+    def require(self) -> None:
+        """Checks that the generation is still the newest.
+
+        Raises:
+            GenerationFenced: If another owner took the group.
+
+        Example:
+            >>> owner.require()
+        """
+        self._generations.require_newest(self.group, self._generation)
+
+    def beat(self) -> None:
+        """Says once a minute that the group is running.
+
+        Raises:
+            GenerationFenced: If another owner took the group.
+
+        Example:
+            >>> owner.beat()
+        """
+        now = time.monotonic()
+        if now - self._wrote >= _HEARTBEAT_S:
+            self._wrote = now
+            self._generations.add(self.group, self._generation, self._heartbeat)
+
+    def end(self) -> None:
+        """Notes that the group no longer runs.
+
+        Raises:
+            GenerationFenced: If another owner took the group.
+
+        Example:
+            >>> owner.end()
+        """
+        self._generations.end(self.group, self._generation)
+
+    def is_committed(self, topic: str, id: str, partition: int, offset: int) -> bool:
+        """Returns whether the group is at an offset, as far as this object knows.
+
+        Args:
+            topic: The name of the topic.
+            id: The id of the topic.
+            partition: The number of the partition.
+            offset: The offset.
+
+        Returns:
+            True if the group is there.
+
+        Example:
+            >>> owner.is_committed("orders", owner.positions()[0].topic_id, 0, 5)
+            False
+        """
+        known = self._remembered().get((topic, partition))
+        return known is not None and (known.topic_id, known.offset) == (id, offset)
+
+    def _remembered(self) -> Mapping[tuple[str, int], Position]:
+        return self._generations.remembered(self.group, self._generation)
+
+    def _heartbeat(self, group: Group) -> list[Position]:
+        for each in group.positions[:1]:
+            with suppress(CallError):  # its topic was deleted or created again, and the group runs nevertheless
+                repeated = self._topics.placed(self.group, {each.topic: {each.partition: each.offset}}, known=[each])
+                # The whole row again: of rows with the same offset the newest one counts.
+                return [dataclasses.replace(each, committed_at=now.committed_at) for now in repeated]
+        return [rows.note(self.group, self._generation, rows.RUNNING)]
+
+
+def _is_new(known: Position | None, offset: int, metadata: str | None) -> bool:
+    return known is None or known.offset != offset or metadata not in (None, known.metadata)

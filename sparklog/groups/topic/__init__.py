@@ -1,0 +1,1 @@
+"""Groups of Kafka's clients, in the topic that `sparklog serve` keeps them in."""
