@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sparklog.errors import CallError, DataError, GenerationFenced, RetryError, SparklogError, UnknownOutcomeError, UpgradeError
+from sparklog.errors import CallError, DataError, GenerationFencedError, RetryError, SparklogError, UnknownOutcomeError, UpgradeError
 from sparklog.router import partition_for
 from sparklog.spark.attach import attach
 from sparklog.spark.functions import murmur2_partition, murmur3_partition
@@ -25,7 +25,7 @@ __all__ = [
     "Consumer",
     "ConsumerRecord",
     "DataError",
-    "GenerationFenced",
+    "GenerationFencedError",
     "Log",
     "Placement",
     "Producer",

@@ -36,7 +36,7 @@ PUBLIC = [
     "Consumer",
     "ConsumerRecord",
     "DataError",
-    "GenerationFenced",
+    "GenerationFencedError",
     "Log",
     "Placement",
     "Producer",

@@ -128,7 +128,7 @@ class Consumer:
             metadata_max_age_ms: Milliseconds between looks for new topics of a pattern, 0 or more; default 5,000.
             partition_assignment_strategy: How the members of the group share the partitions, the same for all: `sticky` (default), `range`
                 or `roundrobin`. Partitions come and go in `poll` and in iteration. `exclusive`: the consumer has the group alone. It takes
-                the group's next generation, which ends each other consumer of the group (GenerationFenced).
+                the group's next generation, which ends each other consumer of the group (GenerationFencedError).
             weight: The measure by which `sticky` evens out the members, the same for all: `count` of partitions (default), `lag`, or `rate`
                 in the last hour; the latter two in thousands of records. Partitions move if a member has more than 1.25 times the mean, at
                 most once a minute.
@@ -477,7 +477,7 @@ class Consumer:
             CallError: NOT_SUBSCRIBED; TOPIC_NOT_FOUND if the topic was deleted, until it exists again or another subscription is made;
                 CONSUMER_CLOSED; CONSUMER_IN_CALLBACK.
             DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a file is damaged; RECORD_DESERIALIZATION.
-            GenerationFenced: If another owner took the group, and the call had to commit.
+            GenerationFencedError: If another owner took the group, and the call had to commit.
             RetryError: MEMBER_TOPIC_GONE, once, if a topic of a member was deleted. The other topics go on.
 
         Example:
@@ -514,7 +514,7 @@ class Consumer:
         Raises:
             CallError: As `poll`.
             DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a file is damaged.
-            GenerationFenced: As `poll`.
+            GenerationFencedError: As `poll`.
             RetryError: As `poll`.
 
         Example:
@@ -730,7 +730,7 @@ class Consumer:
 
         Raises:
             CallError: GROUP_REQUIRED without a group; OFFSETS_OUT_OF_RANGE; TOPIC_NOT_FOUND; PARTITION_NOT_FOUND.
-            GenerationFenced: If another consumer, a tracker or a reset took the group. Nothing was moved.
+            GenerationFencedError: If another consumer, a tracker or a reset took the group. Nothing was moved.
             RetryError: TOPIC_RECREATED if another topic has the name now.
 
         Example:
@@ -823,7 +823,7 @@ class Consumer:
             autocommit: Whether positions are committed first, if the consumer has a group and `enable_auto_commit`; default True.
 
         Raises:
-            GenerationFenced: If another owner took the group. The consumer is closed.
+            GenerationFencedError: If another owner took the group. The consumer is closed.
 
         Example:
             >>> consumer.close()

@@ -34,9 +34,9 @@ def write_delta(
     output, never ahead. When the query starts again, Spark repeats the micro-batch, Delta skips it, and the offsets follow. After every
     restart each record is in the output once.
 
-    The query fails if the offsets cannot be committed: with GenerationFenced if another owner took the group. It looks for that before it
-    writes a micro-batch too; another owner that comes while the micro-batch is written shows after it. The group's generation begins before
-    the first micro-batch of a run is written. A new checkpoint is a new query: it reads and writes the same records again.
+    The query fails if the offsets cannot be committed: with GenerationFencedError if another owner took the group. It looks for that before
+    it writes a micro-batch too; another owner that comes while the micro-batch is written shows after it. The group's generation begins
+    before the first micro-batch of a run is written. A new checkpoint is a new query: it reads and writes the same records again.
 
     Args:
         path: The Delta table of the output, which the first micro-batch creates: outside of every root, and named as an offset table may

@@ -14,7 +14,7 @@ from typing import Any
 
 from handmade import Topic, records
 
-from sparklog.errors import GenerationFenced
+from sparklog.errors import GenerationFencedError
 from sparklog.groups import OffsetTable
 
 WAIT_S = 600
@@ -160,7 +160,7 @@ class World:
         assert process.call is not None
         result, process.call = process.call.result, None
         kind, generation, partition, offset = process.does
-        if isinstance(result, GenerationFenced):
+        if isinstance(result, GenerationFencedError):
             process.generation = 0
         elif isinstance(result, BaseException):
             raise result

@@ -76,11 +76,11 @@ def test_an_owner_whose_generation_is_over_moves_nothing(table):
     table.append("g", table.begin("g"), {"t": {0: 5}})
     table.begin("g")
     with pytest.raises(
-        sparklog.GenerationFenced,
+        sparklog.GenerationFencedError,
         match=r"PARTLOG_GENERATION_FENCED.* 1 of group g .* newest generation is 2.* same partition_assignment_strategy",
     ):
         table.append("g", 1, {"t": {0: 20}})
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         table.end("g", 1)
     assert places(table) == {("t", 0): 5}
 
@@ -113,7 +113,7 @@ def test_a_commit_beside_the_claim_of_the_next_generation_is_refused(table, topi
         return append(*commit)
 
     engine.append = late
-    with pytest.raises(sparklog.GenerationFenced, match="newest generation is 2"):
+    with pytest.raises(sparklog.GenerationFencedError, match="newest generation is 2"):
         table.append("g", 1, {"t": {0: 9}})
     assert rival.begin("g") == 3
     assert places(table) == {("t", 0): 5, ("t", 1): 1}
@@ -136,7 +136,7 @@ def test_rows_that_were_deleted_by_hand_do_not_give_their_generation_to_another_
     table.append("g", table.begin("g"), {"t": {0: 5}})
     deltalake.DeltaTable(table.path).delete("true")
     table.begin("g")
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         table.append("g", 1, {"t": {0: 9}})
     assert places(table) == {}
 
@@ -155,7 +155,7 @@ def test_of_two_claims_of_a_generation_one_wins(table, topic):
     engine.append = beaten
     assert table.begin("g") == 3
     assert numbers == [2, 3]
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         rival.append("g", 2, {"t": {0: 1}})
 
 
@@ -175,9 +175,9 @@ def test_an_owner_goes_back_only_while_its_generation_is_the_newest(table, topic
 
     engine.append = beaten
     for offset in (2, 1):  # refused by the table, and by a look before
-        with pytest.raises(sparklog.GenerationFenced, match="newest generation is 3"):
+        with pytest.raises(sparklog.GenerationFencedError, match="newest generation is 3"):
             owner.commit({"t": {0: offset}}, ids)
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         owner.commit({"t": {0: 3}}, ids)  # which moves nothing
     assert places(table) == {("t", 0): 9}
 

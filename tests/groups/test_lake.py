@@ -47,7 +47,7 @@ def test_a_commit_that_lost_its_number_is_known_by_the_table(table: OffsetTable,
     assert table.begin("g") == 2
     assert places(rival) == {("t", 0): 9}
     with_commits_that_fail(table, before=lambda: rival.begin("g"))
-    with pytest.raises(sparklog.GenerationFenced, match="newest generation is 3"):
+    with pytest.raises(sparklog.GenerationFencedError, match="newest generation is 3"):
         table.append("g", 2, {"t": {0: 20}})
     assert [each.offset for each in rival.history("g")] == [9, 9, 9]
 

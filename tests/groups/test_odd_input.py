@@ -47,7 +47,7 @@ def test_retain_from_of_one_group_by_its_name(table):
 
 def test_nobody_has_a_generation_below_the_first(table, topic):
     for call in (lambda: table.append("g", 0, {"t": {0: 1}}), lambda: table.end("g", 0), lambda: table.require_generation("g", 0)):
-        with pytest.raises(sparklog.GenerationFenced):
+        with pytest.raises(sparklog.GenerationFencedError):
             call()
     assert not (topic.root.parent / "offsets").exists()
 

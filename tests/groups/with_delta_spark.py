@@ -30,7 +30,7 @@ def spark() -> Iterator[SparkSession]:
         # VACUUM lists a table of any size in that number of tasks, by default 10,000.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     }
-    session = sparklog.session(app_name="offset tables", delta=DELTA, **settings)
+    session = sparklog.session(app_name="offset tables", delta=DELTA, conf=settings)
     yield session
     session.stop()
 
@@ -71,7 +71,7 @@ def test_delta_spark_may_tidy_the_table(spark, topic, tmp_path):
     table.append("g", generation, {"t": {0: 5}})
     spark.sql(f"DELETE FROM delta.`{table.path}`").collect()
     assert OffsetTable(table.path, topic.root).begin("g") == 7, "no generation of rows that were deleted was above their numbers"
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         table.append("g", generation, {"t": {0: 20}})
 
 

@@ -25,7 +25,7 @@ LOGS = [
     ("a typo in a column", lambda w: w.topic.read(columns=["k"]), "OPTION_VALUE", "`columns`", "is not one of key, value"),
     ("a number below 0", lambda w: w.topic.head(-1), "OPTION_VALUE", "`n`", "it must not be negative"),
     ("a negative number for txn_options", lambda w: sparklog.txn_options("a", -1), "OPTION_VALUE", "`number`", "it must not be negative"),
-    ("a setting's short name", lambda w: sparklog.session(master="local"), "SESSION_SETTING", "`master`", "Use full names"),
+    ("a setting's short name", lambda w: sparklog.session(conf={"master": "local"}), "SESSION_SETTING", "`master`", "Use full names"),
     (
         "a catalog with a dash",
         lambda w: sparklog.attach(None, "my-log", w.root),

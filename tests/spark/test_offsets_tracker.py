@@ -132,9 +132,9 @@ def test_a_query_that_began_further_back_takes_the_group_back_and_a_zombie_moves
     table.reset("g", "earliest", dry_run=False, force=True)
     topic.append(records(1))
     query.processAllAvailable()
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         tracker.flush()
-    assert isinstance(tracker.failure, sparklog.GenerationFenced)
+    assert isinstance(tracker.failure, sparklog.GenerationFencedError)
     assert places(table) == {0: 0, 1: 0}
     assert query.isActive, "a tracker that stops does not stop the query"
     with track(query, "g", topic.root, table.path, interval_s=600):

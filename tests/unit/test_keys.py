@@ -32,7 +32,7 @@ def test_a_read_by_key_finds_what_a_full_read_holds(tmp_path, seed):
     everything = topic.read(columns=["partition", "offset", "key"]).to_pylist()
     for key in KEYS:
         its = [(row["partition"], row["offset"]) for row in everything if row["key"] == key]
-        may = topic.partitions_for(key)
+        may = topic.partitions_holding(key)
         assert {partition for partition, _ in its} <= set(may), made.versions
         assert topic.partition_for(key) in may
         for table in (topic.read(key=key), topic.head(1000, key=key)):

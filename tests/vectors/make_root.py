@@ -126,7 +126,7 @@ def write_root(spark: SparkSession, folder: Path) -> None:
 
 
 def main() -> None:
-    spark = sparklog.session(app_name="golden root", **{"spark.sql.session.timeZone": "UTC"})
+    spark = sparklog.session(app_name="golden root", conf={"spark.sql.session.timeZone": "UTC"})
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         write_root(spark, folder)

@@ -383,7 +383,7 @@ class OffsetTable:
 
         Raises:
             CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, or OPTION_VALUE.
-            GenerationFenced: If `after` is not the newest generation any more.
+            GenerationFencedError: If `after` is not the newest generation any more.
 
         Example:
             >>> table.begin("mail", {"orders": {0: 0}})
@@ -401,7 +401,7 @@ class OffsetTable:
             generation: The generation.
 
         Raises:
-            GenerationFenced: If the group has a later generation.
+            GenerationFencedError: If the group has a later generation.
 
         Example:
             >>> table.require_generation("billing", table.begin("billing"))
@@ -437,7 +437,7 @@ class OffsetTable:
 
         Raises:
             CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE; GROUP_OF_OTHER_TOPIC if a topic was created again.
-            GenerationFenced: If the group has a later generation. Nothing was moved.
+            GenerationFencedError: If the group has a later generation. Nothing was moved.
             RetryError: TOPIC_RECREATED if a topic has another id than in `ids`; OFFSETS_TABLE.
 
         Example:
@@ -484,7 +484,7 @@ class OffsetTable:
             generation: The generation of the owner.
 
         Raises:
-            GenerationFenced: If the group has a later generation.
+            GenerationFencedError: If the group has a later generation.
 
         Example:
             >>> table.end("billing", table.begin("billing"))
@@ -519,8 +519,8 @@ class OffsetTable:
             topics: Only these topics, or in a dict only these partitions of them; by default the topics of the group, or those that `to`
                 names.
             dry_run: Whether nothing is moved; default True.
-            force: Whether a group that runs is moved too; default False. Its owner gets GenerationFenced at its next commit; its members go
-                on from the new positions. Without `force`, a dry run of a group that runs is refused, too.
+            force: Whether a group that runs is moved too; default False. Its owner gets GenerationFencedError at its next commit; its
+                members go on from the new positions. Without `force`, a dry run of a group that runs is refused, too.
 
         Returns:
             The moves: topic, partition, position before and after.
