@@ -65,7 +65,7 @@ ends = sparklog.Log("root")["chosen"].end_offsets()
 with sparklog.Consumer("root", "chosen", group_id="g", table="table", auto_offset_reset="earliest") as consumer:
     consumed = len(list(itertools.islice(consumer, sum(ends.values()))))
     consumer.commit()
-group = sparklog.groups.OffsetTable("table", "root").group("g")
+group = sparklog.groups.OffsetTable("root", "table").group("g")
 print(json.dumps({"consumed": consumed, "positions": {str(each.partition): each.offset for each in group.positions()}}))
 """
 
@@ -79,7 +79,7 @@ reveal_type(Log("root").verify().ok)  # bool
 with Consumer("root", "events", group_id="billing", table="table") as consumer:
     reveal_type(consumer.poll(1000))  # dict[TopicPartition, list[ConsumerRecord]]
     reveal_type(consumer.committed(TopicPartition("events", 0)))  # int | None
-reveal_type(groups.OffsetTable("table", "root").group("billing"))  # GroupSnapshot
+reveal_type(groups.OffsetTable("root", "table").group("billing"))  # GroupSnapshot
 reveal_type(groups.plan)  # GroupPlan
 reveal_type(sparklog.partition_for("user-7", 8))  # int
 reveal_type(sparklog.session(app_name="job"))  # SparkSession

@@ -933,7 +933,7 @@ class Consumer:
     def _opened(self, table: str | os.PathLike[str] | OffsetTable, logs: TopicLogs) -> OffsetTable:
         from sparklog.groups import OffsetTable
 
-        opened = table if isinstance(table, OffsetTable) else OffsetTable(table, logs)
+        opened = table if isinstance(table, OffsetTable) else OffsetTable(logs, table)
         if opened.root != self.root:
             reason = f"it was opened with the root {opened.root}, and the consumer reads {self.root}: give one of the same root"
             raise SparklogError("OPTION_VALUE", option="table", value=opened.path, reason=reason)

@@ -114,7 +114,7 @@ class Tracker:
         self.failure = None
         self._query = query
         self._interval_s = interval_s
-        opened = table if isinstance(table, OffsetTable) else OffsetTable(table, root)
+        opened = table if isinstance(table, OffsetTable) else OffsetTable(root, table)
         self._topics = Topics(root, opened.path) if opened is table else opened.topics
         self._lock = threading.RLock()
         self._stopping = threading.Event()

@@ -63,7 +63,7 @@ def write_delta(
         >>> spark.read.format("delta").load("output").count(), [each.offset for each in table.positions("archive")]
         (20, [5, 15])
     """
-    opened = OffsetTable(table, root)  # reports wrong arguments at once
+    opened = OffsetTable(root, table)  # reports wrong arguments at once
     # Spark takes scheme:/path too.
     places.delta_table(re.sub("^([a-zA-Z][a-zA-Z0-9+.-]*):/(?!/)", r"\1:///", arguments.path("path", path)), opened.topics.root, "output")
     require_group(group)
@@ -102,7 +102,7 @@ class WriteDelta:
 
     def _write(self, rows: DataFrame, epoch: int) -> None:
         if self._opened is None:
-            self._opened = OffsetTable(self._table, self._root)
+            self._opened = OffsetTable(self._root, self._table)
         read = reads.of_checkpoint(self._checkpoint, epoch, self._opened.topics)
         if self._owner is None:
             self._owner = Owner(self._opened, self._group)

@@ -109,7 +109,7 @@ def moved(tmp_path: Path) -> Topic:
 
 
 def test_a_position_beyond_a_cut_stays_where_the_donor_goes_back(moved: Topic, tmp_path: Path) -> None:
-    table = OffsetTable(tmp_path / "offsets", moved.root)
+    table = OffsetTable(moved.root, tmp_path / "offsets")
     cut = moved.versions[-1]["ends"][1] - 50
     options: Any = {"group_id": "g", "table": table, "enable_auto_commit": False, "max_poll_records": 10}
     options["partition_assignment_strategy"] = "exclusive"

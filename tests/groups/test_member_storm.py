@@ -33,7 +33,7 @@ class Storm:
         self.topic = Topic(folder / "root", "t", partitions=partitions)
         self.written = 0
         self.write(10)
-        self.table = OffsetTable(folder / "offsets", folder / "root")
+        self.table = OffsetTable(folder / "root", folder / "offsets")
         self.live: dict[int, subprocess.Popen[bytes]] = {}
         self.frozen: dict[int, float] = {}
         self.started = 0

@@ -197,7 +197,7 @@ def test_what_is_no_path_is_refused(topic, table, given):
         "root ": lambda: sparklog.Topic(given, "t"),
         "root  ": lambda: application(given),
         "table": lambda: application(topic.root, 7 if given is None else given),
-        "path": lambda: OffsetTable(given),
+        "path": lambda: OffsetTable(None, given),
         "path ": lambda: write_delta(given, **there),
         "checkpoint": lambda: write_delta("d", **(there | {"checkpoint": given})),
         "root   ": lambda: sparklog.attach(None, "name", given),
@@ -256,8 +256,11 @@ PAIRS = "it must be a list of TopicPartition"
         ),
         (lambda root: Consumer(Log(root), "t"), "`root` is of type Log; it must be a path or URL: give its `.root`"),
         (lambda root: sparklog.Topic(Log(root), "t"), "`root` is of type Log; it must be a path or URL: give its `.root`"),
-        (lambda root: OffsetTable("table", Log(root)), "`root` is of type Log; it must be a path or URL: give its `.root`"),
-        (lambda root: OffsetTable(OffsetTable("table")), "`path` is of type OffsetTable; it must be a path or URL: give its `.path`"),
+        (lambda root: OffsetTable(Log(root), "table"), "`root` is of type Log; it must be a path or URL: give its `.root`"),
+        (
+            lambda root: OffsetTable(None, OffsetTable(None, "table")),
+            "`path` is of type OffsetTable; it must be a path or URL: give its `.path`",
+        ),
     ],
 )
 def test_a_first_argument_of_another_type_is_named(topic, call, says):

@@ -52,7 +52,7 @@ LOGS = [
     ),
     ("commit without a group", lambda w: Consumer(w.root, "t").commit(), "GROUP_REQUIRED", "`group_id` is not given", "both `group_id`"),
     ("poll without topics", lambda w: Consumer(w.root).poll(), "NOT_SUBSCRIBED", "reads nothing", "Name topics when you make the consumer"),
-    ("a table in the root", lambda w: OffsetTable(w.root / "o", w.root).groups(), "TABLE_IN_ROOT", "root/o", "outside"),
+    ("a table in the root", lambda w: OffsetTable(w.root, w.root / "o").groups(), "TABLE_IN_ROOT", "root/o", "outside"),
     ("a missing table", lambda w: w.table.positions("g"), "OFFSETS_TABLE_NOT_FOUND", "/offsets", "Check the path"),
     (
         "reset of a running group",

@@ -24,7 +24,7 @@ def topic(tmp_path: Path) -> Topic:
 
 @pytest.fixture
 def table(topic: Topic, tmp_path: Path) -> OffsetTable:
-    return OffsetTable(tmp_path / "table", topic.root)
+    return OffsetTable(topic.root, tmp_path / "table")
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_a_tracker_ends_where_its_table_was_deleted_and_made_again(start, topic,
     tracker = track(query, "g", topic.root, table.path, interval_s=0.1)
     until(lambda: places(table) == {0: 25, 1: 10})
     Path(table.path).rename(f"{table.path}-before")
-    again = OffsetTable(table.path, topic.root)
+    again = OffsetTable(topic.root, table.path)
     again.begin("g", {"t": {0: 1}})
     topic.append(records(1))
     until(lambda: not tracker._thread.is_alive())

@@ -133,7 +133,7 @@ def main() -> None:
         log = sparklog.Log(folder / "log")
         assert log.verify().ok, log.verify()
         positions = {
-            str(each.partition): each.offset for each in OffsetTable(str(folder / "offsets"), str(folder / "log")).positions(GROUP)
+            str(each.partition): each.offset for each in OffsetTable(str(folder / "log"), str(folder / "offsets")).positions(GROUP)
         }
         topics = {}
         for name in log:
