@@ -15,10 +15,10 @@ from coordinated import position, topic_of_groups
 from handmade import TIME, Record, Topic
 
 import sparklog
-from sparklog import consumer, groups
+from sparklog import consumer, groups, spark_functions
 from sparklog.serve.process import Server
 
-MODULES: tuple[ModuleType, ...] = (sparklog, consumer, groups)
+MODULES: tuple[ModuleType, ...] = (sparklog, consumer, groups, spark_functions)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

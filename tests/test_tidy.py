@@ -49,8 +49,6 @@ PUBLIC = [
     "attach",
     "configure",
     "jar",
-    "murmur2_partition",
-    "murmur3_partition",
     "partition_for",
     "progress",
     "session",

@@ -38,6 +38,8 @@ def refused(call):
     except Exception as error:
         return repr(error)
 
+from sparklog import spark_functions
+
 log = sparklog.Log("root")
 topics = {name: {str(number): end for number, end in log[name].end_offsets().items()} for name in log}
 with sparklog.Consumer("root", "chosen", auto_offset_reset="earliest") as consumer:
@@ -53,8 +55,8 @@ print(json.dumps({
         sparklog.session,
         lambda: sparklog.configure(None),
         lambda: sparklog.attach(None, "events", "root"),
-        lambda: sparklog.murmur2_partition("key", 8),
-        lambda: sparklog.murmur3_partition("key", 8),
+        lambda: spark_functions.murmur2_partition("key", 8),
+        lambda: spark_functions.murmur3_partition("key", 8),
     )],
 }))
 """
@@ -71,7 +73,7 @@ print(json.dumps({"consumed": consumed, "positions": {str(each.partition): each.
 
 TYPED = """
 import sparklog
-from sparklog import Consumer, Log, SparklogError, TopicPartition, groups
+from sparklog import Consumer, Log, SparklogError, TopicPartition, groups, spark_functions
 
 reveal_type(Log("root")["events"].end_offsets())  # dict[int, int]
 reveal_type(Log("root").topic("events").read(partition=0, limit=9))  # Table
@@ -83,7 +85,7 @@ reveal_type(groups.OffsetTable("root", "table").group("billing"))  # GroupSnapsh
 reveal_type(groups.plan)  # GroupPlan
 reveal_type(sparklog.partition_for("user-7", 8))  # int
 reveal_type(sparklog.session(app_name="job"))  # SparkSession
-reveal_type(sparklog.murmur2_partition("key", 8))  # Column
+reveal_type(spark_functions.murmur2_partition("key", 8))  # Column
 reveal_type(SparklogError("TOPIC_NOT_FOUND").parameters)  # dict[str, str]
 """
 """A line of a user's program, and the type that its editor shows."""

@@ -48,8 +48,8 @@ Rebalanced = Callable[[Any, list[TopicPartition]], object]
 
 
 class Consumer:
-    """Reads the records of topics, and then waits for new records. Names and defaults are those of kafka-python, except the defaults
-    of `heartbeat_interval_ms` and `metadata_max_age_ms`.
+    """Reads the records of topics, and then waits for new records. Names and defaults come from kafka-python. `heartbeat_interval_ms`,
+    `metadata_max_age_ms` and `partition_assignment_strategy` have other defaults.
 
     It needs neither a JVM nor Spark, and its memory does not grow with the number of records. It reads all partitions of its topics. To
     share them with other processes, give each the same `group_id` and `table`; or `assign` partitions to each.
@@ -399,7 +399,7 @@ class Consumer:
     def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Reads these partitions alone; unsubscribes if no partition is given.
 
-        The consumer is no member of its group then. It commits beside other consumers that were assigned partitions, as in Kafka. A group
+        The consumer does not share its group then. It commits beside other consumers that were assigned partitions, as in Kafka. A group
         with members refuses its commits (GROUP_HAS_MEMBERS).
 
         Args:

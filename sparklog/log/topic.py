@@ -17,7 +17,7 @@ from sparklog.log import by_time
 from sparklog.log.batches import Batches, Segments
 from sparklog.log.commits import Commits
 from sparklog.log.description import describe
-from sparklog.log.keys import Key, key_table
+from sparklog.log.keys import Key, recent_keys
 from sparklog.ondisk.prefetch import Prefetch
 from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.root import Root
@@ -137,7 +137,7 @@ class Topic(Displayed):
         state = self._log.newest()
         return Key.of(state, key).partitions(self._log, state)
 
-    def key_table(self, n: int = 10_000) -> pa.Table:
+    def recent_keys(self, n: int = 10_000) -> pa.Table:
         """Lists the keys of the newest records of each partition, and the partition to which the topic sends each key now.
 
         Args:
@@ -151,13 +151,13 @@ class Topic(Displayed):
             DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a record cannot be read.
 
         Example:
-            >>> topic.key_table().select(["key", "partition", "records"]).to_pylist()[0]
+            >>> topic.recent_keys().select(["key", "partition", "records"]).to_pylist()[0]
             {'key': b'customer-1', 'partition': 0, 'records': 5}
         """
         state, columns = self._log.newest(), ["key", "timestamp"]
         n = arguments.count("n", n)
         tails = [self._tail(state, partition, n, Wanted(), columns) for partition in range(state.partitions)]
-        return key_table(state, pa.concat_tables(tails))
+        return recent_keys(state, pa.concat_tables(tails))
 
     def hot_slots(self, n: int = 3, records: int = 1_000) -> HotSlots:
         """Finds the busiest slots of each partition, by a sample of its newest records.

@@ -152,9 +152,9 @@ def histories(table: OffsetTable, some: random.Random) -> None:
 
 
 def test_assigned_consumers_at_random(world: World, tmp_path: Path) -> None:
-    seeds = random.Random(draw_seed())
+    drawn = random.Random(draw_seed())
     for number in range(either(12, 300)):
-        histories(OffsetTable(world.root, tmp_path / f"table{number}"), random.Random(seeds.random()))
+        histories(OffsetTable(world.root, tmp_path / f"table{number}"), random.Random(drawn.random()))
 
 
 @pytest.mark.parametrize("mutant", ["each claim fences all others", "nothing fences"])

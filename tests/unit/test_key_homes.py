@@ -162,7 +162,7 @@ def test_a_read_by_key_finds_what_a_full_read_holds(tmp_path: Path, kind: type[W
             found = topic.read(key=key, columns=["partition", "offset"]).to_pylist()
             assert [(row["partition"], row["offset"]) for row in found] == its
             assert {partition for partition, _ in its} <= set(topic.partitions_holding(key))
-        for row in topic.key_table().to_pylist():
+        for row in topic.recent_keys().to_pylist():
             assert row["partition"] == written.home(row["key"])
 
 

@@ -18,14 +18,14 @@ class Assigned:
 
     The first commit of any of them takes the next generation of the group, with the event `assign`; the others then commit to this
     generation. So they end one owner of the group, and a group with members refuses them. A claim of another kind, such as a reset, fences
-    each of them that began before it. docs/reference/offset-tables.md has the rules.
+    each of them if it began earlier. docs/reference/offset-tables.md has the rules.
     """
 
     def __init__(self, table: OffsetTable, group: str) -> None:
         self._table = table
         self.group = rows.require_group(group)
         self._seen: int | None = None
-        """The newest generation that it knows: what it commits follows from the positions of that."""
+        """The newest generation that it knows. Its commits follow from the positions of this generation."""
 
     def positions(self) -> list[Position]:
         """Returns the positions of the group, as the table has them now.
