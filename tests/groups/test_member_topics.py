@@ -147,7 +147,8 @@ def test_other_engines_read_positions_by_the_documented_sql(four: Group):
 
 def test_old_tables_go_on(four: Group):
     """A group that one consumer ran alone, in a table that a version of before wrote: members begin where it was."""
-    with sparklog.Consumer(four.folder / "root", "t", group_id="g", table=four.table, auto_offset_reset="earliest") as alone:
+    given = {"group_id": "g", "table": four.table, "partition_assignment_strategy": "exclusive", "auto_offset_reset": "earliest"}
+    with sparklog.Consumer(four.folder / "root", "t", **given) as alone:
         assert sum(map(len, alone.poll(500).values())) == 80
     notes = [row for row in deltalake.DeltaTable(four.table.path).to_pyarrow_table().to_pylist() if row["partition"] == -1]
     assert all(sorted(json.loads(note["metadata"])) == ["event", "id"] for note in notes)
