@@ -22,9 +22,9 @@ _ARROW_IS_FAST = int(pa.__version__.partition(".")[0]) >= 25
 _EMPTY: deque[list[Any]] = deque(maxlen=1_000)
 """The headers of the last records without headers: of two polls, by default.
 
-Python before 3.13 collects garbage after 700 new objects that can hold others, less those that were freed. A poll of 500 records makes
-1,000: records, and lists of headers. A collection in each poll would take as long as all else. So each new list takes the place of one of
-an earlier poll here, which is freed, and a program that drops its records is not stopped by a collection.
+Python before 3.13 collects garbage after 700 new objects that can hold others, less the freed objects. A poll of 500 records makes 1,000:
+records, and lists of headers. A collection in each poll would take as long as all else. So each new list frees a list of an earlier poll
+here, and a program that drops its records is not stopped by a collection.
 """
 
 
