@@ -29,6 +29,7 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "tidy": ("tidy", lambda _: []),
     "tracked": ("tracked", lambda _: []),
     "consume": ("consume", lambda _: []),
+    "client-cpu": ("client_cpu", lambda _: []),
     "consumer-calls": ("consumer_calls", lambda given: [given.before]),
     "verify": ("verify", lambda _: []),
     "members": ("members", lambda _: []),

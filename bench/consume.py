@@ -36,7 +36,7 @@ def run(bench: Bench) -> None:
     bench.processes.append(os.getpid())
     try:
         with broker(Path(bench.path("broker")), "t", PARTITIONS) as (address, process):
-            _fill(root, address)
+            fill(root, address)
             theirs = kafka.KafkaConsumer(bootstrap_servers=address, enable_auto_commit=False)
             theirs.assign([kafka.TopicPartition("t", partition) for partition in range(PARTITIONS)])
             bench.processes.append(process)
@@ -114,7 +114,7 @@ def _scan(root: str, count: int) -> None:
     assert sum(batch.num_rows for batch in Log(root)["t"].scan()) == count
 
 
-def _fill(root: str, address: str) -> None:
+def fill(root: str, address: str) -> None:
     """Sends all records to the same partitions of the broker, in batches of the size that ours have."""
     producer = kafka.KafkaProducer(bootstrap_servers=address, linger_ms=100, batch_size=1 << 18)
     for batch in Log(root)["t"].scan(columns=["partition", "key", "value"]):

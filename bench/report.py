@@ -44,6 +44,9 @@ SHORT = (
     ("stream, AvailableNow, copied", "parquet → parquet snappy"),
     ("stream, a trigger with 1,000 records, Spark's default checkpoint manager", "parquet → parquet snappy"),
     ("consume without Spark, beside kafka-python from a broker", "kafka-python"),
+    ("CPU of a client in Python, values of records", "kafka-python"),
+    ("CPU of a client in Python, values of records", "confluent-kafka"),
+    ("CPU of a client in Python, all fields of records", "confluent-kafka"),
     ("decode in Python, values of 100 bytes, batches of 256 KiB", "kafka-python"),
     ("look-up, one key", "partlog, the condition left to Spark"),
     ("GROUP BY key, 8 partitions, fewer cores", "by a shuffle"),
@@ -94,6 +97,16 @@ Three sides measure parts of a read:
   by batch into one array.
 
 Spark itself takes about 50 ms for any query here, and a few milliseconds for each task.
+
+Clients in Python:
+
+* A client of a broker waits for the broker, and a `Consumer` reads files itself. So CPU is compared: of all threads of the process,
+  without the broker's. [All results](../bench/RESULTS.md) has it in the columns of seconds.
+* confluent-kafka is written in C, and makes a Python object of a field when a program asks for the field. `Consumer.poll` makes the
+  objects of all fields at once, as kafka-python does.
+* "Objects of records alone" is the floor of `Consumer.poll`. It has Arrow batches in memory, and makes the fields and tuples of
+  records in the fastest way of Arrow and Python. `Consumer.poll_batches` is the other part of `poll`: all work without these objects.
+* Python before 3.13 collects garbage after 700 new objects, and Python 3.13 after 2,000. One side of `Consumer.poll` has 2,000.
 
 Streams:
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
-from functools import partial
 from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
@@ -16,6 +16,16 @@ from sparklog.errors import DataError
 
 Deserializer = Callable[[bytes], Any]
 _COLUMNS = [SCHEMA.get_field_index(name) for name in ("offset", "timestamp", "timestampType", "key", "value", "headers")]
+_ARROW_IS_FAST = int(pa.__version__.partition(".")[0]) >= 25
+"""Whether `to_pylist` makes Python values without scalars between."""
+
+_EMPTY: deque[list[Any]] = deque(maxlen=1_000)
+"""The headers of the last records without headers: of two polls, by default.
+
+Python before 3.13 collects garbage after 700 new objects that can hold others, less the freed objects. A poll of 500 records makes 1,000:
+records, and lists of headers. A collection in each poll would take as long as all else. So each new list frees a list of an earlier poll
+here, and a program that drops its records is not stopped by a collection.
+"""
 
 
 class TopicPartition(NamedTuple):
@@ -149,18 +159,15 @@ def records_of(
     """
     offsets, times, types, keys, values, headers = (batch.column(number) for number in _COLUMNS)
     rows = batch.num_rows
-    millis = numbers_of(times) // 1000
-    found_keys, found_values = _bytes_of(keys), _bytes_of(values)
-    if headers.null_count == rows:
-        found_headers: list[list[tuple[str, bytes | None]]] = [[] for _ in range(rows)]
-    else:
-        found_headers = [[(header["key"], header["value"]) for header in each or ()] for each in headers.to_pylist()]
-    numbers = (numbers_of(offsets).tolist(), millis.tolist(), numbers_of(types).tolist())
+    found_keys, found_values, found_headers = _values_of(keys), _values_of(values), _headers_of(headers)
+    numbers = (numbers_of(offsets).tolist(), (numbers_of(times) // 1000).tolist(), numbers_of(types).tolist())
     columns = (repeat(partition.topic, rows), repeat(partition.partition, rows), *numbers)
     decoded_keys, key_error = _deserialized(found_keys, key)
     decoded_values, value_error = _deserialized(found_values[: len(decoded_keys)], value)
     # Values end before the record whose key failed, so the error of a value belongs to an earlier record.
-    records = list(map(_RECORD, zip(*columns, decoded_keys, decoded_values, found_headers, strict=False)))
+    fields = zip(*columns, decoded_keys, decoded_values, found_headers, strict=False)
+    # As `ConsumerRecord._make`, in three fifths of its time: no Python runs for a record.
+    records: list[ConsumerRecord] = list(map(tuple.__new__, repeat(ConsumerRecord), fields))
     which, cause = ("key", key_error) if value_error is None else ("value", value_error)
     if cause is None:
         return records, None
@@ -169,10 +176,6 @@ def records_of(
     failed = RecordDeserializationError(partition, offset, time, found_keys[row], found_values[row], which, cause, root)
     failed.__cause__ = cause
     return records, failed
-
-
-# As `ConsumerRecord._make`, in three quarters of its time.
-_RECORD: Callable[[tuple[Any, ...]], ConsumerRecord] = partial(tuple.__new__, ConsumerRecord)
 
 
 def _deserialized(raw: list[bytes | None], deserializer: Deserializer | None) -> tuple[list[Any], Exception | None]:
@@ -226,14 +229,31 @@ class RecordDeserializationError(DataError, ValueError):
         return RecordDeserializationError, self._given
 
 
-def _bytes_of(array: pa.Array) -> list[Any]:
-    """The same as `to_pylist` of an array of bytes, several times as fast."""
+def _values_of(array: pa.Array) -> list[Any]:
+    """The same as `to_pylist` of an array of bytes or strings, also with an Arrow whose `to_pylist` makes a scalar of each value."""
+    if _ARROW_IS_FAST:
+        found: list[Any] = array.to_pylist()
+        return found
     _, bounds, data = array.buffers()
     ends = np.frombuffer(bounds, np.int32, len(array) + 1, 4 * array.offset)
     first = int(ends[0])
     held = data.slice(first, int(ends[-1]) - first).to_pybytes() if data is not None else b""
-    at = (ends - first).tolist()
-    found = [held[begin:end] for begin, end in pairwise(at)]
+    found = [held[begin:end] for begin, end in pairwise((ends - first).tolist())]
+    if pa.types.is_string(array.type):
+        found = list(map(bytes.decode, found))
     if array.null_count:
         return [each if valid else None for each, valid in zip(found, array.is_valid().to_pylist(), strict=True)]
     return found
+
+
+def _headers_of(array: pa.Array) -> list[list[tuple[str, bytes | None]]]:
+    """The headers of each record, made of all headers at once."""
+    if array.null_count == len(array):
+        made: list[list[tuple[str, bytes | None]]] = [[] for _ in range(len(array))]
+        _EMPTY.extend(made)
+        return made
+    bounds = np.frombuffer(array.buffers()[1], np.int32, len(array) + 1, 4 * array.offset)
+    first = int(bounds[0])
+    keys, values = array.values.slice(first, int(bounds[-1]) - first).flatten()
+    pairs = list(zip(_values_of(keys), _values_of(values), strict=True))
+    return [pairs[begin:end] for begin, end in pairwise((bounds - first).tolist())]
