@@ -88,7 +88,7 @@ class Consumer:
         partition_assignment_strategy: str | Sequence[str] | None = None,
         weight: str = "count",
         session_timeout_ms: int = 45_000,
-        heartbeat_interval_ms: int = 5_000,
+        heartbeat_interval_ms: int | None = None,
         max_poll_interval_ms: int = 300_000,
         group_instance_id: str | None = None,
         capacity: int = 1,
@@ -137,7 +137,8 @@ class Consumer:
                 most once a minute.
             session_timeout_ms: Milliseconds without a heartbeat after which a member loses its partitions, at least three times
                 `heartbeat_interval_ms`; default 45,000.
-            heartbeat_interval_ms: Milliseconds between heartbeats, 1 or more; default 5,000.
+            heartbeat_interval_ms: Milliseconds between heartbeats, 1 or more. By default 5,000, and 15,000 if the table is in a bucket,
+                where each heartbeat costs money, or a third of a shorter session.
             max_poll_interval_ms: Milliseconds without a call of `poll` after which a member loses its partitions, 1 or more; default
                 300,000.
             group_instance_id: The name of a static member, not empty. A consumer that joins under it takes the place of the one before.
@@ -206,7 +207,7 @@ class Consumer:
             if opened is None or group is None:
                 raise SparklogError("GROUP_REQUIRED", call="Consumer(partition_assignment_strategy=…)", missing="group_id")
             times = (session_timeout_ms, heartbeat_interval_ms, max_poll_interval_ms)
-            member = member_settings(assignor, weight, times, group_instance_id, capacity, rack)
+            member = member_settings(opened.path, assignor, weight, times, group_instance_id, capacity, rack)
         settings = Settings(
             self.root,
             group,

@@ -217,7 +217,7 @@ def the_connection_to_a_broker(w: World) -> Any:
     return refused(lambda: w.make().bootstrap_connected())
 
 
-@case([5_000, 5_000], there=[3_000, 300_000])
+@case([None, 5_000], there=[3_000, 300_000])
 def defaults_of_times(w: World) -> Any:
     here = inspect.signature(sparklog.Consumer).parameters
     given = getattr(w.consumer, "DEFAULT_CONFIG", None) or {name: each.default for name, each in here.items()}

@@ -314,8 +314,8 @@ class Membership(Standing):
         silent = self._heartbeater.silent(state.sessions(but=me))
         if unseen := self._heartbeater.unseen - self._told_of:
             self._told_of |= unseen
-            where = (", ".join(sorted(unseen)), self.group, self._heartbeater.folder)
-            _log.warning("The heartbeats of %s of group %s are not in %s. Mount one folder beside the table for all members.", *where)
+            where = (", ".join(sorted(unseen)), self.group, self._heartbeater.folder, self._heartbeater.remedy)
+            _log.warning("The heartbeats of %s of group %s are not in %s. %s", *where)
         if not silent or not self._lock.acquire(timeout=self._settings.heartbeat_s):
             return
         try:
