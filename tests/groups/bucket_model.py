@@ -1,4 +1,4 @@
-"""A bucket in memory, for members that are driven by a seed: requests are steps, and a PUT without an answer may be done, at once or late."""
+"""A bucket in memory, for members that a seed drives: requests are steps. A PUT without an answer may be done, at once or late."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ def test_the_default_interval_depends_on_the_place() -> None:
 
 def test_members_in_a_bucket_need_obstore(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heartbeat_places, "find_spec", lambda _: None)
-    with pytest.raises(sparklog.CallError, match="PARTLOG_MEMBERS_EXTRA.*obstore"):
+    with pytest.raises(sparklog.CallError, match=r"PARTLOG_MEMBERS_EXTRA.*obstore"):
         Heartbeats("s3://bucket/offsets", "g")
 
 
