@@ -156,9 +156,11 @@ class Lake:
                     commit_properties=properties,
                     post_commithook_properties=self._after_commit,
                 )
-            except self._delta.exceptions.CommitFailedError:
+            except self._delta.exceptions.CommitFailedError as error:
                 now = self._table()
-                if now is None or self._are_free(now, group, number, versions):
+                # Another program created the table at the same time: then the schema is written twice, which changes nothing.
+                is_created_twice = "Metadata changed" in str(error)
+                if now is None or (self._are_free(now, group, number, versions) and not is_created_twice):
                     raise
                 # The commit that was first may be this one, whose answer was lost: then its rows count, and adding them again is safe.
                 return None
