@@ -45,7 +45,7 @@ class GroupSnapshot(Displayed):
     """`table` if its positions are rows of an offset table, and `topic` if they are records of `__consumer_offsets`."""
 
     def __init__(self, found: Group, topics: Topics, heartbeats: Callable[[str], Heartbeats] | None) -> None:
-        """`heartbeats` gives those of a group's members; None if the group is in a topic."""
+        """`heartbeats` finds the heartbeats of a group by its name; None if the group is in a topic."""
         self.name = found.name
         self.home = found.home
         self._found = found

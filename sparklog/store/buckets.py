@@ -133,7 +133,7 @@ def store_beside_table(url: str, options: Mapping[str, str]) -> S3Store:
     """The store of obstore for the objects below a URL, by the `storage_options` of a table of Delta, and by the environment.
 
     It takes each option as deltalake takes it: both are made with the Rust crate object_store. Options of deltalake alone have no meaning
-    here, and time limits are those of small objects. OSError if an option has a value that is none.
+    here, and time limits are short, as objects are small. OSError if an option has no legal value.
     """
     from obstore.store import S3Store
 

@@ -224,7 +224,7 @@ class _StoredObject(RemoteFile):
 
 
 def begin_use() -> None:
-    """Notes that obstore is used in this process, which must be one in which it can be used."""
+    """Notes that obstore is used in this process, where `can_be_used` must be true."""
     global _process
     assert can_be_used()
     _process = os.getpid()

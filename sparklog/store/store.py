@@ -51,7 +51,7 @@ def below(name: str) -> str:
 
 
 def is_in_bucket(url: str) -> bool:
-    """Whether a path or URL is one in a bucket of S3."""
+    """Whether a path or URL is in a bucket of S3."""
     return url.lower().startswith(("s3://", "s3a://"))
 
 

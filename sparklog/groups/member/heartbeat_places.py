@@ -26,7 +26,7 @@ It is compared. Only people read its first part: the time in nanoseconds by the 
 
 _HEARTBEAT_MS = 5_000
 _HEARTBEAT_IN_BUCKET_MS = 15_000
-"""Each heartbeat is a PUT, and each look at the others a LIST, both of which cost money."""
+"""Each heartbeat is a PUT, and each look at the others a LIST. Both cost money."""
 
 
 class HeartbeatPlace(ABC):
@@ -37,7 +37,7 @@ class HeartbeatPlace(ABC):
     calls_every_s: float
     """The least seconds between two looks of a member at its file of calls."""
     remedy: str
-    """What to do if members do not see one another's files here."""
+    """The remedy if members do not see one another's files here."""
 
     @abstractmethod
     def put(self, name: str, text: str) -> None:
@@ -61,7 +61,7 @@ class HeartbeatPlace(ABC):
 
     @abstractmethod
     def remove(self, names: Iterable[str]) -> None:
-        """Deletes those of these files that exist."""
+        """Deletes these files, as far as they exist."""
 
 
 class Folder(HeartbeatPlace):
@@ -90,7 +90,7 @@ class Folder(HeartbeatPlace):
 
     def marks(self, ending: str) -> dict[str, Mark]:
         found: dict[str, Mark] = {}
-        with suppress(FileNotFoundError), os.scandir(self.path) as entries:  # nobody wrote a file yet
+        with suppress(FileNotFoundError), os.scandir(self.path) as entries:  # no member wrote a file yet
             for each in entries:
                 if each.name.endswith(ending):
                     with suppress(FileNotFoundError):  # it was deleted since the listing

@@ -193,7 +193,7 @@ class Heartbeater:
 
     @property
     def remedy(self) -> str:
-        """What to do if members do not see one another's heartbeats."""
+        """The remedy if members do not see one another's heartbeats."""
         return self._heartbeats.place.remedy
 
     def end(self, *members: str) -> None:

@@ -24,13 +24,13 @@ def pause(seconds: float) -> None:
 class Heartbeats:
     """The heartbeats of a group's members. OSError if their place cannot be read or written.
 
-    CallError OPTION_VALUE if there is no place for heartbeats beside the table; MEMBERS_EXTRA.
+    CallError OPTION_VALUE if the store of the table has no place for heartbeats; MEMBERS_EXTRA.
     """
 
     def __init__(
         self, table: str, group: str, storage_options: Mapping[str, str] | None = None, place: HeartbeatPlace | None = None
     ) -> None:
-        """`storage_options` are those with which deltalake reaches the table. Another `place` is for tests."""
+        """By `storage_options`, deltalake reaches the table. Another `place` is for tests."""
         self.table, self.group = table, group
         self.place = place or place_of(table, group, storage_options or {})
         self._read: dict[str, tuple[Mark, int]] = {}

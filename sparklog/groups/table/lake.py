@@ -78,7 +78,7 @@ class Lake:
         self._delta = deltalake
         self._path = path
         self.storage_options = dict(storage_options or {})
-        """The settings with which the table is reached, and what is beside it."""
+        """The settings with which the table is reached, and the heartbeats beside it."""
         # To look after each commit for log files that are due takes longer than the commit, and the longer, the more there were.
         self._after_commit = deltalake.PostCommitHookProperties(cleanup_expired_logs=False)
         self._open: DeltaTable | None = None
