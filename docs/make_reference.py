@@ -188,6 +188,7 @@ def _offsets_page() -> str:
         "* A **note** says what happened to a group. Each generation begins with a note, in the same commit as its first positions.\n\n"
         + _head("note", "after")
         + _row("`begin`", "a new owner, or a change of the members")
+        + _row("`assign`", "a commit of a consumer that was assigned its partitions")
         + _row("`end`", "the owner ended, or the last member left")
         + _row("`reset`, `load`, `copy`, `delete`", "the call of an operator")
         + _row("`forget`", "a topic was dropped")
@@ -200,6 +201,12 @@ def _offsets_page() -> str:
         "* An owner takes the next **generation** in a commit that has the positions of the generation before. An owner with an older "
         "generation commits nothing (`GENERATION_FENCED`). So a group skips nothing, and loses no acknowledged commit, whichever owners "
         "overlap or die.\n"
+        "* Consumers that were **assigned** their partitions do not fence each other. A commit of such a consumer begins a generation "
+        "with the note `assign` if the newest note is another one, or if an offset goes back. The field `since` of this note is the "
+        "generation before. If the newest note is `assign` already, the new note has the same `since`. All other commits of such consumers "
+        "are rows of the newest generation. A consumer remembers the newest generation that it knew. If `since` of the newest note is "
+        "greater, or that note is not `assign` and its generation is another one, the consumer is fenced (`GENERATION_FENCED`). If the "
+        "group has members, the commit is refused (`GROUP_HAS_MEMBERS`).\n"
         "* The current positions of a group are the greatest offset of each partition in the greatest generation. A group whose newest "
         "generation began with `delete` does not exist.\n"
         f"* A group **runs** if its newest note is `begin` or has members, and its newest row is younger than {rows.ALIVE.seconds // 60} "

@@ -77,9 +77,9 @@ def consume(
     consumer = Consumer(
         root,
         *topics,
-        group=group,
+        group_id=group,
         table=at_table,
-        assignor=assignor,
+        partition_assignment_strategy=assignor,
         weight=weight,
         group_instance_id=instance,
         auto_offset_reset="earliest" if beginning else "latest",

@@ -171,6 +171,11 @@ class Beliefs:
         return self.has_group and self._settings.commit_s is not None
 
     @property
+    def is_member(self) -> bool:
+        """Whether its group gives it the partitions: not while the program assigns them."""
+        return self._settings.shares and not self.by_hand
+
+    @property
     def subscribes(self) -> bool:
         """Whether topics or a pattern were named."""
         return self.names is not None or self.pattern is not None
@@ -216,7 +221,7 @@ class Beliefs:
         if self._settings.reset == "earliest" or late:
             return start
         # A partition that was not there when the program subscribed is new to it.
-        return max(start, self._ends.get((partition, topic_id), start)) if self._settings.shares else end
+        return max(start, self._ends.get((partition, topic_id), start)) if self.is_member else end
 
     # ---- calls of the program that do not wait
 
@@ -285,7 +290,7 @@ class Beliefs:
         """
         state = self.states[topic]
         its = {partition: share for partition, share in self.shares.items() if partition.topic == topic}
-        if self._settings.shares:
+        if self.is_member:
             for share in its.values():
                 share.alive = share.topic_id == state.topic_id and share.number < state.partitions
             return
@@ -304,7 +309,7 @@ class Beliefs:
 
     def _may_go(self, topic: str) -> bool:
         """Whether a topic may be deleted without an error of this kind: a new topic of its name is read later."""
-        return self.subscribes and (self._settings.shares or self.pattern is not None) and self.reads(topic)
+        return self.subscribes and (self.is_member or self.pattern is not None) and self.reads(topic)
 
     def absorb(self) -> None:
         """Takes the states that were seen. Raises the error of a topic that may not go."""
@@ -319,7 +324,7 @@ class Beliefs:
                     self._looked = float("-inf")
                     continue
                 del self.states[name]
-                if self._settings.shares:
+                if self.is_member:
                     for share in self.shares.values():
                         share.alive = share.alive and share.partition.topic != name
                 else:

@@ -15,8 +15,8 @@ import pyarrow as pa
 from sparklog import arguments
 from sparklog.consumer.beliefs import AssignedPartition, Settings
 from sparklog.consumer.core import Core
-from sparklog.consumer.groups import Alone, ConsumerGroup, Owned, Shared, member_settings
-from sparklog.consumer.named import compiled, explained, named_topics, one_of, strategy, without
+from sparklog.consumer.groups import Alone, ByHand, ConsumerGroup, Owned, Shared, member_settings
+from sparklog.consumer.named import EXCLUSIVE, compiled, explained, named_topics, strategy, without
 from sparklog.consumer.records import (
     ConsumerRecord,
     Deserializer,
@@ -52,7 +52,7 @@ class Consumer:
     of `heartbeat_interval_ms` and `metadata_max_age_ms`.
 
     It needs neither a JVM nor Spark, and its memory does not grow with the number of records. It reads all partitions of its topics. To
-    share them with other processes, give each the same `group_id` and `partition_assignment_strategy`; or `assign` partitions to each.
+    share them with other processes, give each the same `group_id` and `table`; or `assign` partitions to each.
 
     It is not thread-safe: use it in one thread at a time. Only `wakeup` may be called from others, and from signal handlers.
 
@@ -85,7 +85,7 @@ class Consumer:
         poll_interval_ms: int = 100,
         idle_look_ms: int | None = None,
         metadata_max_age_ms: int = 5000,
-        partition_assignment_strategy: str | Sequence[str] | None = None,
+        partition_assignment_strategy: str | Sequence[str] = "sticky",
         weight: str = "count",
         session_timeout_ms: int = 45_000,
         heartbeat_interval_ms: int | None = None,
@@ -97,9 +97,6 @@ class Consumer:
         on_revoke: Rebalanced | None = None,
         on_lost: Rebalanced | None = None,
         filesystem: FileSystem | None = None,
-        group: str | None = None,
-        assignor: str | None = None,
-        rack: str | None = None,
     ) -> None:
         """Subscribes to topics, if any are named: `Consumer(root, "a", "b")`, or `Consumer(root, topics=["a", "b"])`.
 
@@ -107,8 +104,7 @@ class Consumer:
             root: The root, as in `Log`.
             *names: The topics to read.
             topics: The topics to read, in place of `names`.
-            group_id: The name of the group whose positions it keeps. Without `partition_assignment_strategy` it takes the group's next
-                generation, which ends any other consumer of the group (GenerationFenced).
+            group_id: The name of the group whose positions it keeps. The consumers of a group share the partitions of their topics.
             table: The offset table that has the positions: a path, or an `OffsetTable`. A group needs it.
             dual_table: A second offset table, which gets each commit after `table` has it, while a group moves from one to the other, as
                 with Kafka's `dual.commit.enabled`. A commit that fails there is logged, and a later commit makes up for it.
@@ -130,8 +126,9 @@ class Consumer:
                 a record that comes after a long time; 0 looks in every call of `poll`. By default 0 on a disk, and 1,000 in a store over a
                 network, where each look is a request that costs money.
             metadata_max_age_ms: Milliseconds between looks for new topics of a pattern, 0 or more; default 5,000.
-            partition_assignment_strategy: `range`, `roundrobin` or `sticky`, the same for all. With it, the consumer is a member of the
-                group, which shares the partitions of its topics with the others. Partitions come and go in `poll` and in iteration.
+            partition_assignment_strategy: How the members of the group share the partitions, the same for all: `sticky` (default), `range`
+                or `roundrobin`. Partitions come and go in `poll` and in iteration. `exclusive`: the consumer has the group alone. It takes
+                the group's next generation, which ends each other consumer of the group (GenerationFenced).
             weight: The measure by which `sticky` evens out the members, the same for all: `count` of partitions (default), `lag`, or `rate`
                 in the last hour; the latter two in thousands of records. Partitions move if a member has more than 1.25 times the mean, at
                 most once a minute.
@@ -149,9 +146,6 @@ class Consumer:
             on_lost: The same, after others took partitions because this member expired or the group was reset; by default `on_revoke` is
                 called.
             filesystem: The file system of the root, as in `Log`.
-            group: The former name of `group_id`, for one release.
-            assignor: The former name of `partition_assignment_strategy`, for one release.
-            rack: The former name of `client_rack`, for one release.
 
         Raises:
             CallError: TOPIC_NOT_FOUND or ROOT_NOT_FOUND; GROUP_REQUIRED if one of group and table is missing; OPTION_VALUE;
@@ -164,9 +158,7 @@ class Consumer:
             >>> read, table.positions("mail")[0].offset
             ([0, 1, 2, 3, 4], 5)
         """
-        group = one_of("group_id", group_id, "group", group)
-        assignor = one_of("partition_assignment_strategy", strategy(partition_assignment_strategy), "assignor", assignor)
-        rack = one_of("client_rack", client_rack, "rack", rack)
+        group, assignor = group_id, strategy(partition_assignment_strategy)
         logs = arguments.topic_logs(root, filesystem)
         self._root, self.root = logs.root, str(logs.root)
         list_again = arguments.count("metadata_max_age_ms", metadata_max_age_ms) / 1000
@@ -199,15 +191,13 @@ class Consumer:
         if opened is not None:
             from sparklog.groups.rows import require_group
 
-            require_group(group, "group" if group_id is None else "group_id")
+            require_group(group, "group_id")
             logs = opened.topics.logs
         self._pid = os.getpid()
         member = None
-        if assignor is not None:
-            if opened is None or group is None:
-                raise SparklogError("GROUP_REQUIRED", call="Consumer(partition_assignment_strategy=…)", missing="group_id")
+        if assignor != EXCLUSIVE and opened is not None and group is not None:
             times = (session_timeout_ms, heartbeat_interval_ms, max_poll_interval_ms)
-            member = member_settings(opened.path, assignor, weight, times, group_instance_id, capacity, rack)
+            member = member_settings(opened.path, assignor, weight, times, group_instance_id, capacity, client_rack)
         settings = Settings(
             self.root,
             group,
@@ -225,13 +215,17 @@ class Consumer:
         callbacks = {"assigned": on_assign, "revoked": on_revoke, "lost": on_lost or on_revoke}
         dual = None if dual_table is None else self._opened(dual_table, logs)
         self._membership: Membership | None = None
+        self._shared: Shared | None = None
+        self._by_hand: ByHand | None = None
         in_group: ConsumerGroup = Alone()
         if member is not None and opened is not None and group is not None:
             from sparklog.groups.member.membership import Membership
+            from sparklog.groups.table.assigned import Assigned
 
             self._membership = Membership(opened, group, member, self._core.beginning)
             self._membership.belongs_to(self)
-            in_group = Shared(self._membership)
+            in_group = self._shared = Shared(self._membership)
+            self._by_hand = ByHand(Assigned(opened, group), self._shared)
         self._shell = Shell(self._core, logs, in_group, _telling(weakref.ref(self), callbacks), dual, self._fetch_bytes, pace)
         if wanted:
             self._shell.run(self._core.subscribe(wanted, None))
@@ -399,17 +393,21 @@ class Consumer:
             raise SparklogError("OPTION_VALUE", option="topics", value=list(topics), reason="give either topics or a pattern")
         if self._core.by_hand:
             raise SparklogError("OPTION_CONFLICT", options="subscribe and assign", reason="call unsubscribe between them")
-        self._shell.run(self._core.subscribe(topics, None if pattern is None else compiled(pattern)))
+        wanted = None if pattern is None else compiled(pattern)
+        self._shell.group = self._shared or self._shell.group
+        self._shell.run(self._core.subscribe(topics, wanted))
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Reads these partitions alone; unsubscribes if no partition is given.
+
+        The consumer is no member of its group then. It commits beside other consumers that were assigned partitions, as in Kafka. A group
+        with members refuses its commits (GROUP_HAS_MEMBERS).
 
         Args:
             partitions: The partitions.
 
         Raises:
-            CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, or CONSUMER_CLOSED; OPTION_CONFLICT after `subscribe`, and for a member of a
-                group.
+            CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, or CONSUMER_CLOSED; OPTION_CONFLICT after `subscribe`.
 
         Example:
             >>> consumer.unsubscribe()
@@ -421,12 +419,9 @@ class Consumer:
         if not partitions:
             self.unsubscribe()
             return
-        if self._membership is not None:
-            raise SparklogError(
-                "OPTION_CONFLICT", options="partition_assignment_strategy and assign", reason="the assignor gives the partitions"
-            )
         if self._core.subscribes:
             raise SparklogError("OPTION_CONFLICT", options="subscribe and assign", reason="call unsubscribe between them")
+        self._shell.group = self._by_hand or self._shell.group
         self._shell.run(self._core.assign(partitions_of(partitions)))
 
     def unsubscribe(self) -> None:

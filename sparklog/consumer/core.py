@@ -46,7 +46,7 @@ class Core(Reading):
         going = [each for each in self.shares if each.topic not in states]
         yield from self._hand_in(going)
         ats = self._not_committed(going) if self.commits_by_itself else {}
-        if self._settings.shares:
+        if self.is_member:
             self._is_joined = False
             yield from self._ask(ask.Join(sorted(names), None if pattern is None else text_of(pattern), going, ats))
             self._is_joined = True
@@ -69,7 +69,7 @@ class Core(Reading):
     def unsubscribe(self) -> Steps[None]:
         """Stops reading, and leaves the group."""
         yield from self._hand_in(list(self.shares))
-        if self._settings.shares:
+        if self.is_member:
             if self.commits_by_itself:
                 yield from self._auto_commit((yield ask.Now()), at_once=True)
             yield from self._ask(ask.Leave(for_good=False))
@@ -90,7 +90,7 @@ class Core(Reading):
             raised = yield ask.TellCommits()
             self._raised += raised
         try:
-            if self._settings.shares and not self.closed and self.subscribes:
+            if self.is_member and not self.closed and self.subscribes:
                 yield from self._follow()
             if not self.closed:
                 yield from self._auto_commit(now)
@@ -109,7 +109,7 @@ class Core(Reading):
             raise
 
     def _fenced_by(self, error: BaseException) -> None:
-        if self._settings.shares and isinstance(error, SparklogError) and error.id in _ENDS:
+        if self.is_member and isinstance(error, SparklogError) and error.id in _ENDS:
             self._is_fenced = True
 
     def _lose(self) -> Steps[None]:
@@ -203,7 +203,7 @@ class Core(Reading):
                 raise
             except SparklogError as error:
                 self._warn(error)
-        if self._settings.shares:
+        if self.is_member:
             yield from self._tell_of(going)
             yield from self._settle()
 
@@ -360,7 +360,7 @@ class Core(Reading):
     def _part(self, *, committing: bool) -> Steps[None]:
         """Commits, if it does so by itself, and tells the program that all partitions go."""
         yield from self._lose()
-        if self._settings.shares:
+        if self.is_member:
             if committing:
                 yield from self._hand_in(list(self.shares))
             else:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from sparklog import arguments
+from sparklog.consumer.beliefs import ALONE
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
 from sparklog.consumer.requests import At, Ats, Refused, View
 from sparklog.errors import SparklogError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from sparklog.groups.member.membership import Membership
     from sparklog.groups.member.state import Held, MemberSettings
     from sparklog.groups.rows import Position
+    from sparklog.groups.table.assigned import Assigned
     from sparklog.groups.table.owner import Owner
     from sparklog.groups.topics import Ids, Offsets
 
@@ -101,6 +103,30 @@ class Owned(Alone):
 
     def beat(self) -> None:
         self._owner.beat()
+
+
+class ByHand(Alone):
+    """A group to which this consumer commits for the partitions that the program assigned; it is no member now."""
+
+    def __init__(self, assigned: Assigned, member: ConsumerGroup) -> None:
+        self._assigned, self._member = assigned, member
+        self.name = assigned.group
+
+    def leave(self, *, for_good: bool) -> None:
+        self._member.leave(for_good=for_good)
+
+    def positions(self) -> Known:
+        return _known(self._assigned.positions())
+
+    def commit(self, ats: Ats) -> Refused:
+        def made(left: Ats) -> Refused:
+            self._assigned.commit(*_by_topic(left), metadata=_texts(left))
+            return {}
+
+        # A commit that it began as a member may end after that: then the partition is another's.
+        held = {each: at for each, at in ats.items() if at.holding not in (None, ALONE)}
+        refused = self._member.commit(held) if held else {}
+        return refused | _by_itself({each: at for each, at in ats.items() if each not in held}, made)
 
 
 class Shared:

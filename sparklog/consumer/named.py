@@ -13,6 +13,8 @@ from sparklog.groups.assignors import ASSIGNORS
 
 P = ParamSpec("P")
 T = TypeVar("T")
+EXCLUSIVE = "exclusive"
+"""The strategy of a consumer that has its group alone."""
 _ROOT = "give the root, the directory that holds the topics, as the first argument: Consumer(root, 'topic')"
 _GROUP = "give `group_id`, its name, and `table`, the path of an offset commit table"
 _NO_BROKER = "leave it out: there is no broker"
@@ -26,7 +28,7 @@ _INSTEAD = {
     "isolation_level": "leave it out: no reader sees records that are not committed",
     "check_crcs": "leave it out: checksums are always checked",
     "group.instance.id": "give `group_instance_id`",
-    "partition.assignment.strategy": "give `partition_assignment_strategy`: range, roundrobin or sticky",
+    "partition.assignment.strategy": "give `partition_assignment_strategy`: sticky, range, roundrobin or exclusive",
     "session.timeout.ms": "give `session_timeout_ms`",
     "heartbeat.interval.ms": "give `heartbeat_interval_ms`",
     "max.poll.interval.ms": "give `max_poll_interval_ms`",
@@ -71,23 +73,14 @@ def without(name: str, instead: str) -> Callable[[Callable[P, T]], Callable[P, T
     return explained
 
 
-def one_of(name: str, given: str | None, before: str, earlier: str | None) -> str | None:
-    """An argument that may be given by its name, or by its name before. CallError if both are."""
-    if given is not None and earlier is not None:
-        raise SparklogError("OPTION_CONFLICT", options=f"{name} and {before}", reason="they are names of one argument; give the first")
-    return earlier if given is None else given
-
-
-def strategy(given: str | Sequence[str] | None) -> str | None:
-    """The assignor that Kafka's argument names: kafka-python's takes a list."""
-    if given is None:
-        return None
+def strategy(given: str | Sequence[str]) -> str:
+    """The assignor that Kafka's argument names, or `EXCLUSIVE`: kafka-python's takes a list."""
     if isinstance(given, str):
-        arguments.choice("partition_assignment_strategy", given, ASSIGNORS)
+        arguments.choice("partition_assignment_strategy", given, (*ASSIGNORS, EXCLUSIVE))
         return given
-    if len(given) == 1 and isinstance(given[0], str):
+    if isinstance(given, Sequence) and len(given) == 1 and isinstance(given[0], str):
         return strategy(given[0])
-    reason = "give one: range, roundrobin or sticky"
+    reason = "give one: sticky, range, roundrobin or exclusive"
     raise SparklogError("OPTION_VALUE", option="partition_assignment_strategy", value=given, reason=reason)
 
 

@@ -82,7 +82,7 @@ class Reading(Beliefs, ABC):
     def _find_out(self) -> Steps[None]:
         """Finds out the positions that are not known."""
         known: dict[tuple[TopicPartition, str], OffsetAndMetadata] = {}
-        if self.has_group and not self._settings.shares:
+        if self.has_group and not self.is_member:
             known = yield ask.LookAtPositions()
         read = {partition.topic for partition, _ in known}
         for share in self.assigned().values():
@@ -210,7 +210,7 @@ class Reading(Beliefs, ABC):
         while True:
             found = [] if self.closed else (yield from self._look_and_take(now, records_max, bytes_max))
             if found:
-                if not self._settings.shares or (yield ask.IsLive()):
+                if not self.is_member or (yield ask.IsLive()):
                     self.given_records += sum(each.batch.num_rows for each in found)
                     self.given_bytes += sum(each.size for each in found)
                     return found
@@ -369,7 +369,7 @@ class Reading(Beliefs, ABC):
             return share.position or 0
         self._depends = True
         found = self._others.get((partition, state.topic_id))
-        return found.offset if found else 0 if self._settings.shares else None
+        return found.offset if found else 0 if self.is_member else None
 
     def _blocked(self) -> list[tuple[AssignedPartition, dict[int, int]]]:
         """The shares that wait, each with what for."""

@@ -56,6 +56,8 @@ _NOTE = -1
 """The partition of a note, which is a row that is not a position: its topic is empty, and its metadata has the event."""
 RUNNING = "begin"
 """The event that a new owner notes, and repeats as a heartbeat while it has no positions."""
+ASSIGNED = "assign"
+"""The event that a consumer with assigned partitions notes. Such consumers do not fence each other: see `Group.since`."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,15 @@ class Group:
         """The number of the commit that wrote the newest note."""
         self.last = max((row.committed_at for row in newest), default=None)
         """When the newest generation wrote its last row."""
+
+    @property
+    def since(self) -> int:
+        """The generation from which consumers with assigned partitions alone took the group; else its own.
+
+        Whoever knew this generation, or a later one, was fenced by no other program.
+        """
+        since = self._said.get("since")
+        return since if self.event == ASSIGNED and type(since) is int else self.generation
 
     @functools.cached_property
     def state(self) -> GroupState | None:

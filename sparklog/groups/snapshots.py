@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from sparklog import arguments
+from sparklog.errors import SparklogError
 from sparklog.groups import lags, views
 from sparklog.groups.member.heartbeats import Heartbeats, Mark
 from sparklog.groups.rows import Group, Positions
@@ -71,7 +72,7 @@ class GroupSnapshot(Displayed):
         if self._found.state is None:
             return GroupMembers(self.name, [])
         marks: dict[str, Mark] = {}
-        with suppress(OSError):  # the folder cannot be reached: then no heartbeat is known
+        with suppress(OSError, SparklogError):  # they cannot be reached: then no heartbeat is known
             marks = self._heartbeats(self.name).look()
         return GroupMembers(self.name, views.members(self._found.state, marks, self._topics.unread(self._found.positions)))
 

@@ -96,6 +96,8 @@ class Chain:
         """The greatest boundary that a checkpoint has."""
         self._numbered: list[tuple[int, Finding]] = []
         """Findings about version files. Their cost depends on the boundary, which is known in the end."""
+        self._by_earlier: list[tuple[int, int, Finding]] = []
+        """The same by the version before: its number, the number of the version, and the finding."""
         self._writers = Writers()
         self._unknown = ""
 
@@ -201,7 +203,7 @@ class Chain:
             self._numbered.append((before.version, self._damage("VERSION_CORRUPT", problem, file, 0)))
             own = self._file(version_file(version.version))
             problem = f"`previous` is not the hash of version {before.version}: one of the two files was changed"
-            self._numbered.append((version.version, self._damage("VERSION_CORRUPT", problem, own, 0)))
+            self._by_earlier.append((before.version, version.version, self._damage("VERSION_CORRUPT", problem, own, 0)))
 
     def _replay(self, version: Version) -> None:
         state = self.state
@@ -398,7 +400,9 @@ class Chain:
             self._numbered.append((last, self._damage("VERSION_MISSING", problem, self._file(version_file(first)), None)))
         if self.newest >= 0 and state is None and self.broken is None:
             self.broken = self.newest
-        for number, finding in self._numbered:
+        # A file that a late writer put below the boundary says nothing about the version at the boundary.
+        by_earlier = ((number, finding) for earlier, number, finding in self._by_earlier if earlier >= boundary or number < boundary)
+        for number, finding in (*self._numbered, *by_earlier):
             self.findings.append(self._weighed(number, finding, boundary))
         self._live()
         if self.is_newer:
@@ -416,7 +420,7 @@ class Chain:
         begin = max((version for version in self._sound if self.state and version <= self.state.version), default=-1)
         if number < boundary:
             impact, fix = (
-                "no record: the file is below the boundary and counts for nothing",
+                "no record: the file is below the boundary and counts for nothing. A late writer may have put it",
                 "delete the file, or let the next clean-up do it",
             )
             return _with(finding, severity=GARBAGE, impact=impact, fix=fix)

@@ -86,7 +86,9 @@ def test_an_alert_counts_partitions_without_a_position(topic, table, capfd):
 
 
 def test_an_alert_names_a_topic_of_members_that_was_created_again(topic, table, capfd):
-    with Consumer(topic.root, "t", group="shop", table=table, assignor="sticky", auto_offset_reset="earliest") as one:
+    with Consumer(
+        topic.root, "t", group_id="shop", table=table, partition_assignment_strategy="sticky", auto_offset_reset="earliest"
+    ) as one:
         while one.poll(500):
             one.commit()
         assert checked(capfd, "groups", "lag", topic.root, "shop", "--fail-above", 0)[0] == 0
@@ -212,7 +214,7 @@ def test_positions_in_a_topic_that_was_created_again_do_not_count(topic, table):
 
 @pytest.mark.slow
 def test_members_of_a_group_are_shown_and_rewound(run, topic, table):
-    given = {"group": "shop", "table": table, "assignor": "sticky", "auto_offset_reset": "earliest"}
+    given = {"group_id": "shop", "table": table, "auto_offset_reset": "earliest"}
     with Consumer(topic.root, "u", **given) as one, Consumer(topic.root, "u", **given) as two:
         while len(one.assignment()) != 3 or len(two.assignment()) != 3:
             one.poll(20)

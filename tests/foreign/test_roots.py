@@ -193,4 +193,6 @@ def test_beside_the_product(java_classpath: str, tmp_path: Path) -> None:
     assert len(here) == 10 * commits + 20 + 2 * commits * 10
     publish(tool)
     report = Log(tool.root).verify()
-    assert report.ok, report
+    # A foreign writer that slept through a clean-up put a version below the boundary, which counts for nothing: its outcome was unknown.
+    late = [each for each in report.findings if each.severity == "garbage" and each.condition == "VERSION_CORRUPT"]
+    assert report.findings == late[: len(unknown)] and not report.unread, report

@@ -37,7 +37,11 @@ class World:
         self.root: Any = Root(FarStore(str(root))) if far else root
         self.logs = {"t": Log(root, "t", 2), "u": Log(root, "u", 1)}
         self.reset = self.random.choice(("earliest", "latest"))
-        self.options: dict[str, Any] = {"group": "g", "table": table, "auto_commit_interval_ms": 3_600_000} if table else {}
+        self.options: dict[str, Any] = (
+            {"group_id": "g", "table": table, "partition_assignment_strategy": "exclusive", "auto_commit_interval_ms": 3_600_000}
+            if table
+            else {}
+        )
         self.options["enable_auto_commit"] = table is not None and self.random.random() < 0.5  # when partitions go, and at its end
         self.options["max_partition_fetch_bytes"] = self.random.choice((1, 150, 1 << 20))
         self.options["max_poll_records"] = self.random.choice((1, 4, 500))
@@ -167,7 +171,7 @@ class World:
 
     def _handed_over(self, committing: bool = True) -> None:
         """The positions that the group has committed, as far as their topics are there. Without `committing`, nothing came to it since."""
-        if "group" not in self.options:
+        if "group_id" not in self.options:
             return
         for tp in self.at:
             log = self.logs[tp.topic]
@@ -307,7 +311,7 @@ class World:
                 (1, "wakeup", self.consumer.wakeup),
                 (1, "unsubscribe", self.unsubscribe),
             ]
-            if "group" in self.options:
+            if "group_id" in self.options:
                 calls.append((4, "commit", self.commit))
         chosen = beside if self.random.random() < 0.3 else calls
         ((_, name, call),) = self.random.choices(chosen, [weight for weight, _, _ in chosen])

@@ -24,7 +24,11 @@ class Driver:
             return lambda _, partitions: self.events.append([event, [list(each) for each in partitions]])
 
         names = given.pop("names", [])
-        on = {f"on_{event}": told(event) for event in ("assign", "revoke", "lost")} if given.get("assignor") else {}
+        on = (
+            {f"on_{event}": told(event) for event in ("assign", "revoke", "lost")}
+            if given.get("partition_assignment_strategy") != "exclusive"
+            else {}
+        )
         self.consumer = Consumer(given.pop("root"), *names, **on, **given)
 
     def poll(self, ms: float = 0, times: int = 1, commits: bool = False) -> dict[str, Any]:

@@ -173,11 +173,11 @@ class Group:
         given = {
             "session_timeout_ms": self.kind.mortal_ms if mortal else LASTING_MS,
             "heartbeat_interval_ms": HEARTBEAT_MS,
-            "assignor": "sticky",
+            "partition_assignment_strategy": "sticky",
         }
         given |= {"root": str(self.folder / "root"), "table": str(self.folder / "offsets"), "names": ["t"], "poll_interval_ms": 20}
         given |= {"auto_offset_reset": "earliest", **more}
-        answer = member.open(group="g", **given)
+        answer = member.open(group_id="g", **given)
         assert answer == {}, answer
         return member
 

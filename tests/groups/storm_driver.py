@@ -21,9 +21,9 @@ def run(root: str, table: str, file: Path, session_ms: int, beats: int) -> None:
             consumer = Consumer(
                 root,
                 "t",
-                group="g",
+                group_id="g",
                 table=table,
-                assignor="sticky",
+                partition_assignment_strategy="sticky",
                 auto_offset_reset="earliest",
                 auto_commit_interval_ms=session_ms // 4,
                 session_timeout_ms=session_ms,

@@ -18,11 +18,11 @@ from sparklog.groups import OffsetTable
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-@pytest.fixture(params=[None, "sticky"], ids=["alone", "member"])
+@pytest.fixture(params=["exclusive", "sticky"], ids=["alone", "member"])
 def consumer(request, topic, tmp_path):
     table = OffsetTable(tmp_path / "offsets", topic.root)
-    given = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "assignor": request.param}
-    with sparklog.Consumer(topic.root, "t", group="g", table=table, **given) as made:
+    given = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "partition_assignment_strategy": request.param}
+    with sparklog.Consumer(topic.root, "t", group_id="g", table=table, **given) as made:
         yield made
 
 
@@ -104,10 +104,10 @@ def test_samples_of_a_window():
     assert math.isnan(samples.maximum)
 
 
-@pytest.mark.parametrize("assignor", [None, "sticky"])
-def test_a_second_table_gets_each_commit(topic, tmp_path, assignor, caplog):
+@pytest.mark.parametrize("strategy", ["exclusive", "sticky"])
+def test_a_second_table_gets_each_commit(topic, tmp_path, strategy, caplog):
     first, second = (OffsetTable(tmp_path / name, topic.root) for name in ("first", "second"))
-    given = {"group": "g", "auto_offset_reset": "earliest", "assignor": assignor}
+    given = {"group_id": "g", "auto_offset_reset": "earliest", "partition_assignment_strategy": strategy}
     with sparklog.Consumer(topic.root, "t", table=first, dual_table=second, **given) as consumer:
         consumer.poll(200)
         consumer.commit({P0: 7})
@@ -123,10 +123,10 @@ def test_a_second_table_gets_each_commit(topic, tmp_path, assignor, caplog):
     assert caplog.text == ""
 
 
-@pytest.mark.parametrize("assignor", [None, "sticky"])
-def test_a_second_table_gets_only_positions_that_changed(topic, tmp_path, assignor):
+@pytest.mark.parametrize("strategy", ["exclusive", "sticky"])
+def test_a_second_table_gets_only_positions_that_changed(topic, tmp_path, strategy):
     first, second = (OffsetTable(tmp_path / name, topic.root) for name in ("first", "second"))
-    given = {"group": "g", "auto_offset_reset": "earliest", "assignor": assignor, "enable_auto_commit": False}
+    given = {"group_id": "g", "auto_offset_reset": "earliest", "partition_assignment_strategy": strategy, "enable_auto_commit": False}
     with sparklog.Consumer(topic.root, "t", table=first, dual_table=second, **given) as consumer:
         consumer.poll(200)
         for offset in (3, 5, 5, 8):
@@ -147,7 +147,7 @@ def history(table: OffsetTable) -> list[dict[str, Any]]:
 def test_a_second_table_that_cannot_be_written_stops_nothing(topic, tmp_path, caplog):
     first, second = (OffsetTable(tmp_path / name, topic.root) for name in ("first", "second"))
     (tmp_path / "second").write_text("")
-    with sparklog.Consumer(topic.root, "t", group="g", table=first, dual_table=second, auto_offset_reset="earliest") as consumer:
+    with sparklog.Consumer(topic.root, "t", group_id="g", table=first, dual_table=second, auto_offset_reset="earliest") as consumer:
         consumer.poll(200)
         consumer.commit()
     assert "are not in the second table" in caplog.text

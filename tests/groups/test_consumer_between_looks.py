@@ -141,7 +141,7 @@ def test_a_topic_that_was_deleted_does_not_keep_others_from_being_committed(topi
     other = Topic(topic.root, "u")
     other.append(records(5))
     table = OffsetTable(tmp_path / "offsets", topic.root)
-    with Consumer(topic.root, "t", "u", group="g", table=table, auto_offset_reset="earliest") as consumer:
+    with Consumer(topic.root, "t", "u", group_id="g", table=table, auto_offset_reset="earliest") as consumer:
         assert sum(map(len, consumer.poll().values())) == 41
         other.delete()
     assert {(each.topic, each.partition): each.offset for each in table.positions("g")} == {("t", 0): 18, ("t", 1): 18}
@@ -151,7 +151,7 @@ def test_a_consumer_sees_what_its_table_has_seen_first(topic, tmp_path, monkeypa
     """Both share the states of topics: a commit of the table takes the newest one, and the next poll returns its records."""
     monkeypatch.setattr(watch, "_ASK_S", 1e9)
     table = OffsetTable(tmp_path / "offsets", topic.root)
-    with Consumer(topic.root, "t", group="g", table=table, auto_offset_reset="earliest", poll_interval_ms=1) as consumer:
+    with Consumer(topic.root, "t", group_id="g", table=table, auto_offset_reset="earliest", poll_interval_ms=1) as consumer:
         assert sum(map(len, consumer.poll().values())) == 36
         assert consumer.poll() == {}
         topic.append(records(2, "new"), 0)
@@ -171,7 +171,7 @@ def test_a_table_its_consumer_and_its_owner_open_a_topic_once(topic, tmp_path, m
     monkeypatch.setattr(TopicLog, "__init__", counting)
     for table in (tmp_path / "offsets", OffsetTable(tmp_path / "offsets", topic.root)):
         opened.clear()
-        with Consumer(topic.root, "t", group="g", table=table, auto_offset_reset="earliest") as consumer:
+        with Consumer(topic.root, "t", group_id="g", table=table, auto_offset_reset="earliest") as consumer:
             consumer.poll()
             consumer.commit()
             consumer.committed(T0)

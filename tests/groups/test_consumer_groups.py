@@ -24,7 +24,7 @@ def member(topic, table):
     """Makes consumers of group g, which commit only when they are told to."""
 
     def make(**options: object) -> Consumer:
-        return Consumer(topic.root, "t", group="g", table=table.path, **({"enable_auto_commit": False} | options))
+        return Consumer(topic.root, "t", group_id="g", table=table.path, **({"enable_auto_commit": False} | options))
 
     return make
 
@@ -186,11 +186,11 @@ def test_wrong_tables_and_offsets(member, table, topic, tmp_path):
 
     deltalake.write_deltalake(tmp_path / "other", pa.table({"group": ["g"]}))
     with pytest.raises(sparklog.CallError, match="OFFSETS_SCHEMA"):
-        Consumer(topic.root, "t", group="g", table=tmp_path / "other")
+        Consumer(topic.root, "t", group_id="g", table=tmp_path / "other")
     with pytest.raises(sparklog.CallError, match="TOPIC_NOT_FOUND"):
-        Consumer(topic.root, "oders", group="g", table=table)
+        Consumer(topic.root, "oders", group_id="g", table=table)
     with pytest.raises(sparklog.CallError, match=r"OPTION_VALUE.*opened with the root None"):
-        Consumer(topic.root, "t", group="g", table=OffsetTable(table.path))
+        Consumer(topic.root, "t", group_id="g", table=OffsetTable(table.path))
     # A consumer that did not begin has not ended another one.
     assert not table.exists()
     consumer = member()

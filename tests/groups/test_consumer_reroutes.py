@@ -66,7 +66,7 @@ def test_what_the_group_has_not_consumed_is_waited_for(tmp_path: Path) -> None:
     cut = written.past[0]["cut"]
     one, other, new = (TopicPartition("t", number) for number in range(3))
     options = {"enable_auto_commit": False, "auto_offset_reset": "earliest", "poll_interval_ms": 1}
-    with Consumer(tmp_path / "root", group="g", table=table, **options) as consumer:
+    with Consumer(tmp_path / "root", group_id="g", table=table, **options) as consumer:
         consumer.assign([one, other])
         consumer.poll(max_records=1)
         consumer.commit({one: cut[0] - 1, other: cut[1]})
@@ -89,7 +89,7 @@ def test_a_consumer_that_begins_again_keeps_the_order(tmp_path: Path) -> None:
         reader = Reader()
         reader.read = Counter(committed.read)
         consumer = Consumer(
-            tmp_path / "root", "t", group="g", table=table, auto_offset_reset="earliest", enable_auto_commit=False, poll_interval_ms=1
+            tmp_path / "root", "t", group_id="g", table=table, auto_offset_reset="earliest", enable_auto_commit=False, poll_interval_ms=1
         )
         for _ in range(chance.randint(1, 6)):
             reader.take(consumer, chance.randint(1, 40))
@@ -126,7 +126,13 @@ def test_members_of_a_group_keep_the_order_among_them(tmp_path: Path) -> None:
         written.change(weights)
     written.write(80)
     reader = Reader()
-    options = {"group": "g", "table": tmp_path / "offsets", "assignor": "range", "auto_offset_reset": "earliest", "poll_interval_ms": 1}
+    options = {
+        "group_id": "g",
+        "table": tmp_path / "offsets",
+        "partition_assignment_strategy": "range",
+        "auto_offset_reset": "earliest",
+        "poll_interval_ms": 1,
+    }
     members = [Consumer(tmp_path / "root", "t", auto_commit_interval_ms=1, **options) for _ in range(2)]
     try:
         until, both = time.monotonic() + 120, False

@@ -20,7 +20,7 @@ P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 def consumer(topic, **more) -> sparklog.Consumer:
-    given = {"group": "g", "table": topic.root.parent / "offsets", "auto_offset_reset": "earliest", "enable_auto_commit": False}
+    given = {"group_id": "g", "table": topic.root.parent / "offsets", "auto_offset_reset": "earliest", "enable_auto_commit": False}
     return sparklog.Consumer(topic.root, "t", **given | more)
 
 
@@ -42,16 +42,16 @@ def drain(output: DeltaOutput) -> None:
         output.write(rows(batches))
 
 
-@pytest.mark.parametrize("assignor", [None, "sticky"])
-def test_rows_and_offsets_are_one_commit(topic, tmp_path, assignor):
+@pytest.mark.parametrize("strategy", ["exclusive", "sticky"])
+def test_rows_and_offsets_are_one_commit(topic, tmp_path, strategy):
     path = tmp_path / "output"
-    with consumer(topic, assignor=assignor) as one:
+    with consumer(topic, partition_assignment_strategy=strategy) as one:
         drain(DeltaOutput(path, one))
     assert written(path) == once(25, 10)
     table = OffsetTable(tmp_path / "offsets", topic.root)
     assert {each.partition: each.offset for each in table.positions("g")} == {0: 25, 1: 10}
     topic.append(records(3), 1)
-    with consumer(topic, assignor=assignor) as again:
+    with consumer(topic, partition_assignment_strategy=strategy) as again:
         drain(DeltaOutput(path, again))
     assert written(path) == once(25, 13)
 
@@ -157,7 +157,7 @@ def test_on_revoke_writes_the_records_in_hand(topic, tmp_path):
         output.write(made)
         flushed.append(made.num_rows)
 
-    given = {"assignor": "sticky", "heartbeat_interval_ms": 100, "session_timeout_ms": 120_000, "poll_interval_ms": 20}
+    given = {"heartbeat_interval_ms": 100, "session_timeout_ms": 120_000, "poll_interval_ms": 20}
     with consumer(topic, on_revoke=flush, **given) as one, consumer(topic, **given) as two:
         output = DeltaOutput(path, one)
         while not flushed:

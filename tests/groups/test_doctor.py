@@ -370,7 +370,12 @@ def test_a_doctor_of_a_random_group_never_raises_and_changes_nothing(tmp_path: P
         act = chance.choice(("start", "poll", "poll", "poll", "append", "close", "silent", "reset", "recreate"))
         if act == "start" and len(members) < 4:
             members.append(
-                group.open(*group.start(), heartbeat_interval_ms=20_000, mortal=True, assignor=chance.choice(("sticky", "range")))
+                group.open(
+                    *group.start(),
+                    heartbeat_interval_ms=20_000,
+                    mortal=True,
+                    partition_assignment_strategy=chance.choice(("sticky", "range")),
+                )
             )
         elif act == "append":
             group.append(2)

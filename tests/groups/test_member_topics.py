@@ -53,7 +53,7 @@ def test_a_second_root_is_refused_and_disturbs_nobody(threads: Group):
     one, (second,) = threads.member(), threads.start()
     answers = threads.until_read(80, one)
     changes = len(threads.table.changes("g"))
-    given = {"root": str(other.root), "names": ["t"], "group": "g", "table": str(threads.folder / "offsets"), "assignor": "sticky"}
+    given = {"root": str(other.root), "names": ["t"], "group_id": "g", "table": str(threads.folder / "offsets")}
     second.open(heartbeat_interval_ms=100, session_timeout_ms=86_400_000, **given)
     refused = []
     for _ in range(3):
@@ -146,7 +146,7 @@ def test_other_engines_read_positions_by_the_documented_sql(four: Group):
 
 def test_old_tables_go_on(four: Group):
     """A group that one consumer ran alone, in a table that a version of before wrote: members begin where it was."""
-    with sparklog.Consumer(four.folder / "root", "t", group="g", table=four.table, auto_offset_reset="earliest") as alone:
+    with sparklog.Consumer(four.folder / "root", "t", group_id="g", table=four.table, auto_offset_reset="earliest") as alone:
         assert sum(map(len, alone.poll(500).values())) == 80
     notes = [row for row in deltalake.DeltaTable(four.table.path).to_pyarrow_table().to_pylist() if row["partition"] == -1]
     assert all(sorted(json.loads(note["metadata"])) == ["event", "id"] for note in notes)

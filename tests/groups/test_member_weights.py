@@ -85,7 +85,7 @@ def test_processes_weigh_after_a_minute(processes: Group):
 def test_all_members_weigh_alike(six: Group):
     """A program that does not know weights asks for `sticky`, and is refused, too."""
     six.member(weight="lag", max_poll_interval_ms=120_000).poll()
-    for others in ({}, {"weight": "rate"}, {"assignor": "range"}):
+    for others in ({}, {"weight": "rate"}, {"partition_assignment_strategy": "range"}):
         answer = six.member(**others).poll()
         assert answer["error"] == "GROUP_ASSIGNOR"
         assert "sticky-lag" in answer["text"]

@@ -330,7 +330,7 @@ def test_the_folder_of_heartbeats_cannot_be_written(four: Group):
 
 def test_a_consumer_that_reads_alone_takes_the_group_from_members(four: Group):
     one, two = four.members(2)
-    alone = four.open(*four.start(), assignor=None)
+    alone = four.open(*four.start(), partition_assignment_strategy="exclusive")
     assert len(alone.poll(ms=100)["has"]) == 4
     for each in (one, two):
         until_error(each, "GENERATION_FENCED")
@@ -350,7 +350,7 @@ def test_a_program_that_polls_no_more_loses_its_partitions(processes: Group):
 
 def test_members_of_another_assignor_are_refused(four: Group):
     four.members(1)
-    other = four.member(assignor="range")
+    other = four.member(partition_assignment_strategy="range")
     answer = other.poll()
     assert answer["error"] == "GROUP_ASSIGNOR"
     assert "sticky" in answer["text"]

@@ -24,7 +24,7 @@ class World:
         return sparklog.Log(self.root)["t"]
 
     def running(self) -> None:
-        with sparklog.Consumer(self.root, "t", group="g", table=self.table, auto_offset_reset="earliest") as consumer:
+        with sparklog.Consumer(self.root, "t", group_id="g", table=self.table, auto_offset_reset="earliest") as consumer:
             consumer.poll()
             consumer.commit()
             self.table.reset("g", "earliest", dry_run=False)

@@ -59,7 +59,7 @@ def wait(reached: Callable[[], object]) -> None:
 
 
 def test_both_share_a_group_and_hand_over(threads, elsewhere):
-    ours = threads.member(assignor="range")
+    ours = threads.member(partition_assignment_strategy="range")
     answers = threads.until_read(80, ours, commits=True)
     other = elsewhere(threads)
     answers += threads.until(lambda: threads.is_even(2), [ours])
@@ -81,7 +81,7 @@ def test_each_expires_the_other(processes, elsewhere):
     processes.table.end("another", processes.table.begin("another"))  # creates the table
     other = elsewhere(processes, Process.mortal_ms)
     wait(lambda: len(other.lines()) >= 80)
-    ours = processes.member(assignor="range", mortal=True)
+    ours = processes.member(partition_assignment_strategy="range", mortal=True)
     processes.until(lambda: processes.is_even(2), [ours])
     other.kill()
     processes.until_even(ours)
@@ -96,7 +96,7 @@ def test_each_expires_the_other(processes, elsewhere):
 @pytest.mark.soak
 def test_the_other_one_is_fenced_as_ours_is(processes, elsewhere):
     """Frozen for longer than its session, it commits nothing, and joins again under a new id."""
-    ours = processes.member(assignor="range")
+    ours = processes.member(partition_assignment_strategy="range")
     ours.poll(ms=100)
     other = elsewhere(processes, Process.mortal_ms)
     processes.until(lambda: processes.is_even(2), [ours])

@@ -33,7 +33,7 @@ def test_a_summary_says_whether_the_group_runs(table, topic):
         (short,) = table.summaries()
         return short.running, repr(table.summaries())
 
-    with Consumer(topic.root, "t", group="g", table=table, auto_offset_reset="earliest") as consumer:
+    with Consumer(topic.root, "t", group_id="g", table=table, auto_offset_reset="earliest") as consumer:
         consumer.poll()
         consumer.commit()
         assert state()[0] and " running " in state()[1]

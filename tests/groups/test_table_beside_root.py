@@ -30,7 +30,7 @@ def links(topic, tmp_path: Path) -> Path:
 
 def consumer(root: Path) -> sparklog.Consumer:
     """It begins its generation, so the offset table is made."""
-    return sparklog.Consumer(root, "t", group="g", table=root.resolve().parent / "offsets", enable_auto_commit=False)
+    return sparklog.Consumer(root, "t", group_id="g", table=root.resolve().parent / "offsets", enable_auto_commit=False)
 
 
 def test_a_table_in_a_root_is_refused(topic, tmp_path, links):
@@ -53,8 +53,8 @@ def test_a_table_in_a_root_is_refused(topic, tmp_path, links):
         for opened in (root, links / "to-root"):
             calls = [
                 lambda path=path, opened=opened: OffsetTable(path, opened),
-                lambda path=path, opened=opened: sparklog.Consumer(opened, "t", group="g", table=path),
-                lambda path=path, opened=opened: sparklog.Consumer(opened, "t", group="g", table=tmp_path / "offsets", dual_table=path),
+                lambda path=path, opened=opened: sparklog.Consumer(opened, "t", group_id="g", table=path),
+                lambda path=path, opened=opened: sparklog.Consumer(opened, "t", group_id="g", table=tmp_path / "offsets", dual_table=path),
                 lambda path=path, opened=opened: write_delta(
                     path=tmp_path / "out", table=path, root=opened, checkpoint=tmp_path / "c", group="g"
                 ),

@@ -31,7 +31,7 @@ def parameters(kind: str) -> Iterator[tuple[str, str]]:
 
 
 def opened(topic, table, **options: object) -> Consumer:
-    return Consumer(topic.root, "t", group="g", table=table, auto_offset_reset="earliest", **options)
+    return Consumer(topic.root, "t", group_id="g", table=table, auto_offset_reset="earliest", **options)
 
 
 def moving(name: str, call: Callable[..., object], **options: object) -> Callable[..., object]:
@@ -117,7 +117,10 @@ def unconnected() -> sparklog.Producer:
 
 
 NUMBERS: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
-    "Consumer.__init__": (lambda topic, table, **given: opened(topic, table, assignor="range", **given), (*INTERVALS, *SIZES)),
+    "Consumer.__init__": (
+        lambda topic, table, **given: opened(topic, table, partition_assignment_strategy="range", **given),
+        (*INTERVALS, *SIZES),
+    ),
     "Consumer.poll": (of_consumer("poll"), ("timeout_ms", "max_records")),
     "Consumer.poll_batches": (of_consumer("poll_batches"), ("timeout_ms", "max_records", "max_bytes")),
     "Consumer.seek": (of_consumer("seek", partition=("t", 0)), ("offset",)),

@@ -166,7 +166,9 @@ def test_a_pattern_without_topics_and_one_whose_topic_went(spark, topic, tmp_pat
 
 def test_members_are_tables_of_sql(spark, topic, tmp_path):
     table = OffsetTable(tmp_path / "off`sets {table}", topic.root)
-    with sparklog.Consumer(topic.root, "t", group="it's `g`", table=table, assignor="sticky", auto_offset_reset="earliest") as one:
+    with sparklog.Consumer(
+        topic.root, "t", group_id="it's `g`", table=table, partition_assignment_strategy="sticky", auto_offset_reset="earliest"
+    ) as one:
         one.poll(200)
         table.end("alone", table.begin("alone"))
         table.create_views(spark)

@@ -42,7 +42,7 @@ LOGS = [
         "digits and _",
     ),
     ("a consumer's missing topic", lambda w: Consumer(w.root, "T"), "TOPIC_NOT_FOUND", "Topic T", "Existing topics: t."),
-    ("a group without a table", lambda w: Consumer(w.root, "t", group="g"), "GROUP_REQUIRED", "`table`", "Give Consumer() both"),
+    ("a group without a table", lambda w: Consumer(w.root, "t", group_id="g"), "GROUP_REQUIRED", "`table`", "Give Consumer() both"),
     (
         "Kafka's old reset",
         lambda w: Consumer(w.root, auto_offset_reset="smallest"),

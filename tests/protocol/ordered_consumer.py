@@ -25,7 +25,7 @@ def main() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     options = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "poll_interval_ms": 5}
-    with Consumer(root, "t", group="g", table=table, **options) as consumer, Path(file).open("a") as told:
+    with Consumer(root, "t", group_id="g", table=table, **options) as consumer, Path(file).open("a") as told:
         print("begins", file=told, flush=True)
         while True:
             finished = Path(file).with_name("finished").exists()

@@ -305,7 +305,7 @@ class World:
     def opened(self) -> Consumer:
         if self.consumer is None:
             how = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "poll_interval_ms": 1}
-            self.consumer = Consumer(self.tool.root, self.name, group="g", table=self.table, **how)
+            self.consumer = Consumer(self.tool.root, self.name, group_id="g", table=self.table, **how)
         return self.consumer
 
     def poll(self) -> int:

@@ -176,7 +176,7 @@ def test_members_of_two_users(folder: Path, java_classpath: str) -> None:
     ONE.tool(java_classpath, root, umask).run("append", tag="A")
 
     def consume(table: Path) -> int:
-        options = {"group": "billing", "table": str(table), "assignor": "sticky", "auto_offset_reset": "earliest"}
+        options = {"group_id": "billing", "table": str(table), "auto_offset_reset": "earliest"}
         with Consumer(str(root), "t", **options) as consumer:
             return sum(map(len, consumer.poll(5_000, max_records=5).values()))
 

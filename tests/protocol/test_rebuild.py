@@ -92,7 +92,7 @@ def test_each_key_keeps_its_order_and_groups_miss_nothing(tool: LogTool, tmp_pat
         assert passed | left == {value for *_, value in old}, (seed, group)
         if group in exact:
             assert not passed & left
-    with Consumer(tool.root, NEW, group="all", table=table) as consumer:
+    with Consumer(tool.root, NEW, group_id="all", table=table) as consumer:
         assert consumer.poll(100) == {}
 
 

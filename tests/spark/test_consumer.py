@@ -28,7 +28,7 @@ def test_each_record_once_and_in_order_over_restarts_of_both(spark: SparkSession
     def tail(until: int) -> None:
         """A consumer of the group, from its start to its end."""
         deadline = time.monotonic() + TIMEOUT_S
-        with Consumer(root, "output", group="g", table=table, auto_offset_reset="earliest") as consumer:
+        with Consumer(root, "output", group_id="g", table=table, auto_offset_reset="earliest") as consumer:
             while sum(map(len, got.values())) < until:
                 assert query.isActive and time.monotonic() < deadline
                 for partition, records in consumer.poll(100, max_records=13).items():

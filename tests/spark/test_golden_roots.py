@@ -62,7 +62,7 @@ def test_a_root_of_an_earlier_release(spark: SparkSession, tmp_path: Path, scrip
     grown = {name: sum(log[name].end_offsets().values()) - sum(before[name].values()) for name in log}
     assert grown == {name: 10 * (name == script["SINK"]) for name in log}, "each query went on behind its last epoch"
 
-    with sparklog.Consumer(root, "many", group=script["GROUP"], table=str(tmp_path / "offsets")) as consumer:
+    with sparklog.Consumer(root, "many", group_id=script["GROUP"], table=str(tmp_path / "offsets")) as consumer:
         rest = sum(len(records) for records in consumer.poll(max_records=10_000).values())
         consumer.commit()
     assert rest == sum(expected["topics"]["many"]["ends"].values()) - sum(expected["positions"].values())

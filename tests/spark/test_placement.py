@@ -195,7 +195,7 @@ def test_a_slow_partition_gets_less_of_what_is_new(spark: SparkSession, tmp_path
                 read[group][key] = number
         consumer.commit()
 
-    groups = {group: {"group": group, "table": table, "auto_offset_reset": "earliest"} for group in read}
+    groups = {group: {"group_id": group, "table": table, "auto_offset_reset": "earliest"} for group in read}
     try:
         with (
             Consumer(root, "t", **groups["fast"]) as fast,

@@ -61,7 +61,7 @@ def test_a_consumer_follows_and_keeps_its_group_on_the_same_store(s3, topic, fau
     # Not through the proxy, which is in this process: a query of deltalake lets no other thread run.
     options = Root.at(url, s3.filesystem()).store.storage_options(f"{url}-offsets")
     of = OffsetTable(f"{url}-offsets", url, filesystem=files, storage_options=options)
-    with Consumer(url, "t", group="g", table=of, filesystem=files, auto_offset_reset="earliest", consumer_timeout_ms=3000) as consumer:
+    with Consumer(url, "t", group_id="g", table=of, filesystem=files, auto_offset_reset="earliest", consumer_timeout_ms=3000) as consumer:
         assert len([next(consumer) for _ in range(40)]) == 40
         consumer.commit()
         topic.append(records(3, "later"))

@@ -65,7 +65,7 @@ def test_a_group_runs_until_it_says_that_it_ended(root, tmp_path):
 
     assert got(client, "groups") == {"table": table.path, "exists": False, "groups": [], "more": 0}
     assert got(client, "group", 404, group="g")["error"]["condition"] == "PARTLOG_OFFSETS_TABLE_NOT_FOUND"
-    with Consumer(root, "t", group="g", table=table, auto_offset_reset="earliest") as consumer:
+    with Consumer(root, "t", group_id="g", table=table, auto_offset_reset="earliest") as consumer:
         consumer.poll()
         consumer.commit()
         assert running()
@@ -79,7 +79,7 @@ def test_a_group_runs_until_it_says_that_it_ended(root, tmp_path):
 def test_members_that_share_a_group(root, tmp_path):
     table = OffsetTable(tmp_path / "shared", root)
     client = TestClient(application(root, table.path), base_url="http://127.0.0.1")
-    with Consumer(root, "t", group="g", table=table, assignor="sticky", auto_offset_reset="earliest") as consumer:
+    with Consumer(root, "t", group_id="g", table=table, partition_assignment_strategy="sticky", auto_offset_reset="earliest") as consumer:
         consumer.poll()
         found = got(client, "group", group="g")
         (member,) = found["members"]

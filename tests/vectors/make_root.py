@@ -120,7 +120,7 @@ def write_root(spark: SparkSession, folder: Path) -> None:
         to.write("many", 3 * number, 3)
     for topic in (SINK, SINK, COPY):
         run_query(spark, folder, topic)
-    with sparklog.Consumer(to.root, "many", group=GROUP, table=str(folder / "offsets"), auto_offset_reset="earliest") as consumer:
+    with sparklog.Consumer(to.root, "many", group_id=GROUP, table=str(folder / "offsets"), auto_offset_reset="earliest") as consumer:
         consumer.poll(max_records=100)
         consumer.commit()
 

@@ -233,6 +233,18 @@ def test_below_the_boundary_nothing_counts(tmp_path: Path) -> None:
     assert set(found(tmp_path)) == {("damage", "VERSION_CORRUPT"), ("damage", "VERSION_MISSING")}, "now they are needed"
 
 
+def test_a_late_version_below_the_boundary_does_not_damage_the_version_after_it(tmp_path: Path) -> None:
+    topic = written(tmp_path)
+    topic.commit(boundary=3)
+    for number in (0, 1):
+        topic.version_file(number).unlink()
+    checkpoint_of(topic, 2).unlink()
+    late = forge(topic, 2, lambda content: content.update(writer="slept through the clean-up"))
+    (finding,) = checked(tmp_path).findings
+    assert (finding.severity, finding.file) == ("garbage", late)
+    assert "A late writer" in finding.impact
+
+
 def test_a_boundary_above_the_version(tmp_path: Path) -> None:
     written(tmp_path).commit(boundary=7)
     assert found(tmp_path) == [("damage", "VERSION_CORRUPT")]

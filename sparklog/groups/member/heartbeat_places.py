@@ -214,7 +214,7 @@ def place_of(table: str, group: str, storage_options: Mapping[str, str]) -> Hear
         return Bucket(table, f"{table.rstrip('/')}.members/{digest}", storage_options)
     if "://" in table:
         reason = "members need a table on a disk or in a bucket of S3, where their heartbeats are beside it"
-        reason += "; leave `partition_assignment_strategy` out to read the group alone"
+        reason += '; give partition_assignment_strategy="exclusive" to read the group alone'
         raise SparklogError("OPTION_VALUE", option="table", value=table, reason=reason)
     # Beside the table itself, also where members name it by different links.
     return Folder(Path(f"{os.path.realpath(table)}.members") / digest)

@@ -86,17 +86,20 @@ class Heartbeater:
         """
 
         def run() -> None:
-            while not self._stop.wait(self.pause_s(every_s)):
+            pause = self.pause_s(every_s)
+            while not self._stop.wait(pause):
+                began = time.monotonic()
                 beat()
+                pause = self.pause_s(every_s, time.monotonic() - began)
 
         if self._thread is None:
             self._thread = threading.Thread(target=run, name=f"member of {self._heartbeats.group}", daemon=True)
             self._thread.start()
             _BEATING.add(self)
 
-    def pause_s(self, every_s: float) -> float:
-        """The seconds until the next heartbeat."""
-        return max(min(every_s, self._watch.due_s), every_s / 10)
+    def pause_s(self, every_s: float, took_s: float = 0) -> float:
+        """The seconds until the next heartbeat, after one that took so long: a slow one must not make the next one late."""
+        return max(min(every_s - took_s, self._watch.due_s), every_s / 10)
 
     def stop(self, wait_s: float = 0) -> None:
         """Ends the thread, and waits for it so long."""

@@ -24,7 +24,7 @@ def pause(seconds: float) -> None:
 class Heartbeats:
     """The heartbeats of a group's members. OSError if their place cannot be read or written.
 
-    CallError OPTION_VALUE if the store of the table has no place for heartbeats; MEMBERS_EXTRA.
+    CallError OPTION_VALUE where it is first used if the store of the table has no place for heartbeats; MEMBERS_EXTRA.
     """
 
     def __init__(
@@ -32,8 +32,13 @@ class Heartbeats:
     ) -> None:
         """By `storage_options`, deltalake reaches the table. Another `place` is for tests."""
         self.table, self.group = table, group
-        self.place = place or place_of(table, group, storage_options or {})
+        self._place, self._options = place, dict(storage_options or {})
         self._read: dict[str, tuple[Mark, int]] = {}
+
+    @functools.cached_property
+    def place(self) -> HeartbeatPlace:
+        """Where they are."""
+        return self._place or place_of(self.table, self.group, self._options)
 
     @property
     def folder(self) -> str:

@@ -97,7 +97,7 @@ class Generations:
         return group
 
     def heartbeats(self, name: str) -> Heartbeats:
-        """The heartbeats of a group's members, which are reached as the table is. CallError as `Heartbeats`."""
+        """The heartbeats of a group's members, which are reached as the table is."""
         return Heartbeats(self._path, name, self._lake.storage_options)
 
     def _require_table(self) -> None:
@@ -132,11 +132,13 @@ class Generations:
         carry: bool = True,
         after: int | None = None,
         dropped: Collection[str] = (),
+        more: Mapping[str, int] | None = None,
     ) -> int:
         """Takes the next generation of a group in one commit with its first positions, and returns it.
 
         These are the positions that `moved` makes from the group just before. With `carry`, the group's other positions stay, without
-        positions in the topics `dropped`. With `after`, only if that is still the newest generation: GenerationFenced otherwise.
+        positions in the topics `dropped`. With `after`, only if that is still the newest generation: GenerationFenced otherwise. `more` are
+        fields of its note.
         """
         announced = float("-inf")
         for attempt in itertools.count():
@@ -144,7 +146,7 @@ class Generations:
                 announced = time.monotonic()
             last, group, versions = self.fenceable(name)
             if after is not None and after != group.generation:
-                raise self._fenced(name, after, group.generation)
+                raise self.fenced(name, after, group.generation)
             # Rows that were deleted by hand leave the number of their commit, and no generation of theirs was above it.
             generation = (group.generation or last) + 1
             first = moved(group)
@@ -158,7 +160,7 @@ class Generations:
             # A position that is where it was before is moved, too: its owner has read on, and not committed that.
             left = keys | {each for each in group.state.shares if each[0] in dropped} if group.state else keys
             stays = group.state.reset(left) if group.state and event in OF_OPERATORS else None
-            note = rows.note(name, generation, event)
+            note = rows.note(name, generation, event, more)
             noted = rows.note_of_members(name, generation, "operator", event, stays, event) if stays else note
             if (numbered := self.commit(name, last + 1, generation, [noted, *begun], versions)) is not None:
                 self._known[name] = last + 1, group.after(numbered)
@@ -228,7 +230,7 @@ class Generations:
         """As `_current`. GenerationFenced if this is not the newest generation of the group."""
         known = self._current(name)
         if generation != known[1].generation or generation < 1:
-            raise self._fenced(name, generation, known[1].generation)
+            raise self.fenced(name, generation, known[1].generation)
         return known
 
     def _current(self, name: str) -> tuple[int, Group]:
@@ -277,7 +279,8 @@ class Generations:
                 _log.warning("the offset table was not maintained: %s", error)
         return True
 
-    def _fenced(self, name: str, generation: int, newest: int) -> SparklogError:
+    def fenced(self, name: str, generation: int, newest: int) -> SparklogError:
+        """The error of a program whose generation is over."""
         return SparklogError("GENERATION_FENCED", group=name, generation=generation, newest=newest, table=self._path)
 
 

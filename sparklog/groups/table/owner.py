@@ -11,7 +11,7 @@ from sparklog.errors import CallError
 from sparklog.groups import rows
 from sparklog.groups.rows import Group, Position
 from sparklog.groups.table.offset_table import OffsetTable
-from sparklog.groups.topics import Ids, Offsets
+from sparklog.groups.topics import Ids, Offsets, Topics
 
 _HEARTBEAT_S = 60
 """A group that wrote nothing for three minutes does not count as running."""
@@ -96,19 +96,8 @@ class Owner:
             self._generation = self._generations.claim(self.group, rows.RUNNING, lambda _: first, after=self._generation)
 
         def made(group: Group) -> list[Position]:
-            moved = {
-                topic: {
-                    partition: offset
-                    for partition, offset in of.items()
-                    if _is_new(group.at.get((topic, partition)), offset, texts.get((topic, partition)))
-                }
-                for topic, of in offsets.items()
-            }
-            placed = self._topics.placed(self.group, moved, ids, group.positions) if any(moved.values()) else []
-            return [
-                dataclasses.replace(each, query_id=query_id, epoch=epoch, metadata=texts.get((each.topic, each.partition)))
-                for each in placed
-            ]
+            placed = moved(group, self._topics, offsets, ids, texts)
+            return [dataclasses.replace(each, query_id=query_id, epoch=epoch) for each in placed]
 
         self._generations.add(self.group, self._generation, made)
         self._wrote = time.monotonic()
@@ -178,6 +167,20 @@ class Owner:
                 # The whole row again: of rows with the same offset the newest one counts.
                 return [dataclasses.replace(each, committed_at=now.committed_at) for now in repeated]
         return [rows.note(self.group, self._generation, rows.RUNNING)]
+
+
+def moved(group: Group, topics: Topics, offsets: Offsets, ids: Ids, metadata: Mapping[tuple[str, int], str | None]) -> list[Position]:
+    """The rows of a commit: of the offsets that are not committed already. Errors are those of `Topics.placed`."""
+    new = {
+        topic: {
+            partition: offset
+            for partition, offset in of.items()
+            if _is_new(group.at.get((topic, partition)), offset, metadata.get((topic, partition)))
+        }
+        for topic, of in offsets.items()
+    }
+    placed = topics.placed(group.name, new, ids, group.positions) if any(new.values()) else []
+    return [dataclasses.replace(each, metadata=metadata.get((each.topic, each.partition))) for each in placed]
 
 
 def _is_new(known: Position | None, offset: int, metadata: str | None) -> bool:
