@@ -221,8 +221,8 @@ class Beats:
     def call(self, member: str) -> None:
         self.calls[member] += 1
 
-    def called(self, member: str) -> int:
-        return self.calls[member]
+    def called(self, member: str) -> int | None:
+        return self.calls[member] or None
 
     def remove(self, members: Iterable[str]) -> None:
         for each in members:

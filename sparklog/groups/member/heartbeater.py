@@ -98,7 +98,7 @@ class Heartbeater:
             _BEATING.add(self)
 
     def pause_s(self, every_s: float, took_s: float = 0) -> float:
-        """The seconds until the next heartbeat, after one that took so long: a slow one must not make the next one late."""
+        """The seconds until the next heartbeat, after a heartbeat that took so long: a slow one must not make the next one late."""
         return max(min(every_s - took_s, self._watch.due_s), every_s / 10)
 
     def stop(self, wait_s: float = 0) -> None:
