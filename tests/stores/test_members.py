@@ -26,6 +26,7 @@ from sparklog.ondisk.root import Root
 
 DELAY_S = 0.03
 SESSION_MS, HEARTBEAT_MS = 9_000, 3_000
+WAIT_S = 120
 
 
 def options(s3: S3, endpoint: str | None = None) -> dict[str, str]:
@@ -159,6 +160,8 @@ def test_three_processes_of_which_one_is_killed_and_one_is_frozen(in_bucket: Buc
     answers += in_bucket.until_read(80 - sum(got(answers).values()), killed, frozen, lives)
     assert got(answers).total() == 80 and len(got(answers)) == 80, "nothing is read twice while all live"
     in_bucket.until(lambda: set(in_bucket.positions().values()) == {20}, [killed, frozen, lives])
+    assert all(each.heartbeat for each in in_bucket.table.members("g"))
+    assert not in_bucket.table.doctor("g", watch_s=WAIT_S).is_stuck, "it ends when it has seen a heartbeat of each"
     killed.kill()
     in_bucket.until_even(frozen, lives)
     mine = partitions(frozen.poll())
@@ -211,6 +214,8 @@ class BucketStorm(Storm):
     """Root and table are in S3; each request of a member takes 30 ms. Three heartbeats make a session, as by default in a bucket."""
 
     beats = 3
+    slack_s = 60.0
+    """Others see the last heartbeat with heartbeats of their own, and each change of the group takes some seconds."""
     s3: S3
     proxy: FaultProxy
 
