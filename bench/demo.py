@@ -54,7 +54,7 @@ def main() -> int:
 
         spark = session(
             app_name="sparklog demo",
-            **{
+            conf={
                 "spark.sql.session.timeZone": "UTC",
                 "spark.sql.shuffle.partitions": str(PARTITIONS),
                 "spark.ui.enabled": "false",

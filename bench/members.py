@@ -141,7 +141,7 @@ def latencies(root: Path, folder: Path, count: int, seconds: float) -> dict[str,
 
 def one_by_one(root: Path, folder: Path, seconds: float) -> dict[str, float]:
     """How long commits of one owner take, in ms, made for the given seconds in a table that maintains itself."""
-    table = OffsetTable(folder / "one-by-one", root)
+    table = OffsetTable(root, folder / "one-by-one")
     generation, ends, until = table.begin("g"), table.topics.state("t").ends, time.monotonic() + seconds
     took: list[float] = []
     while (now := time.monotonic()) < until:
@@ -157,7 +157,7 @@ def grown(root: Path, folder: Path, commits: int) -> dict[str, float]:
     """A table with the rows of the given number of commits. The last ones were made one by one; the others in a hundred large commits."""
     import deltalake
 
-    table = OffsetTable(folder / "grown", root)
+    table = OffsetTable(root, folder / "grown")
     generation, ends = table.begin("g"), table.topics.state("t").ends
     (first,) = table.topics.placed("g", {"t": {0: 0}})
     in_bulk = max(0, commits - SINGLE)
@@ -180,7 +180,7 @@ def _kept(table: OffsetTable) -> dict[str, float]:
     table.maintain()
     upkeep = time.perf_counter() - began
     began = time.perf_counter()
-    assert OffsetTable(table.path).positions("g")
+    assert OffsetTable(None, table.path).positions("g")
     look = time.perf_counter() - began
     opened = deltalake.DeltaTable(table.path)
     return {

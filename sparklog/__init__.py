@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sparklog.errors import CallError, DataError, GenerationFenced, RetryError, SparklogError, UnknownOutcomeError, UpgradeError
+from sparklog.errors import CallError, DataError, GenerationFencedError, RetryError, SparklogError, UnknownOutcomeError, UpgradeError
 from sparklog.router import partition_for
 from sparklog.spark.attach import attach
-from sparklog.spark.functions import murmur2_partition, murmur3_partition
 from sparklog.spark.progress import progress
 from sparklog.spark.session import configure, jar, session
 from sparklog.spark.txn_options import txn_options
@@ -25,7 +24,7 @@ __all__ = [
     "Consumer",
     "ConsumerRecord",
     "DataError",
-    "GenerationFenced",
+    "GenerationFencedError",
     "Log",
     "Placement",
     "Producer",
@@ -38,8 +37,6 @@ __all__ = [
     "attach",
     "configure",
     "jar",
-    "murmur2_partition",
-    "murmur3_partition",
     "partition_for",
     "progress",
     "session",

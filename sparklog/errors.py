@@ -146,7 +146,7 @@ class UnknownOutcomeError(SparklogError):
     """
 
 
-class GenerationFenced(SparklogError):
+class GenerationFencedError(SparklogError):
     """Another tracker, consumer or reset took the group: stop, or take its next generation.
 
     Consumers share a group if each has the same `partition_assignment_strategy`.
@@ -156,7 +156,7 @@ class GenerationFenced(SparklogError):
         >>> another = table.begin("billing")
         >>> try:
         ...     table.append("billing", mine, {"orders": {0: 5}})
-        ... except sparklog.GenerationFenced as error:
+        ... except sparklog.GenerationFencedError as error:
         ...     print(error.condition)
         PARTLOG_GENERATION_FENCED
     """
@@ -168,7 +168,7 @@ CLASSES: dict[str, type[SparklogError]] = {
     "upgrade": UpgradeError,
     "retry": RetryError,
     "unknown": UnknownOutcomeError,
-    "fenced": GenerationFenced,
+    "fenced": GenerationFencedError,
 }
 _PARAMETER = re.compile("<([a-z]+)>")
 

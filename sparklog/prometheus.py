@@ -134,7 +134,7 @@ class Exporter:
             return []
         from sparklog.groups import OffsetTable
 
-        return OffsetTable(self._table, self._logs, filesystem=self._filesystem).snapshots()
+        return OffsetTable(self._logs, self._table, filesystem=self._filesystem).snapshots()
 
 
 _Sample = tuple[str, tuple[str, ...], float]

@@ -15,10 +15,10 @@ from coordinated import position, topic_of_groups
 from handmade import TIME, Record, Topic
 
 import sparklog
-from sparklog import consumer, groups
+from sparklog import consumer, groups, spark_functions
 from sparklog.serve.process import Server
 
-MODULES: tuple[ModuleType, ...] = (sparklog, consumer, groups)
+MODULES: tuple[ModuleType, ...] = (sparklog, consumer, groups, spark_functions)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -62,7 +62,7 @@ def world(name: str) -> dict[str, Any]:
     made = [Record(b'{"cents": %d}' % (100 * n), b"customer-%d" % (n % 4), TIME + 1000 * n) for n in range(20)]
     for partition in range(2):
         topic.append([each for each in made if sparklog.partition_for(each.key, 2) == partition], partition)
-    table = groups.OffsetTable("offsets", "events")
+    table = groups.OffsetTable("events", "offsets")
     table.end("billing", table.begin("billing", {"orders": {0: 3, 1: 10}}))
     names: dict[str, Any] = {"sparklog": sparklog, "log": sparklog.Log("events"), "topic": sparklog.Topic("events", "orders")}
     names |= {"table": table, "TopicPartition": sparklog.TopicPartition}

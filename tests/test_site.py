@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sparklog
-from sparklog import consumer, groups
+from sparklog import consumer, groups, spark_functions
 
 ROOT = Path(__file__).resolve().parents[1]
 INDEX = ROOT / "docs" / "README.md"
@@ -80,7 +80,7 @@ def test_the_site_shows_markdown_as_it_is_meant(site: Path) -> None:
 
 
 def test_the_page_of_the_python_api_has_every_public_name() -> None:
-    public = {"sparklog": sparklog, "sparklog.consumer": consumer, "sparklog.groups": groups}
+    public = {"sparklog": sparklog, "sparklog.consumer": consumer, "sparklog.groups": groups, "sparklog.spark_functions": spark_functions}
     listed = re.findall(r"^::: (\S+)\.(\w+)$", (INDEX.parent / "reference" / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
     names = {name for module in public.values() for name in module.__all__}
     assert {name for _, name in listed} == names

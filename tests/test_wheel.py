@@ -38,6 +38,8 @@ def refused(call):
     except Exception as error:
         return repr(error)
 
+from sparklog import spark_functions
+
 log = sparklog.Log("root")
 topics = {name: {str(number): end for number, end in log[name].end_offsets().items()} for name in log}
 with sparklog.Consumer("root", "chosen", auto_offset_reset="earliest") as consumer:
@@ -53,8 +55,8 @@ print(json.dumps({
         sparklog.session,
         lambda: sparklog.configure(None),
         lambda: sparklog.attach(None, "events", "root"),
-        lambda: sparklog.murmur2_partition("key", 8),
-        lambda: sparklog.murmur3_partition("key", 8),
+        lambda: spark_functions.murmur2_partition("key", 8),
+        lambda: spark_functions.murmur3_partition("key", 8),
     )],
 }))
 """
@@ -65,13 +67,13 @@ ends = sparklog.Log("root")["chosen"].end_offsets()
 with sparklog.Consumer("root", "chosen", group_id="g", table="table", auto_offset_reset="earliest") as consumer:
     consumed = len(list(itertools.islice(consumer, sum(ends.values()))))
     consumer.commit()
-group = sparklog.groups.OffsetTable("table", "root").group("g")
+group = sparklog.groups.OffsetTable("root", "table").group("g")
 print(json.dumps({"consumed": consumed, "positions": {str(each.partition): each.offset for each in group.positions()}}))
 """
 
 TYPED = """
 import sparklog
-from sparklog import Consumer, Log, SparklogError, TopicPartition, groups
+from sparklog import Consumer, Log, SparklogError, TopicPartition, groups, spark_functions
 
 reveal_type(Log("root")["events"].end_offsets())  # dict[int, int]
 reveal_type(Log("root").topic("events").read(partition=0, limit=9))  # Table
@@ -79,11 +81,11 @@ reveal_type(Log("root").verify().ok)  # bool
 with Consumer("root", "events", group_id="billing", table="table") as consumer:
     reveal_type(consumer.poll(1000))  # dict[TopicPartition, list[ConsumerRecord]]
     reveal_type(consumer.committed(TopicPartition("events", 0)))  # int | None
-reveal_type(groups.OffsetTable("table", "root").group("billing"))  # GroupSnapshot
+reveal_type(groups.OffsetTable("root", "table").group("billing"))  # GroupSnapshot
 reveal_type(groups.plan)  # GroupPlan
 reveal_type(sparklog.partition_for("user-7", 8))  # int
 reveal_type(sparklog.session(app_name="job"))  # SparkSession
-reveal_type(sparklog.murmur2_partition("key", 8))  # Column
+reveal_type(spark_functions.murmur2_partition("key", 8))  # Column
 reveal_type(SparklogError("TOPIC_NOT_FOUND").parameters)  # dict[str, str]
 """
 """A line of a user's program, and the type that its editor shows."""

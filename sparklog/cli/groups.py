@@ -364,7 +364,7 @@ def copy(
     if to is Home.TOPIC and server is None and execute:
         raise typer.BadParameter("--to topic needs --server: the server writes the group. Start it with `sparklog serve`.")
     logs = arguments.topic_logs(root)
-    table, topic = OffsetTable(at_table, logs), TopicGroups(logs)
+    table, topic = OffsetTable(logs, at_table), TopicGroups(logs)
     if to is Home.TABLE:
         copied = copies.into_table(topic.group(group), table, dry_run=not execute, force=force)
     else:

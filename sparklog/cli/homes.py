@@ -22,7 +22,7 @@ def summaries(root: str, table: str | None) -> GroupSummaries:
     logs = arguments.topic_logs(root)
     topic = TopicGroups(logs)
     _require_home(topic.exists(), table)
-    parts = [OffsetTable(table, logs).summaries()] if table is not None else []
+    parts = [OffsetTable(logs, table).summaries()] if table is not None else []
     parts += [topic.summaries()] if topic.exists() else []
     found = sorted((each for part in parts for each in part), key=lambda each: (each.group, each.home))
     return GroupSummaries(found, " and ".join(part.path for part in parts))
@@ -40,7 +40,7 @@ def snapshots(root: str, group: str, table: str | None) -> list[GroupSnapshot]:
         return [topic.group(group)]
     found = [topic.group(group)] if topic.exists() and group in topic.groups() else []
     try:
-        return [OffsetTable(table, logs).group(group), *found]
+        return [OffsetTable(logs, table).group(group), *found]
     except SparklogError as error:
         if error.id != "GROUP_NOT_FOUND" or not found:
             raise

@@ -23,7 +23,7 @@ def opened(path: str, root: str) -> OffsetTable:
     """The offset table at a path, for the topics of a root."""
     from sparklog.groups import OffsetTable
 
-    return OffsetTable(path, root)
+    return OffsetTable(root, path)
 
 
 def consume(

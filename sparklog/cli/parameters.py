@@ -30,7 +30,7 @@ def _groups(context: typer.Context, incomplete: str) -> list[str]:
 
     try:
         table = context.params.get("at_table") or os.environ["SPARKLOG_OFFSETS"]
-        return [name for name in OffsetTable(table).groups() if name.startswith(incomplete) and name.isprintable()]
+        return [name for name in OffsetTable(None, table).groups() if name.startswith(incomplete) and name.isprintable()]
     except (SparklogError, KeyError):
         return []
 

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from sparklog.errors import SparklogError, declared
@@ -134,6 +134,22 @@ def progress(items: Iterable[Item], total: int | None, what: str) -> Iterator[It
         for item in items:
             yield item
             advance(1)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar as `bar`. Call it with the work that is done, and all work: how much that is, may be known late."""
+    with ExitStack() as stack:
+        advance: Callable[[int], None] | None = None
+        before = 0
+
+        def progress(done: int, total: int) -> None:
+            nonlocal advance, before
+            advance = advance or stack.enter_context(bar(total, what))
+            advance(done - before)
+            before = done
+
+        yield progress
 
 
 @contextmanager

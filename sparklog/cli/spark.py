@@ -36,7 +36,7 @@ def start(cores: int = 2) -> SparkSession:
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), f"sparklog-{os.getpid()}")),  # nothing is ever put there
     }
     with _quietly():
-        return sparklog.session(app_name="sparklog", **settings)
+        return sparklog.session(app_name="sparklog", conf=settings)
 
 
 @contextmanager

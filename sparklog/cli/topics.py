@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparklog.cli.parameters import Json, Partitions, Root, TopicName, Topics, millis
-from sparklog.cli.show import answer, bar, progress, show, table, write, write_json
+from sparklog.cli.show import answer, bar, progress, progress_bar, show, table, write, write_json
 from sparklog.show.display import Display, counted, field, readable, when
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def keys(
     found: list[dict[str, Any]] = []
     for key in map(os.fsencode, names):
         placed = of.partition_for(key)
-        for partition in sorted(of.partitions_for(key), key=lambda each: (each != placed, each)):
+        for partition in sorted(of.partitions_holding(key), key=lambda each: (each != placed, each)):
             held = _held(of, partition, key)
             if partition == placed or held["records"]:
                 found.append({"key": key, "partition": partition, "routed": partition == placed, **held})
@@ -261,8 +261,7 @@ def stats(root: Root, topic: TopicName, partition: Partitions = None, as_json: J
     from sparklog.log.log import Log
 
     of = Log(root).topic(topic)
-    ends, starts = of.end_offsets(), of.start_offsets()
-    with bar(sum(ends[each] - starts[each] for each in ends if partition is None or each in partition), "records") as advance:
+    with progress_bar("records") as advance:
         found = of.stats(partition, progress=advance)
     if as_json:
         write_json(found.as_dict())

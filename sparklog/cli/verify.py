@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sparklog.cli.parameters import Json, Root, Topics
-from sparklog.cli.show import bar, terminal, write, write_json
+from sparklog.cli.show import progress_bar, terminal, write, write_json
 
 if TYPE_CHECKING:
     from sparklog.verify import Report
@@ -38,17 +36,7 @@ def verify(
     """
     from sparklog.log.log import Log
 
-    with ExitStack() as stack:
-        advance: Callable[[int], None] | None = None
-        before = 0
-
-        def progress(done: int, total: int) -> None:
-            nonlocal advance, before
-            # How much there is to do is known when the metadata were read.
-            advance = advance or stack.enter_context(bar(total, "bytes"))
-            advance(done - before)
-            before = done
-
+    with progress_bar("bytes") as progress:
         report = Log(root).verify(names or None, quick=quick, jobs=jobs, progress=progress)
     if as_json:
         write_json(report.as_dict())

@@ -48,8 +48,8 @@ Rebalanced = Callable[[Any, list[TopicPartition]], object]
 
 
 class Consumer:
-    """Reads the records of topics, and then waits for new records. Names and defaults are those of kafka-python, except the defaults
-    of `heartbeat_interval_ms` and `metadata_max_age_ms`.
+    """Reads the records of topics, and then waits for new records. Names and defaults come from kafka-python. `heartbeat_interval_ms`,
+    `metadata_max_age_ms` and `partition_assignment_strategy` have other defaults.
 
     It needs neither a JVM nor Spark, and its memory does not grow with the number of records. It reads all partitions of its topics. To
     share them with other processes, give each the same `group_id` and `table`; or `assign` partitions to each.
@@ -128,7 +128,7 @@ class Consumer:
             metadata_max_age_ms: Milliseconds between looks for new topics of a pattern, 0 or more; default 5,000.
             partition_assignment_strategy: How the members of the group share the partitions, the same for all: `sticky` (default), `range`
                 or `roundrobin`. Partitions come and go in `poll` and in iteration. `exclusive`: the consumer has the group alone. It takes
-                the group's next generation, which ends each other consumer of the group (GenerationFenced).
+                the group's next generation, which ends each other consumer of the group (GenerationFencedError).
             weight: The measure by which `sticky` evens out the members, the same for all: `count` of partitions (default), `lag`, or `rate`
                 in the last hour; the latter two in thousands of records. Partitions move if a member has more than 1.25 times the mean, at
                 most once a minute.
@@ -400,7 +400,7 @@ class Consumer:
     def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Reads these partitions alone; unsubscribes if no partition is given.
 
-        The consumer is no member of its group then. It commits beside other consumers that were assigned partitions, as in Kafka. A group
+        The consumer does not share its group then. It commits beside other consumers that were assigned partitions, as in Kafka. A group
         with members refuses its commits (GROUP_HAS_MEMBERS).
 
         Args:
@@ -478,7 +478,7 @@ class Consumer:
             CallError: NOT_SUBSCRIBED; TOPIC_NOT_FOUND if the topic was deleted, until it exists again or another subscription is made;
                 CONSUMER_CLOSED; CONSUMER_IN_CALLBACK.
             DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a file is damaged; RECORD_DESERIALIZATION.
-            GenerationFenced: If another owner took the group, and the call had to commit.
+            GenerationFencedError: If another owner took the group, and the call had to commit.
             RetryError: MEMBER_TOPIC_GONE, once, if a topic of a member was deleted. The other topics go on.
 
         Example:
@@ -515,7 +515,7 @@ class Consumer:
         Raises:
             CallError: As `poll`.
             DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a file is damaged.
-            GenerationFenced: As `poll`.
+            GenerationFencedError: As `poll`.
             RetryError: As `poll`.
 
         Example:
@@ -731,7 +731,7 @@ class Consumer:
 
         Raises:
             CallError: GROUP_REQUIRED without a group; OFFSETS_OUT_OF_RANGE; TOPIC_NOT_FOUND; PARTITION_NOT_FOUND.
-            GenerationFenced: If another consumer, a tracker or a reset took the group. Nothing was moved.
+            GenerationFencedError: If another consumer, a tracker or a reset took the group. Nothing was moved.
             RetryError: TOPIC_RECREATED if another topic has the name now.
 
         Example:
@@ -824,7 +824,7 @@ class Consumer:
             autocommit: Whether positions are committed first, if the consumer has a group and `enable_auto_commit`; default True.
 
         Raises:
-            GenerationFenced: If another owner took the group. The consumer is closed.
+            GenerationFencedError: If another owner took the group. The consumer is closed.
 
         Example:
             >>> consumer.close()
@@ -934,7 +934,7 @@ class Consumer:
     def _opened(self, table: str | os.PathLike[str] | OffsetTable, logs: TopicLogs) -> OffsetTable:
         from sparklog.groups import OffsetTable
 
-        opened = table if isinstance(table, OffsetTable) else OffsetTable(table, logs)
+        opened = table if isinstance(table, OffsetTable) else OffsetTable(logs, table)
         if opened.root != self.root:
             reason = f"it was opened with the root {opened.root}, and the consumer reads {self.root}: give one of the same root"
             raise SparklogError("OPTION_VALUE", option="table", value=opened.path, reason=reason)

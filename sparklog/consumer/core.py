@@ -17,7 +17,7 @@ from sparklog.consumer.beliefs import AssignedPartition, Steps
 from sparklog.consumer.reading import Reading
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
 from sparklog.consumer.requests import Ats, Committed, Refused, Request, View
-from sparklog.errors import GenerationFenced, SparklogError
+from sparklog.errors import GenerationFencedError, SparklogError
 from sparklog.ondisk.state import State
 
 _log = logging.getLogger(__name__)
@@ -199,7 +199,7 @@ class Core(Reading):
             try:
                 yield from self._settle()
                 yield from self._commit(self._not_committed(going))
-            except GenerationFenced:
+            except GenerationFencedError:
                 raise
             except SparklogError as error:
                 self._warn(error)
@@ -293,7 +293,7 @@ class Core(Reading):
     def _auto_commit(self, now: float, *, at_once: bool = False) -> Steps[None]:
         """Commits those positions that are not committed, if that is due or asked for; and now and then says that the consumer is there.
 
-        A commit that fails is tried again after an interval. GenerationFenced if the group is another's.
+        A commit that fails is tried again after an interval. GenerationFencedError if the group is another's.
         """
         if not self.has_group:
             return
@@ -307,7 +307,7 @@ class Core(Reading):
                     self._warn(error)
             if not self._beside:
                 yield ask.Beat()
-        except GenerationFenced:
+        except GenerationFencedError:
             raise
         except SparklogError as error:
             self._warn(error)

@@ -14,7 +14,7 @@ from sparklog.consumer.beliefs import AssignedPartition
 from sparklog.consumer.consumer import Consumer
 from sparklog.consumer.records import TopicPartition
 from sparklog.consumer.requests import At, Ats
-from sparklog.errors import GenerationFenced, SparklogError
+from sparklog.errors import GenerationFencedError, SparklogError
 from sparklog.groups.table import places
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class DeltaOutput:
         Raises:
             CallError: TOPIC_NOT_FOUND if a topic was deleted and the consumer has no `partition_assignment_strategy`.
             DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a file is damaged.
-            GenerationFenced: If another consumer took the group.
+            GenerationFencedError: If another consumer took the group.
             RetryError: MEMBER_TOPIC_GONE, once, if a topic of a member was deleted.
 
         Example:
@@ -167,7 +167,11 @@ class DeltaOutput:
             if ats:
                 self._consumer._shell.run(self._consumer._core.commit(ats))
         except SparklogError as error:  # the next owner of a partition finds its offset in the table; a topic that is gone needs none
-            if not isinstance(error, GenerationFenced) and error.id not in ("TOPIC_NOT_FOUND", "TOPIC_RECREATED", "GROUP_OF_OTHER_TOPIC"):
+            if not isinstance(error, GenerationFencedError) and error.id not in (
+                "TOPIC_NOT_FOUND",
+                "TOPIC_RECREATED",
+                "GROUP_OF_OTHER_TOPIC",
+            ):
                 raise
             _log.warning("The rows are in %s, and the positions of group %s were not committed: %s", self.path, self._group, error)
 

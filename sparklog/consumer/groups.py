@@ -106,7 +106,7 @@ class Owned(Alone):
 
 
 class ByHand(Alone):
-    """A group to which this consumer commits for the partitions that the program assigned; it is no member now."""
+    """A group to which this consumer commits the positions of partitions that the program assigned. It does not share the group now."""
 
     def __init__(self, assigned: Assigned, member: ConsumerGroup) -> None:
         self._assigned, self._member = assigned, member

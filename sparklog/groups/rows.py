@@ -133,7 +133,7 @@ class Group:
     def since(self) -> int:
         """The generation from which consumers with assigned partitions alone took the group; else its own.
 
-        Whoever knew this generation, or a later one, was fenced by no other program.
+        A program that knew this generation, or a later one, was fenced by no other program.
         """
         since = self._said.get("since")
         return since if self.event == ASSIGNED and type(since) is int else self.generation

@@ -29,8 +29,8 @@ def routing_of(state: State) -> Routing:
     return state.routing or Routing.modulo(state.partitions)
 
 
-def key_table(state: State, records: pa.Table) -> pa.Table:
-    """The keys of records, which have `key` and `timestamp`, as `Topic.key_table` gives them."""
+def recent_keys(state: State, records: pa.Table) -> pa.Table:
+    """The keys of records, which have `key` and `timestamp`, as `Topic.recent_keys` gives them."""
     keyed = records.filter(records["key"].is_valid())
     counted = keyed.group_by("key").aggregate([([], "count_all"), ("timestamp", "max")])
     router = router_of(state)

@@ -133,7 +133,7 @@ class _Counting:
         self._frequent = datasketches.frequent_items_sketch(_SKETCH_LOG2)
         self._at: dict[bytes, int] = {}
 
-    def partition(self, log: TopicLog, state: State, partition: int, advance: Callable[[int], object]) -> PartitionStats:
+    def partition(self, log: TopicLog, state: State, partition: int, read: Callable[[int], object]) -> PartitionStats:
         keys, sizes = self._sketches.hll_sketch(_DISTINCT_LOG2), self._sketches.kll_ints_sketch()
         records = raw = null_keys = null_values = 0
         times: list[int] = []
@@ -159,7 +159,7 @@ class _Counting:
             if len(known):
                 bounds = pc.min_max(known).as_py()
                 times += [bounds["min"] // 1000, bounds["max"] // 1000]
-            advance(batch.num_rows)
+            read(batch.num_rows)
         stored = sum(each.bytes for each in log.segments(state, partition))
         none = sizes.is_empty()
         return PartitionStats(
@@ -182,8 +182,16 @@ class _Counting:
         return [HotKey(key, self._at.get(key, -1), low, high) for key, _, low, high in found[:limit]]
 
 
-def of_topic(log: TopicLog, state: State, partitions: Iterable[int], limit: int, advance: Callable[[int], object]) -> Stats:
-    """The figures of some partitions, with at most `limit` hot keys. `advance` is called with the records that were read since."""
-    counting = _Counting()
-    found = [counting.partition(log, state, partition, advance) for partition in partitions]
+def of_topic(log: TopicLog, state: State, partitions: Iterable[int], limit: int, progress: Callable[[int, int], object] | None) -> Stats:
+    """The figures of some partitions, with at most `limit` hot keys. `progress` is called with the records so far, and their end."""
+    counting, asked, done = _Counting(), list(partitions), 0
+    total = sum(state.ends[each] - state.starts[each] for each in asked)
+
+    def read(records: int) -> None:
+        nonlocal done
+        done += records
+        if progress is not None:
+            progress(done, total)
+
+    found = [counting.partition(log, state, partition, read) for partition in asked]
     return Stats(state.topic, found, counting.hot(limit))

@@ -17,7 +17,7 @@ from sparklog.log import by_time
 from sparklog.log.batches import Batches, Segments
 from sparklog.log.commits import Commits
 from sparklog.log.description import describe
-from sparklog.log.keys import Key, key_table
+from sparklog.log.keys import Key, recent_keys
 from sparklog.ondisk.prefetch import Prefetch
 from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.root import Root
@@ -95,7 +95,7 @@ class Topic(Displayed):
     def partition_for(self, key: bytes | bytearray | memoryview | str) -> int:
         """Finds the partition to which the topic sends a key now.
 
-        A record that was written to an explicit partition, or before partitions changed, can be in another one: see `partitions_for`.
+        A record that was written to an explicit partition, or before partitions changed, can be in another one: see `partitions_holding`.
 
         Args:
             key: The key; a string is encoded as UTF-8.
@@ -112,7 +112,7 @@ class Topic(Displayed):
         """
         return Key.of(self._log.newest(), key).home
 
-    def partitions_for(self, key: bytes | bytearray | memoryview | str) -> list[int]:
+    def partitions_holding(self, key: bytes | bytearray | memoryview | str) -> list[int]:
         """Finds all partitions that may hold records of a key.
 
         They are:
@@ -131,13 +131,13 @@ class Topic(Displayed):
             TypeError: If the key is None, or of another type.
 
         Example:
-            >>> topic.partitions_for("customer-1")
+            >>> topic.partitions_holding("customer-1")
             [0]
         """
         state = self._log.newest()
         return Key.of(state, key).partitions(self._log, state)
 
-    def key_table(self, n: int = 10_000) -> pa.Table:
+    def recent_keys(self, n: int = 10_000) -> pa.Table:
         """Lists the keys of the newest records of each partition, and the partition to which the topic sends each key now.
 
         Args:
@@ -151,13 +151,13 @@ class Topic(Displayed):
             DataError: BATCH_CORRUPT or SEGMENT_CORRUPT if a record cannot be read.
 
         Example:
-            >>> topic.key_table().select(["key", "partition", "records"]).to_pylist()[0]
+            >>> topic.recent_keys().select(["key", "partition", "records"]).to_pylist()[0]
             {'key': b'customer-1', 'partition': 0, 'records': 5}
         """
         state, columns = self._log.newest(), ["key", "timestamp"]
         n = arguments.count("n", n)
         tails = [self._tail(state, partition, n, Wanted(), columns) for partition in range(state.partitions)]
-        return key_table(state, pa.concat_tables(tails))
+        return recent_keys(state, pa.concat_tables(tails))
 
     def hot_slots(self, n: int = 3, records: int = 1_000) -> HotSlots:
         """Finds the busiest slots of each partition, by a sample of its newest records.
@@ -440,8 +440,8 @@ class Topic(Displayed):
             start: The first offset, for all partitions or as a dict by partition; by default the log start offset.
             end: The offset to stop before, for all partitions or as a dict by partition; by default the end offset.
             limit: The most records to return, over all partitions; by default all.
-            key: Only records with this key, from all partitions that may hold it (`partitions_for`); a string is encoded as UTF-8. Segments
-                that cannot hold the key are not read.
+            key: Only records with this key, from all partitions that may hold it (`partitions_holding`); a string is encoded as UTF-8.
+                Segments that cannot hold the key are not read.
             since: Only records at or after this time, as in `offsets_for_time`. Segments without such a record are not read.
             until: Only records before this time, which must not be before `since`.
             columns: The names of the columns to return, in this order; by default all.
@@ -549,14 +549,14 @@ class Topic(Displayed):
         return Segments.of(self._log, partition)
 
     def stats(
-        self, partition: int | Collection[int] | None = None, *, hot_keys: int = 10, progress: Callable[[int], object] = lambda _: None
+        self, partition: int | Collection[int] | None = None, *, hot_keys: int = 10, progress: Callable[[int, int], object] | None = None
     ) -> Stats:
         """Computes statistics of all records of partitions: numbers, sizes, keys, the most frequent keys. It reads every record.
 
         Args:
             partition: A partition, or several; by default all.
             hot_keys: The number of the most frequent keys; default 10.
-            progress: A function that is called with the number of records read since the last call.
+            progress: A function that is called with two numbers of records: the read ones so far, and all offsets of the partitions.
 
         Returns:
             The statistics of each partition, and the most frequent keys of all of them.

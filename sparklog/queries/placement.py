@@ -133,7 +133,7 @@ class Placement:
         self.topic = Topic(self._logs, topic)
         self.refresh_s = refresh_s
         self._files = self._logs.log(topic)
-        self._table = None if table is None else OffsetTable(table, self._logs)
+        self._table = None if table is None else OffsetTable(self._logs, table)
         self._clock = clock
         self._last: _TopicLook | None = None
         self._speeds: dict[tuple[str, int], float] = {}
@@ -191,7 +191,7 @@ class Placement:
         except SparklogError as error:
             _log.warning("the lag of group %s counts as 0 for new keys of topic %s: %s", group, state.topic, error)
             if error.id == "OFFSETS_TABLE_REPLACED":
-                self._table = OffsetTable(self._table.path, self._logs)  # the next look asks the table that is there now
+                self._table = OffsetTable(self._logs, self._table.path)  # the next look asks the table that is there now
             return {}
         return {each.partition: each.offset for each in found if each.topic_id == state.topic_id}
 

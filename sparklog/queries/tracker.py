@@ -99,7 +99,7 @@ class Tracker:
     failure: Exception | None
     """Why the last attempt to commit failed; None if it did not.
 
-    After GenerationFenced and OFFSETS_TABLE_REPLACED the tracker has stopped.
+    After GenerationFencedError and OFFSETS_TABLE_REPLACED the tracker has stopped.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Tracker:
         self.failure = None
         self._query = query
         self._interval_s = interval_s
-        opened = table if isinstance(table, OffsetTable) else OffsetTable(table, root)
+        opened = table if isinstance(table, OffsetTable) else OffsetTable(root, table)
         self._topics = Topics(root, opened.path) if opened is table else opened.topics
         self._lock = threading.RLock()
         self._stopping = threading.Event()
@@ -141,7 +141,7 @@ class Tracker:
         """Commits the finished micro-batches of the query now.
 
         Raises:
-            GenerationFenced: If another owner took the group.
+            GenerationFencedError: If another owner took the group.
             RetryError: If the table cannot be written.
 
         Example:
@@ -173,7 +173,7 @@ class Tracker:
         The query goes on. A second call changes nothing.
 
         Raises:
-            GenerationFenced: If another owner took the group.
+            GenerationFencedError: If another owner took the group.
             RetryError: If the table cannot be written.
 
         Example:

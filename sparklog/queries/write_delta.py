@@ -34,9 +34,9 @@ def write_delta(
     output, never ahead. When the query starts again, Spark repeats the micro-batch, Delta skips it, and the offsets follow. After every
     restart each record is in the output once.
 
-    The query fails if the offsets cannot be committed: with GenerationFenced if another owner took the group. It looks for that before it
-    writes a micro-batch too; another owner that comes while the micro-batch is written shows after it. The group's generation begins before
-    the first micro-batch of a run is written. A new checkpoint is a new query: it reads and writes the same records again.
+    The query fails if the offsets cannot be committed: with GenerationFencedError if another owner took the group. It looks for that before
+    it writes a micro-batch too; another owner that comes while the micro-batch is written shows after it. The group's generation begins
+    before the first micro-batch of a run is written. A new checkpoint is a new query: it reads and writes the same records again.
 
     Args:
         path: The Delta table of the output, which the first micro-batch creates: outside of every root, and named as an offset table may
@@ -63,7 +63,7 @@ def write_delta(
         >>> spark.read.format("delta").load("output").count(), [each.offset for each in table.positions("archive")]
         (20, [5, 15])
     """
-    opened = OffsetTable(table, root)  # reports wrong arguments at once
+    opened = OffsetTable(root, table)  # reports wrong arguments at once
     # Spark takes scheme:/path too.
     places.delta_table(re.sub("^([a-zA-Z][a-zA-Z0-9+.-]*):/(?!/)", r"\1:///", arguments.path("path", path)), opened.topics.root, "output")
     require_group(group)
@@ -102,7 +102,7 @@ class WriteDelta:
 
     def _write(self, rows: DataFrame, epoch: int) -> None:
         if self._opened is None:
-            self._opened = OffsetTable(self._table, self._root)
+            self._opened = OffsetTable(self._root, self._table)
         read = reads.of_checkpoint(self._checkpoint, epoch, self._opened.topics)
         if self._owner is None:
             self._owner = Owner(self._opened, self._group)

@@ -15,7 +15,7 @@ def main(folder: str, options: str) -> None:
     """Writes, reads and queries a log in a folder, which also gets what Spark itself writes."""
     spark = session(
         app_name="sparklog class-archive",
-        **{
+        conf={
             "spark.master": "local[2]",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",

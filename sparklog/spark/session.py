@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.spark import archive, java
 from sparklog.spark import delta as deltas
@@ -40,15 +41,17 @@ _STATIC = r"jars|jars\.packages|sql\.extensions|pyspark\.python|driver\.defaultJ
 _chosen_python: str | None = None
 
 
-def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str] = False, **conf: object) -> SparkSession:
+def session(
+    *, app_name: str | None = None, delta: bool | str | os.PathLike[str] = False, conf: Mapping[str, object] | None = None
+) -> SparkSession:
     """Returns the running Spark session if there is one, otherwise a new one; either has the connector.
 
     Args:
         app_name: The name of the application of a new session.
         delta: Whether the session has Delta too; or the folder of Delta's jars, as in `configure`. Default False.
-        **conf: Settings of Spark by their full names, as in `session(**{"spark.sql.shuffle.partitions": 8})`. A running session takes those
-            that can change at run time, and a warning names the others. Without `spark.master`, a new session runs on all cores of this
-            machine.
+        conf: Settings of Spark by their full names, as in `session(conf={"spark.sql.shuffle.partitions": 8})`. A running session takes
+            those that can change at run time, and a warning names the others. Without `spark.master`, a new session runs on all cores of
+            this machine.
 
     Returns:
         The session.
@@ -70,11 +73,12 @@ def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str]
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
+    settings = {} if conf is None else dict(arguments.mapping("conf", conf))
     builder = SparkSession.builder
     if app_name is not None:
         builder.appName(app_name)
-    for name, value in conf.items():
-        if not name.startswith("spark."):
+    for name, value in settings.items():
+        if not isinstance(name, str) or not name.startswith("spark."):
             raise SparklogError("SESSION_SETTING", name=name)
         builder.config(name, cast(str, value))
     earlier = running_session()
@@ -97,7 +101,7 @@ def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str]
         if spark is not earlier:
             spark.stop()
         raise
-    if earlier is not None and (late := [name for name, value in conf.items() if not _is_in_force(spark, name, value)]):
+    if earlier is not None and (late := [name for name, value in settings.items() if not _is_in_force(spark, name, value)]):
         names = ", ".join(sorted(late))
         warnings.warn(
             f"Spark is running already and does not take these settings any more: {names}. Give them to its first session.", stacklevel=2

@@ -34,7 +34,7 @@ class GroupPages:
 
     def groups(self, request: Request) -> dict[str, Any]:
         """All groups, each with its lag. Groups that it does not reach in time have only the name."""
-        table = None if self._path is None else OffsetTable(self._path, self._logs)
+        table = None if self._path is None else OffsetTable(self._logs, self._path)
         exists = table is not None and table.exists()
         there = table.snapshots() if table is not None and exists else []
         there = sorted([*there, *self._topic.snapshots()], key=lambda each: (each.name, each.home))
@@ -49,7 +49,7 @@ class GroupPages:
             return {"table": None, **_whole(self._topic.group(name), [])}
         if self._path is None:
             raise Refused(404, "TABLE_NOT_GIVEN", "Such groups are rows of an offset table: start the page with --table PATH.")
-        table = OffsetTable(self._path, self._logs)
+        table = OffsetTable(self._logs, self._path)
         found = table.group(name)
         return {"table": table.path, **_whole(found, table.lag_history(name).to_pylist())}
 

@@ -182,7 +182,7 @@ def test_cat_formats(run, hostile, tmp_path, topic):
 
 
 def test_groups_lag_and_reset(run, topic, tmp_path, monkeypatch):
-    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "offsets")
     table.end("g", table.begin("g", {"t": {0: 20, 1: 4}}))
     given = ["--table", tmp_path / "offsets"]
     (group,) = json.loads(run("groups", topic.root, *given, "--json"))
@@ -345,7 +345,7 @@ def test_version_and_completion(run):
 def test_topics_and_groups_complete(topic, tmp_path):
     Topic(topic.root, "two").append(records(1))
     Topic(topic.root, "other").append(records(1))
-    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "offsets")
     for group in ("billing", "mail"):
         table.end(group, table.begin(group))
 

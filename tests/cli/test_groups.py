@@ -27,7 +27,7 @@ REPOSITORY = Path(__file__).parents[2]
 @pytest.fixture
 def table(topic, tmp_path, monkeypatch):
     """Group `g` of topic `t`, which has read all of partition 1 and 20 of 25 of partition 0; and topic `u` of six partitions."""
-    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "offsets")
     table.end("g", table.begin("g", {"t": {0: 20, 1: 10}}))
     monkeypatch.setenv("SPARKLOG_OFFSETS", str(tmp_path / "offsets"))
     other = Topic(topic.root, "u", partitions=6)

@@ -89,7 +89,7 @@ def world(tmp_path, monkeypatch):
     records = [Record(b"{}", b"customer-%d" % (number % 20), TIME + 100 * number) for number in range(40)]
     for partition in range(2):
         topic.append([each for each in records if partition_for(each.key, 2) == partition], partition)
-    table = OffsetTable("my-offsets", topic.root)
+    table = OffsetTable(topic.root, "my-offsets")
     generation = table.begin("billing")
     table.append("billing", generation, {"orders": {0: 15, 1: 7}})
     topic_of_groups(topic.root, position("mail", "orders", 0, 12))

@@ -35,7 +35,7 @@ def parsed(text: str) -> dict[str, float]:
 @pytest.fixture
 def table(topic, tmp_path):
     """Group `g` of topic `t`, which has read all of partition 1 and 20 of 25 of partition 0."""
-    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "offsets")
     table.end("g", table.begin("g", {"t": {0: 20, 1: 10}}))
     return table
 

@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     """A folder with the log and the offset table of the page, in which all is well, and the command."""
     topic = Topic(tmp_path / "my-log", "orders", config={"retention.ms": "604800000"})
     write(topic, 20_000)
-    table = OffsetTable(tmp_path / "my-offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "my-offsets")
     table.append("billing", table.begin("billing"), {"orders": {0: 20_000}})
     command = tmp_path / "bin" / "sparklog"
     command.parent.mkdir()
@@ -58,7 +58,7 @@ def test_they_are_silent_while_all_is_well(folder):
 def test_a_group_is_behind_and_stands_still(folder):
     topic = Topic(folder / "my-log", "clicks")
     write(topic, 10_001)
-    table = OffsetTable(folder / "my-offsets", topic.root)
+    table = OffsetTable(topic.root, folder / "my-offsets")
     table.end("billing", table.begin("billing", {"clicks": {0: 0}}))
     assert mailed(folder, BEHIND) == "Group billing is behind: partition 0 of clicks (10,001)\n"
     assert "No program runs the group" in mailed(folder, STANDS_STILL)
@@ -68,7 +68,7 @@ def test_a_heartbeat_does_not_hide_that_a_group_stands_still(folder, monkeypatch
     """The rule asks for changes of one metric: a heartbeat leaves each of its lines, and a commit changes one."""
     [metric] = re.findall(r"alert: GroupStandsStill\n +expr: .*changes\((\w+)\[", PAGE)
     root = folder / "my-log"
-    table = OffsetTable(folder / "my-offsets", root)
+    table = OffsetTable(root, folder / "my-offsets")
 
     def now() -> list[str]:
         lines = Exporter(root, table.path).text().decode().splitlines()

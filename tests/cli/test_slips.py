@@ -92,7 +92,7 @@ def test_words_that_mean_something_else(run, monkeypatch, words, said):
 def test_errors_have_the_words_of_the_shell(run, monkeypatch, topic, tmp_path, words, said):
     """Not the arguments of Python's calls, and not the words of the library that reads numbers."""
     monkeypatch.setenv("COLUMNS", "200")
-    OffsetTable(tmp_path / "offsets", topic.root).begin("g", {"t": {0: 20, 1: 10}})
+    OffsetTable(topic.root, tmp_path / "offsets").begin("g", {"t": {0: 20, 1: 10}})
     given = [{"ROOT": topic.root, "TABLE": tmp_path / "offsets"}.get(word, word) for word in words]
     told = " ".join(run(*given, status=2).replace("│", " ").split())
     assert said in told
@@ -179,7 +179,7 @@ def test_a_root_or_a_table_that_is_none(run, topic, tmp_path):
 
 def test_remedies_are_those_of_the_shell(run, topic, tmp_path):
     """Not those of Python, of a Spark read or of a stream."""
-    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "offsets")
     table.begin("g", {"t": {0: 20, 1: 10}})
     given = ["g", "--table", tmp_path / "offsets"]
     said = run("reset", topic.root, *given, "--to-earliest", "--execute", status=2)
@@ -201,7 +201,7 @@ def test_remedies_are_those_of_the_shell(run, topic, tmp_path):
 
 
 def test_a_reset_counts_what_moves(run, topic, tmp_path):
-    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "offsets")
     table.end("g", table.begin("g", {"t": {0: 25, 1: 4}}))
 
     def said(*words: object) -> str:

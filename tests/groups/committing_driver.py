@@ -7,7 +7,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from sparklog import Consumer, GenerationFenced, SparklogError
+from sparklog import Consumer, GenerationFencedError, SparklogError
 
 
 def run(root: str, table: str, stop: Path) -> None:
@@ -17,12 +17,12 @@ def run(root: str, table: str, stop: Path) -> None:
         try:
             if consumer.poll(100):
                 consumer.commit()
-        except GenerationFenced:
+        except GenerationFencedError:
             break  # the group was deleted
         except SparklogError as error:
             if error.id != "MEMBER_FENCED":
                 raise
-    with suppress(GenerationFenced):
+    with suppress(GenerationFencedError):
         consumer.close()  # it waits for the thread of heartbeats: an interpreter that ends beneath deltalake crashes
 
 

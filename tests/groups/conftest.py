@@ -19,7 +19,7 @@ def topic(tmp_path: Path) -> Topic:
 
 @pytest.fixture
 def table(topic: Topic, tmp_path: Path) -> OffsetTable:
-    return OffsetTable(tmp_path / "offsets", topic.root)
+    return OffsetTable(topic.root, tmp_path / "offsets")
 
 
 @pytest.fixture(params=[pytest.param(Thread, id="threads"), pytest.param(Process, id="processes", marks=pytest.mark.soak)])

@@ -21,7 +21,7 @@ from groups.core_model import Model
 from groups.core_parts import NAMES, Beats, Done, Fault, Interrupted, Killed, Table, Topic
 
 from sparklog import SparklogError
-from sparklog.errors import GenerationFenced, RetryError
+from sparklog.errors import GenerationFencedError, RetryError
 from sparklog.groups import rows
 from sparklog.groups.member import heartbeater, standing
 from sparklog.groups.member.heartbeats import Heartbeats
@@ -235,7 +235,7 @@ class World(Model):
         except Interrupted:
             one.fetched_to = {}
             one.subscribed = one.core.subscribes
-        except GenerationFenced as error:
+        except GenerationFencedError as error:
             if error.id == "GENERATION_FENCED":
                 if not self.owners:
                     raise

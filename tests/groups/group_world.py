@@ -14,7 +14,7 @@ from typing import Any
 
 from handmade import Topic, records
 
-from sparklog.errors import GenerationFenced
+from sparklog.errors import GenerationFencedError
 from sparklog.groups import OffsetTable
 
 WAIT_S = 600
@@ -66,7 +66,7 @@ class Process:
     """A process with the table open, which does one thing at a time."""
 
     def __init__(self, path: Path, root: Path) -> None:
-        self.table = OffsetTable(path, root)
+        self.table = OffsetTable(root, path)
         self.call: Call | None = None
         self.does: tuple[str, int, int, int] = ("", 0, 0, 0)
         """Its act, with which generation, to which partition and offset."""
@@ -101,7 +101,7 @@ class World:
             topic.append(records(ENDS), partition)
         self._new = lambda: Process(folder / "offsets", topic.root)
         self._changed = changed
-        self._watch = OffsetTable(folder / "offsets", topic.root)
+        self._watch = OffsetTable(topic.root, folder / "offsets")
         self._processes = [self._started() for _ in range(3)]
         self._unused = [self._shuffled(), self._shuffled()]
         self._kept: list[tuple[int, int, int]] = []
@@ -160,7 +160,7 @@ class World:
         assert process.call is not None
         result, process.call = process.call.result, None
         kind, generation, partition, offset = process.does
-        if isinstance(result, GenerationFenced):
+        if isinstance(result, GenerationFencedError):
             process.generation = 0
         elif isinstance(result, BaseException):
             raise result

@@ -156,7 +156,7 @@ class Group:
         self.topic = Topic(folder / "root", "t", partitions=partitions)
         for number in range(partitions):
             self.topic.append(records(count), number)
-        self.table = OffsetTable(folder / "offsets", folder / "root")
+        self.table = OffsetTable(folder / "root", folder / "offsets")
         self.started: list[Thread | Process] = []
 
     def start(self, count: int = 1) -> list[Any]:

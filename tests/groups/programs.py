@@ -25,7 +25,7 @@ class World:
         self.root, self.path = folder / "root", folder / "offsets"
         self.topics: dict[str, Topic] = {}
         self.create("t")
-        self.table = OffsetTable(self.path, self.root)
+        self.table = OffsetTable(self.root, self.path)
         self.opened: list[Consumer] = []
         self.events: list[tuple[str, list[str]]] = []
         self.told: Any = {each: self._telling(each) for each in EVENTS}

@@ -20,7 +20,7 @@ P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 @pytest.fixture(params=["exclusive", "sticky"], ids=["alone", "member"])
 def consumer(request, topic, tmp_path):
-    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "offsets")
     given = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "partition_assignment_strategy": request.param}
     with sparklog.Consumer(topic.root, "t", group_id="g", table=table, **given) as made:
         yield made
@@ -62,7 +62,7 @@ def test_a_commit_that_fails_says_so_and_the_consumer_goes_on(consumer, topic):
     assert [error.id for error in told] == ["OFFSETS_OUT_OF_RANGE"]
     consumer.commit_async()
     consumer.close()
-    table = OffsetTable(topic.root.parent / "offsets", topic.root)
+    table = OffsetTable(topic.root, topic.root.parent / "offsets")
     assert {each.partition: each.offset for each in table.positions("g")} == {0: 25, 1: 10}
 
 
@@ -106,7 +106,7 @@ def test_samples_of_a_window():
 
 @pytest.mark.parametrize("strategy", ["exclusive", "sticky"])
 def test_a_second_table_gets_each_commit(topic, tmp_path, strategy, caplog):
-    first, second = (OffsetTable(tmp_path / name, topic.root) for name in ("first", "second"))
+    first, second = (OffsetTable(topic.root, tmp_path / name) for name in ("first", "second"))
     given = {"group_id": "g", "auto_offset_reset": "earliest", "partition_assignment_strategy": strategy}
     with sparklog.Consumer(topic.root, "t", table=first, dual_table=second, **given) as consumer:
         consumer.poll(200)
@@ -115,7 +115,7 @@ def test_a_second_table_gets_each_commit(topic, tmp_path, strategy, caplog):
         consumer.seek(P0, 3)
         consumer.commit({P0: 3})  # back, too
         consumer.poll(200)
-    assert second.export("g") == first.export("g") == OffsetTable(tmp_path / "second", topic.root).export("g")
+    assert second.export("g") == first.export("g") == OffsetTable(topic.root, tmp_path / "second").export("g")
     assert not second.summaries()[0].running
     with sparklog.Consumer(topic.root, "t", table=second, **given) as back:
         back.poll(200)
@@ -125,7 +125,7 @@ def test_a_second_table_gets_each_commit(topic, tmp_path, strategy, caplog):
 
 @pytest.mark.parametrize("strategy", ["exclusive", "sticky"])
 def test_a_second_table_gets_only_positions_that_changed(topic, tmp_path, strategy):
-    first, second = (OffsetTable(tmp_path / name, topic.root) for name in ("first", "second"))
+    first, second = (OffsetTable(topic.root, tmp_path / name) for name in ("first", "second"))
     given = {"group_id": "g", "auto_offset_reset": "earliest", "partition_assignment_strategy": strategy, "enable_auto_commit": False}
     with sparklog.Consumer(topic.root, "t", table=first, dual_table=second, **given) as consumer:
         consumer.poll(200)
@@ -145,7 +145,7 @@ def history(table: OffsetTable) -> list[dict[str, Any]]:
 
 
 def test_a_second_table_that_cannot_be_written_stops_nothing(topic, tmp_path, caplog):
-    first, second = (OffsetTable(tmp_path / name, topic.root) for name in ("first", "second"))
+    first, second = (OffsetTable(topic.root, tmp_path / name) for name in ("first", "second"))
     (tmp_path / "second").write_text("")
     with sparklog.Consumer(topic.root, "t", group_id="g", table=first, dual_table=second, auto_offset_reset="earliest") as consumer:
         consumer.poll(200)

@@ -13,6 +13,7 @@ from sparklog.ondisk.topic_log import TopicLog
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 LONG_MS = 60_000
+ALONE = {"group_id": "g", "partition_assignment_strategy": "exclusive"}
 
 
 @pytest.fixture
@@ -113,8 +114,8 @@ def test_what_expires_in_a_round_is_not_skipped_in_silence(topic, reset, expecte
 
 @pytest.mark.parametrize("how", ["commit", "given", "close"])
 def test_offsets_of_a_topic_that_is_gone_are_not_committed_to_the_next_one(topic, tmp_path, how):
-    table = OffsetTable(tmp_path / "offsets", topic.root)
-    consumer = begun(topic, group="g", table=table, enable_auto_commit=how == "close")
+    table = OffsetTable(topic.root, tmp_path / "offsets")
+    consumer = begun(topic, table=table, enable_auto_commit=how == "close", **ALONE)
     recreate(topic)
     if how != "close":
         with pytest.raises(sparklog.RetryError, match="PARTLOG_TOPIC_RECREATED"):
@@ -125,8 +126,8 @@ def test_offsets_of_a_topic_that_is_gone_are_not_committed_to_the_next_one(topic
 
 def test_a_commit_to_a_topic_that_is_another_one_can_be_tried_again(topic, tmp_path):
     """The group has positions in the topic before: that needs no reset, since the consumer finds the other topic with its next poll."""
-    table = OffsetTable(tmp_path / "offsets", topic.root)
-    with begun(topic, group="g", table=table, enable_auto_commit=False) as consumer:
+    table = OffsetTable(topic.root, tmp_path / "offsets")
+    with begun(topic, table=table, enable_auto_commit=False, **ALONE) as consumer:
         consumer.commit()
         consumer.seek(T0, 7)
         recreate(topic)
@@ -140,8 +141,8 @@ def test_a_commit_to_a_topic_that_is_another_one_can_be_tried_again(topic, tmp_p
 def test_a_topic_that_was_deleted_does_not_keep_others_from_being_committed(topic, tmp_path):
     other = Topic(topic.root, "u")
     other.append(records(5))
-    table = OffsetTable(tmp_path / "offsets", topic.root)
-    with Consumer(topic.root, "t", "u", group_id="g", table=table, auto_offset_reset="earliest") as consumer:
+    table = OffsetTable(topic.root, tmp_path / "offsets")
+    with Consumer(topic.root, "t", "u", table=table, auto_offset_reset="earliest", **ALONE) as consumer:
         assert sum(map(len, consumer.poll().values())) == 41
         other.delete()
     assert {(each.topic, each.partition): each.offset for each in table.positions("g")} == {("t", 0): 18, ("t", 1): 18}
@@ -150,8 +151,8 @@ def test_a_topic_that_was_deleted_does_not_keep_others_from_being_committed(topi
 def test_a_consumer_sees_what_its_table_has_seen_first(topic, tmp_path, monkeypatch):
     """Both share the states of topics: a commit of the table takes the newest one, and the next poll returns its records."""
     monkeypatch.setattr(watch, "_ASK_S", 1e9)
-    table = OffsetTable(tmp_path / "offsets", topic.root)
-    with Consumer(topic.root, "t", group_id="g", table=table, auto_offset_reset="earliest", poll_interval_ms=1) as consumer:
+    table = OffsetTable(topic.root, tmp_path / "offsets")
+    with Consumer(topic.root, "t", table=table, auto_offset_reset="earliest", poll_interval_ms=1, **ALONE) as consumer:
         assert sum(map(len, consumer.poll().values())) == 36
         assert consumer.poll() == {}
         topic.append(records(2, "new"), 0)
@@ -169,9 +170,9 @@ def test_a_table_its_consumer_and_its_owner_open_a_topic_once(topic, tmp_path, m
         begin(self, root, topic)
 
     monkeypatch.setattr(TopicLog, "__init__", counting)
-    for table in (tmp_path / "offsets", OffsetTable(tmp_path / "offsets", topic.root)):
+    for table in (tmp_path / "offsets", OffsetTable(topic.root, tmp_path / "offsets")):
         opened.clear()
-        with Consumer(topic.root, "t", group_id="g", table=table, auto_offset_reset="earliest") as consumer:
+        with Consumer(topic.root, "t", table=table, auto_offset_reset="earliest", **ALONE) as consumer:
             consumer.poll()
             consumer.commit()
             consumer.committed(T0)

@@ -18,7 +18,7 @@ from sparklog.ondisk import watch
 
 PACKAGE = Path(sparklog.__file__).parent
 
-OWNER = {"group_id": "g", "auto_commit_interval_ms": 600_000}
+OWNER = {"group_id": "g", "auto_commit_interval_ms": 600_000, "partition_assignment_strategy": "exclusive"}
 MEMBER = {**OWNER, "partition_assignment_strategy": "range", "heartbeat_interval_ms": 30_000, "session_timeout_ms": 120_000}
 
 

@@ -27,8 +27,8 @@ def read(consumer: Consumer) -> list[tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize("strategy", [None, "sticky"])
-def test_a_group_that_was_down_reads_new_partitions_from_their_start(tmp_path: Path, strategy: str | None) -> None:
+@pytest.mark.parametrize("strategy", ["exclusive", "sticky"])
+def test_a_group_that_was_down_reads_new_partitions_from_their_start(tmp_path: Path, strategy: str) -> None:
     written = Written(tmp_path / "root", 1)
     options: Any = {"group_id": "g", "table": tmp_path / "offsets", "partition_assignment_strategy": strategy}
     with Consumer(tmp_path / "root", "t", **options) as consumer:
@@ -109,9 +109,10 @@ def moved(tmp_path: Path) -> Topic:
 
 
 def test_a_position_beyond_a_cut_stays_where_the_donor_goes_back(moved: Topic, tmp_path: Path) -> None:
-    table = OffsetTable(tmp_path / "offsets", moved.root)
+    table = OffsetTable(moved.root, tmp_path / "offsets")
     cut = moved.versions[-1]["ends"][1] - 50
     options: Any = {"group_id": "g", "table": table, "enable_auto_commit": False, "max_poll_records": 10}
+    options["partition_assignment_strategy"] = "exclusive"
     with Consumer(moved.root, "t", auto_offset_reset="earliest", **options) as consumer:
         while consumer.position(P1) < cut + 20:
             assert consumer.poll(100)

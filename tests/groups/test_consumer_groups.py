@@ -23,8 +23,10 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 def member(topic, table):
     """Makes consumers of group g, which commit only when they are told to."""
 
+    given = {"enable_auto_commit": False, "partition_assignment_strategy": "exclusive"}
+
     def make(**options: object) -> Consumer:
-        return Consumer(topic.root, "t", group_id="g", table=table.path, **({"enable_auto_commit": False} | options))
+        return Consumer(topic.root, "t", group_id="g", table=table.path, **given | options)
 
     return make
 
@@ -71,7 +73,7 @@ def test_a_commit_can_go_back(member, table):
     assert places(table) == {0: 5, 1: 10}
     # It took a generation for itself. Another consumer is still told of it.
     member().close()
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         consumer.commit({T0: 1})
     assert places(table) == {0: 5, 1: 10}
 
@@ -83,9 +85,9 @@ def test_a_consumer_whose_group_was_taken_cannot_commit(member, table):
     second.poll(max_records=3)
     second.commit()
     for _ in range(2):
-        with pytest.raises(sparklog.GenerationFenced, match=r"Generation 1 of group g .* newest generation is 2"):
+        with pytest.raises(sparklog.GenerationFencedError, match=r"Generation 1 of group g .* newest generation is 2"):
             first.commit()
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         first.close()
     assert places(table) == {0: 3, 1: 0}
     second.commit()
@@ -114,7 +116,7 @@ def test_auto_commit_commits_what_earlier_calls_returned(member, table, topic):
     assert places(table) == {0: 25, 1: 11}
     member().close()
     topic.append(records(1))
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         slow.unsubscribe()
 
 
@@ -186,11 +188,11 @@ def test_wrong_tables_and_offsets(member, table, topic, tmp_path):
 
     deltalake.write_deltalake(tmp_path / "other", pa.table({"group": ["g"]}))
     with pytest.raises(sparklog.CallError, match="OFFSETS_SCHEMA"):
-        Consumer(topic.root, "t", group_id="g", table=tmp_path / "other")
+        Consumer(topic.root, "t", group_id="g", table=tmp_path / "other", partition_assignment_strategy="exclusive")
     with pytest.raises(sparklog.CallError, match="TOPIC_NOT_FOUND"):
         Consumer(topic.root, "oders", group_id="g", table=table)
     with pytest.raises(sparklog.CallError, match=r"OPTION_VALUE.*opened with the root None"):
-        Consumer(topic.root, "t", group_id="g", table=OffsetTable(table.path))
+        Consumer(topic.root, "t", group_id="g", table=OffsetTable(None, table.path))
     # A consumer that did not begin has not ended another one.
     assert not table.exists()
     consumer = member()
@@ -206,7 +208,8 @@ SCRIPT = """
 import sys
 from sparklog import Consumer
 root, table, seen = sys.argv[1:]
-consumer = Consumer(root, "t", group="g", table=table, auto_offset_reset="earliest", enable_auto_commit=False)
+given = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "partition_assignment_strategy": "exclusive"}
+consumer = Consumer(root, "t", group_id="g", table=table, **given)
 with open(seen, "a") as out:
     print("begin", *(consumer.position(each) for each in sorted(consumer.assignment())), file=out, flush=True)
     while True:
@@ -268,7 +271,7 @@ import sparklog
 consumer = sparklog.Consumer(sys.argv[1], "t", auto_offset_reset="earliest")
 print(sum(map(len, consumer.poll().values())), consumer.poll_batches(), next(iter(consumer.offsets_for_times({("t", 0): 0}).values())))
 try:
-    sparklog.Consumer(sys.argv[1], "t", group="g", table=sys.argv[1] + "-table")
+    sparklog.Consumer(sys.argv[1], "t", group_id="g", table=sys.argv[1] + "-table")
 except sparklog.CallError as error:
     print(error.id)
 """

@@ -62,7 +62,7 @@ def test_what_the_group_has_not_consumed_is_waited_for(tmp_path: Path) -> None:
     written.write(100)
     written.change([1, 1, 1])
     written.write(100)
-    table = OffsetTable(tmp_path / "offsets", tmp_path / "root")
+    table = OffsetTable(tmp_path / "root", tmp_path / "offsets")
     cut = written.past[0]["cut"]
     one, other, new = (TopicPartition("t", number) for number in range(3))
     options = {"enable_auto_commit": False, "auto_offset_reset": "earliest", "poll_interval_ms": 1}
@@ -80,7 +80,7 @@ def test_what_the_group_has_not_consumed_is_waited_for(tmp_path: Path) -> None:
 def test_a_consumer_that_begins_again_keeps_the_order(tmp_path: Path) -> None:
     """It dies at any moment: what it had committed is where the next one begins, and the barrier looks at that."""
     written = Written(tmp_path / "root", 3)
-    table = OffsetTable(tmp_path / "offsets", tmp_path / "root")
+    table = OffsetTable(tmp_path / "root", tmp_path / "offsets")
     committed, chance = Reader(), random.Random(3)
     for _ in range(8):
         written.write()
@@ -156,7 +156,7 @@ def test_a_partition_waits_again_where_an_operator_moves_another_one_back(tmp_pa
     written.change([1, 1, 1])
     written.write(200)
     one, other, new = (TopicPartition("t", number) for number in range(3))
-    table = OffsetTable(tmp_path / "offsets", tmp_path / "root")
+    table = OffsetTable(tmp_path / "root", tmp_path / "offsets")
     options = {"group_id": "g", "partition_assignment_strategy": "range", "auto_offset_reset": "earliest", "enable_auto_commit": False}
     members = [Consumer(tmp_path / "root", "t", table=table, heartbeat_interval_ms=100, poll_interval_ms=1, **options) for _ in range(2)]
     until = time.monotonic() + 120

@@ -48,7 +48,7 @@ def test_rows_and_offsets_are_one_commit(topic, tmp_path, strategy):
     with consumer(topic, partition_assignment_strategy=strategy) as one:
         drain(DeltaOutput(path, one))
     assert written(path) == once(25, 10)
-    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "offsets")
     assert {each.partition: each.offset for each in table.positions("g")} == {0: 25, 1: 10}
     topic.append(records(3), 1)
     with consumer(topic, partition_assignment_strategy=strategy) as again:
@@ -106,7 +106,7 @@ def test_rows_of_a_topic_that_is_deleted_before_the_write_are_written_once(topic
     assert "positions of group g were not committed" in caplog.text
     assert sum(written(path).values()) == 45
     output.write(rows(batches).slice(0, 0))
-    positions = OffsetTable(tmp_path / "offsets", topic.root).positions("g")
+    positions = OffsetTable(topic.root, tmp_path / "offsets").positions("g")
     assert {each.topic: each.offset for each in positions} == {"u": 5}
 
 
@@ -166,7 +166,7 @@ def test_on_revoke_writes_the_records_in_hand(topic, tmp_path):
         assert sum(written(path).values()) == sum(flushed)
     assert len(flushed) == 2
     assert sum(written(path).values()) == sum(flushed)
-    positions = [each.offset for each in OffsetTable(tmp_path / "offsets", topic.root).positions("g")]
+    positions = [each.offset for each in OffsetTable(topic.root, tmp_path / "offsets").positions("g")]
     assert sum(positions) == sum(flushed)
 
 

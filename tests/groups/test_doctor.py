@@ -128,7 +128,7 @@ def test_heartbeats_in_another_folder_are_not_seen(world: World, tmp_path: Path)
     unseen = rules(found)["heartbeats-not-seen"]
     assert (unseen.severity, "did not commit" in unseen.text) == ("error", True)
     assert f"{world.path}.members" in unseen.text
-    committed = OffsetTable(world.path, world.root)
+    committed = OffsetTable(world.root, world.path)
     look = committed.generations.versions
     offsets = iter(range(1, 20))
 
@@ -275,7 +275,7 @@ def test_a_table_whose_upkeep_is_behind(world: World, monkeypatch: pytest.Monkey
     for number in range(210):
         table.append("g", generation, {"t": {0: number % 20}})
     assert rules(table.doctor("g"))["upkeep-behind"].where == f"table {world.path}"
-    OffsetTable(world.path).maintain()
+    OffsetTable(None, world.path).maintain()
     assert "upkeep-behind" not in rules(table.doctor("g"))
 
 
@@ -288,7 +288,7 @@ class AtCut:
         written.change([1, 1, 1])
         written.write(60)
         (self.cut,), self.ends = ([past["cut"] for past in written.past]), written.topic.versions[-1]["ends"]
-        self.root, self.table = folder / "root", OffsetTable(folder / "offsets", folder / "root")
+        self.root, self.table = folder / "root", OffsetTable(folder / "root", folder / "offsets")
         self.generation = self.table.begin("g", {"t": {0: self.cut[0] - 3, 1: self.cut[1]}})
 
     def commit(self, left: int) -> None:
@@ -354,7 +354,7 @@ def test_a_topic_that_cannot_be_read(world: World) -> None:
         read(one)
     newest = max((world.root / "_partlog" / "t").glob("*.json"))
     newest.write_text("{")
-    found = rules(OffsetTable(world.path, world.root).doctor("g"))["topic-unreadable"]
+    found = rules(OffsetTable(world.root, world.path).doctor("g"))["topic-unreadable"]
     assert (found.severity, found.where, found.fix) == ("error", "topic t", f"sparklog verify {world.root} t")
     assert str(newest) in found.text
 
@@ -405,4 +405,4 @@ def test_a_group_that_does_not_exist_is_an_error(world: World) -> None:
     with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_NOT_FOUND"):
         world.table.doctor("g")
     with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_ROOT"):
-        OffsetTable(world.path).doctor("other")
+        OffsetTable(None, world.path).doctor("other")

@@ -36,7 +36,7 @@ def test_a_group_commits_positions(table, topic):
 
 def test_another_process_sees_the_same(table, topic):
     table.append("g", table.begin("g"), {"t": {0: 5, 1: 2}})
-    other = OffsetTable(f"file:{table.path}", topic.root)
+    other = OffsetTable(topic.root, f"file:{table.path}")
     assert other.positions("g") == table.positions("g")
     other.append("g", 1, {"t": {0: 6}})
     assert places(table) == {("t", 0): 6, ("t", 1): 2}
@@ -50,7 +50,7 @@ def test_a_generation_begins_with_the_positions_of_the_one_before(table):
 
 def test_a_generation_can_begin_further_back(table, topic):
     table.append("g", table.begin("g"), {"t": {0: 9, 1: 2}})
-    rival, engine = OffsetTable(table.path, topic.root), table._lake
+    rival, engine = OffsetTable(topic.root, table.path), table._lake
     append = engine.append
 
     def late(*commit):
@@ -76,11 +76,11 @@ def test_an_owner_whose_generation_is_over_moves_nothing(table):
     table.append("g", table.begin("g"), {"t": {0: 5}})
     table.begin("g")
     with pytest.raises(
-        sparklog.GenerationFenced,
+        sparklog.GenerationFencedError,
         match=r"PARTLOG_GENERATION_FENCED.* 1 of group g .* newest generation is 2.* same partition_assignment_strategy",
     ):
         table.append("g", 1, {"t": {0: 20}})
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         table.end("g", 1)
     assert places(table) == {("t", 0): 5}
 
@@ -88,7 +88,7 @@ def test_an_owner_whose_generation_is_over_moves_nothing(table):
 def test_a_commit_beside_the_claim_of_the_next_generation_is_not_lost(table, topic):
     """The earlier owner commits after the next one read its positions and before that claims: it is told that it did."""
     table.append("g", table.begin("g"), {"t": {0: 5, 1: 1}})
-    rival, engine = OffsetTable(table.path, topic.root), table._lake
+    rival, engine = OffsetTable(topic.root, table.path), table._lake
     append = engine.append
 
     def late(*commit):
@@ -104,7 +104,7 @@ def test_a_commit_beside_the_claim_of_the_next_generation_is_not_lost(table, top
 def test_a_commit_beside_the_claim_of_the_next_generation_is_refused(table, topic):
     """The next owner claims after the earlier one saw that its generation is the newest, and before that commits."""
     table.append("g", table.begin("g"), {"t": {0: 5, 1: 1}})
-    rival, engine = OffsetTable(table.path, topic.root), table._lake
+    rival, engine = OffsetTable(topic.root, table.path), table._lake
     append = engine.append
 
     def late(*commit):
@@ -113,7 +113,7 @@ def test_a_commit_beside_the_claim_of_the_next_generation_is_refused(table, topi
         return append(*commit)
 
     engine.append = late
-    with pytest.raises(sparklog.GenerationFenced, match="newest generation is 2"):
+    with pytest.raises(sparklog.GenerationFencedError, match="newest generation is 2"):
         table.append("g", 1, {"t": {0: 9}})
     assert rival.begin("g") == 3
     assert places(table) == {("t", 0): 5, ("t", 1): 1}
@@ -121,7 +121,7 @@ def test_a_commit_beside_the_claim_of_the_next_generation_is_refused(table, topi
 
 
 def test_commits_of_a_group_are_numbered(table, topic):
-    rival = OffsetTable(table.path, topic.root)
+    rival = OffsetTable(topic.root, table.path)
     generation = table.begin("g")
     for offset, each in enumerate([table, rival, rival, table], 1):
         each.append("g", generation, {"t": {0: offset}})
@@ -136,14 +136,14 @@ def test_rows_that_were_deleted_by_hand_do_not_give_their_generation_to_another_
     table.append("g", table.begin("g"), {"t": {0: 5}})
     deltalake.DeltaTable(table.path).delete("true")
     table.begin("g")
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         table.append("g", 1, {"t": {0: 9}})
     assert places(table) == {}
 
 
 def test_of_two_claims_of_a_generation_one_wins(table, topic):
     table.begin("g")
-    rival, engine = OffsetTable(table.path, topic.root), table._lake
+    rival, engine = OffsetTable(topic.root, table.path), table._lake
     append, numbers = engine.append, []
 
     def beaten(rows, group, number, *more):
@@ -155,7 +155,7 @@ def test_of_two_claims_of_a_generation_one_wins(table, topic):
     engine.append = beaten
     assert table.begin("g") == 3
     assert numbers == [2, 3]
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         rival.append("g", 2, {"t": {0: 1}})
 
 
@@ -165,7 +165,7 @@ def test_an_owner_goes_back_only_while_its_generation_is_the_newest(table, topic
     owner.commit({"t": {0: 5}}, ids)
     owner.commit({"t": {0: 3}}, ids)
     assert places(table) == {("t", 0): 3}
-    rival, engine = OffsetTable(table.path, topic.root), table._lake
+    rival, engine = OffsetTable(topic.root, table.path), table._lake
     append = engine.append
 
     def beaten(*commit):
@@ -175,9 +175,9 @@ def test_an_owner_goes_back_only_while_its_generation_is_the_newest(table, topic
 
     engine.append = beaten
     for offset in (2, 1):  # refused by the table, and by a look before
-        with pytest.raises(sparklog.GenerationFenced, match="newest generation is 3"):
+        with pytest.raises(sparklog.GenerationFencedError, match="newest generation is 3"):
             owner.commit({"t": {0: offset}}, ids)
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         owner.commit({"t": {0: 3}}, ids)  # which moves nothing
     assert places(table) == {("t", 0): 9}
 
@@ -283,7 +283,7 @@ def test_a_delta_table_of_another_schema(tmp_path, topic):
     import pyarrow as pa
 
     deltalake.write_deltalake(tmp_path / "other", pa.table({"group": [1], "offset": ["x"], "more": [1.5]}))
-    table = OffsetTable(tmp_path / "other", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "other")
     for call in (lambda: table.positions("g"), lambda: table.begin("g"), table.groups):
         said = "group is long, not string, offset is string, not long; missing: generation, topic, .*; unknown: more"
         with pytest.raises(sparklog.CallError, match=f"PARTLOG_OFFSETS_SCHEMA.*{said}"):
@@ -293,7 +293,7 @@ def test_a_delta_table_of_another_schema(tmp_path, topic):
 
 def test_a_table_without_a_root(table):
     table.append("g", table.begin("g"), {"t": {0: 5}})
-    alone = OffsetTable(table.path)
+    alone = OffsetTable(None, table.path)
     assert places(alone) == {("t", 0): 5}
     with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_ROOT"):
         alone.starting_offsets("g")
@@ -306,7 +306,7 @@ def test_a_table_that_cannot_be_read(table):
     commit = Path(table.path, "_delta_log", f"{1:020d}.json")
     commit.write_text(commit.read_text()[:-40])
     with pytest.raises(sparklog.RetryError, match="PARTLOG_OFFSETS_TABLE"):
-        OffsetTable(table.path).groups()
+        OffsetTable(None, table.path).groups()
 
 
 def test_without_deltalake_the_error_says_what_to_install(tmp_path):
@@ -331,7 +331,7 @@ def test_positions_are_shown_as_a_table(table):
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_remembered_of_a_group_is_what_the_table_says(table, topic, seed):
     """After each commit of its own, beside those of another process, an owner knows the group without reading its rows."""
-    random, other = Random(seed), OffsetTable(table.path, topic.root)
+    random, other = Random(seed), OffsetTable(topic.root, table.path)
     print("seed", seed)
     generation = table.begin("g")
     for _ in range(12):
@@ -364,7 +364,7 @@ def test_a_group_that_begins_between_two_looks_is_found(table, topic, monkeypatc
     def looked(name):
         found = look(name)
         if not found.exists:
-            Owner(OffsetTable(table.path, topic.root), name)
+            Owner(OffsetTable(topic.root, table.path), name)
         return found
 
     monkeypatch.setattr(table.generations, "group", looked)

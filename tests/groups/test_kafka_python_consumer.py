@@ -217,6 +217,13 @@ def the_connection_to_a_broker(w: World) -> Any:
     return refused(lambda: w.make().bootstrap_connected())
 
 
+@case("sticky", there=["RangePartitionAssignor", "RoundRobinPartitionAssignor"])
+def the_default_assignor(w: World) -> Any:
+    here = inspect.signature(sparklog.Consumer).parameters["partition_assignment_strategy"].default
+    there = getattr(w.consumer, "DEFAULT_CONFIG", None)
+    return [each.__name__ for each in there["partition_assignment_strategy"]] if there else here
+
+
 @case([None, 5_000], there=[3_000, 300_000])
 def defaults_of_times(w: World) -> Any:
     here = inspect.signature(sparklog.Consumer).parameters

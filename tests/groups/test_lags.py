@@ -34,7 +34,7 @@ def test_lag_is_what_is_unread(tmp_path):
             time += chance.randint(0, 3000)
             content.append(Record(b"x" * chance.randint(0, 90), timestamp=time))
         segments.append(topic.append(content, chance.randint(0, 1)))
-    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "offsets")
     generation = table.begin("g")
     ends = sparklog.Log(topic.root)["t"].end_offsets()
     for _ in range(15):
@@ -89,7 +89,7 @@ def test_what_has_expired_is_no_lag(table, topic, start, records, seconds):
 def test_records_without_a_time_have_no_seconds(tmp_path):
     topic = Topic(tmp_path / "root")
     topic.append([Record(timestamp=-1), Record(timestamp=TIME)])
-    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "offsets")
     table.append("g", table.begin("g"), {"t": {0: 0}})
     assert table.lag("g")["seconds"].to_pylist() == [None]
 
@@ -98,7 +98,7 @@ def test_lag_in_a_gap_of_offsets(tmp_path):
     topic = Topic(tmp_path / "root")
     content = batch([Record(timestamp=TIME), Record(timestamp=TIME + 500)], deltas=[0, 9])
     topic.commit(topic.data(content, offsets="tiled"))
-    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "offsets")
     table.append("g", table.begin("g"), {"t": {0: 4}})
     assert [(row["records"], row["seconds"]) for row in table.lag("g").to_pylist()] == [(6, 0.0)]
 

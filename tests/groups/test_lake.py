@@ -42,12 +42,12 @@ def with_commits_that_fail(table: OffsetTable, *, before: Any = lambda: None, wr
 
 def test_a_commit_that_lost_its_number_is_known_by_the_table(table: OffsetTable, topic: Topic) -> None:
     """The text of deltalake's error does not matter."""
-    rival, generation = OffsetTable(table.path, topic.root), table.begin("g")
+    rival, generation = OffsetTable(topic.root, table.path), table.begin("g")
     with_commits_that_fail(table, before=lambda: rival.append("g", generation, {"t": {0: 9}}))
     assert table.begin("g") == 2
     assert places(rival) == {("t", 0): 9}
     with_commits_that_fail(table, before=lambda: rival.begin("g"))
-    with pytest.raises(sparklog.GenerationFenced, match="newest generation is 3"):
+    with pytest.raises(sparklog.GenerationFencedError, match="newest generation is 3"):
         table.append("g", 2, {"t": {0: 20}})
     assert [each.offset for each in rival.history("g")] == [9, 9, 9]
 
@@ -90,14 +90,14 @@ def made_before(path: Path) -> None:
 
 def test_a_table_that_was_made_before_is_read_and_written(tmp_path: Path, topic: Topic) -> None:
     made_before(tmp_path / "offsets")
-    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "offsets")
     assert places(table) == {("t", 0): 5}
     assert [(each.seq, each.generation) for each in table.history("g")] == [(2, 1)]
     assert table.begin("g", {"t": {0: 7, 1: 1}}) == 2
     assert table.append("g", 2, {"t": {0: 8}}) == 1
     table.copy("g", "h")
     assert table.maintain()["joined"] == 5
-    assert places(OffsetTable(table.path)) == places(table, "h") == {("t", 0): 8, ("t", 1): 1}
+    assert places(OffsetTable(None, table.path)) == places(table, "h") == {("t", 0): 8, ("t", 1): 1}
     found = deltalake.DeltaTable(table.path).to_pyarrow_table()
     assert set(found["assignment_epoch"].to_pylist()) == {None}
     assert found.num_rows == 9
@@ -107,13 +107,13 @@ def test_a_column_that_must_not_be_null_is_refused(tmp_path: Path) -> None:
     schema = rows.SCHEMA.append(pa.field("more", pa.string(), nullable=False))
     deltalake.DeltaTable.create(tmp_path / "offsets", schema)
     with pytest.raises(sparklog.CallError, match=r"PARTLOG_OFFSETS_SCHEMA.* differ: unknown: more"):
-        OffsetTable(tmp_path / "offsets").groups()
+        OffsetTable(None, tmp_path / "offsets").groups()
 
 
 @pytest.mark.parametrize("call", [lambda table: table.groups(), lambda table: table.begin("g"), lambda table: table.exists()])
 def test_a_store_that_deltalake_does_not_know(call: Any) -> None:
     with pytest.raises(sparklog.CallError, match=r"PARTLOG_OFFSETS_STORE.* wasbs://c@a/offsets\. .*abfss://.*storage_options"):
-        call(OffsetTable("wasbs://c@a/offsets"))
+        call(OffsetTable(None, "wasbs://c@a/offsets"))
 
 
 def test_a_file_that_may_still_be_committed_is_kept(table: OffsetTable) -> None:
@@ -130,7 +130,7 @@ def test_a_file_that_may_still_be_committed_is_kept(table: OffsetTable) -> None:
 def test_commits_that_conflict_with_none_are_all_made(table: OffsetTable) -> None:
     """As many at once as deltalake by itself does not try: it gives up after 15 others were first."""
     generation = table.begin("g")
-    lakes = [OffsetTable(table.path)._lake for _ in range(24)]
+    lakes = [OffsetTable(None, table.path)._lake for _ in range(24)]
     assert {lake.last("g") for lake in lakes} == {1}
     begins = threading.Barrier(len(lakes))
 
@@ -261,12 +261,12 @@ def test_an_open_table_is_not_taken_for_the_one_that_was_made_again_in_its_place
     shutil.move(table.path, f"{table.path}-before")
     with pytest.raises(sparklog.RetryError, match="PARTLOG_OFFSETS_TABLE"):
         table.positions("g")
-    again = OffsetTable(table.path, topic.root)
+    again = OffsetTable(topic.root, table.path)
     again.append("g", again.begin("g"), {"t": {0: 1}})
     for call in (lambda: table.positions("g"), lambda: table.append("g", 1, {"t": {0: 9}}), lambda: table.begin("g")):
         with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
             call()
-    assert places(again) == places(OffsetTable(table.path, topic.root)) == {("t", 0): 1}
+    assert places(again) == places(OffsetTable(topic.root, table.path)) == {("t", 0): 1}
     shutil.rmtree(table.path)
     shutil.move(f"{table.path}-before", table.path)
     assert places(table) == {("t", 0): 5}
@@ -280,7 +280,7 @@ def test_a_table_that_was_set_back_to_an_earlier_version_is_another_one(table: O
     shutil.copytree(f"{table.path}-before", table.path)
     with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
         table.append("g", 1, {"t": {0: 7}})
-    assert places(OffsetTable(table.path, topic.root)) == {("t", 0): 5}
+    assert places(OffsetTable(topic.root, table.path)) == {("t", 0): 5}
 
 
 def test_a_table_that_was_set_back_and_went_on_is_another_one(table: OffsetTable, topic: Topic) -> None:
@@ -290,7 +290,7 @@ def test_a_table_that_was_set_back_and_went_on_is_another_one(table: OffsetTable
     table.append("g", 1, {"t": {0: 6}})
     shutil.rmtree(table.path)
     shutil.copytree(f"{table.path}-before", table.path)
-    again = OffsetTable(table.path, topic.root)
+    again = OffsetTable(topic.root, table.path)
     for offset in (7, 8, 9):
         again.append("g", 1, {"t": {0: offset}})
     with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_REPLACED"):

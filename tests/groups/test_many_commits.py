@@ -18,7 +18,7 @@ from sparklog.groups import OffsetTable, rows
 from sparklog.groups.table import lake
 
 path, root, number, rounds = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
-table = OffsetTable(path, root)
+table = OffsetTable(root, path)
 own = table.begin(f"own-{number}")
 for offset in range(1, rounds + 1):
     table.append(f"own-{number}", own, {"t": {0: offset}})
@@ -31,7 +31,7 @@ def filled(tmp_path: Path, commits: int) -> OffsetTable:
     topic = Topic(tmp_path / "root", "t", partitions=4)
     for partition in range(4):
         topic.append(records(100), partition)
-    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "offsets")
     generation = table.begin("g")
     for number in range(1, commits + 1):
         table.append("g", generation, {"t": dict.fromkeys(range(4), number * 100 // commits)})
@@ -49,7 +49,7 @@ def seconds_of_a_look_up(table: OffsetTable) -> tuple[float, float]:
     took, cpu = [], []
     for _ in range(5):
         begun, used = time.perf_counter(), time.process_time()
-        found = OffsetTable(table.path).positions("g")
+        found = OffsetTable(None, table.path).positions("g")
         took.append(time.perf_counter() - begun)
         cpu.append(time.process_time() - used)
         assert [each.offset for each in found] == [100] * 4
@@ -72,7 +72,7 @@ def test_a_table_is_maintained_although_each_program_commits_once(tmp_path, monk
     monkeypatch.setattr(module, "_MAINTAINED_AFTER", 10)
     table = filled(tmp_path, 1)
     for number in range(40):
-        OffsetTable(table.path, table.root).append("g", 1, {"t": {number % 4: 100}})
+        OffsetTable(table.root, table.path).append("g", 1, {"t": {number % 4: 100}})
         assert files(table) <= 11
     assert len(table.history("g")) == 44
 
@@ -86,7 +86,7 @@ def test_replaced_files_are_deleted_when_they_are_due(tmp_path, monkeypatch):
     assert len(data()) == 6
     assert table.maintain() == {"joined": 6, "deleted": 6}
     assert len(data()) == 1
-    assert table.history("g") == OffsetTable(table.path).history("g") == history
+    assert table.history("g") == OffsetTable(None, table.path).history("g") == history
 
 
 @pytest.mark.soak
@@ -129,7 +129,7 @@ def test_four_processes_lose_nothing(tmp_path):
     said = [writer.communicate()[0] for writer in writers]
     assert [writer.returncode for writer in writers] == [0] * 4
     assert sorted(int(line) for lines in said for line in lines.split()) == list(range(1, 21))
-    table = OffsetTable(*given)
+    table = OffsetTable(given[1], given[0])
     for number in range(4):
         assert [each.offset for each in table.history(f"own-{number}")] == [1, 2, 3, 4, 5]
 

@@ -59,7 +59,7 @@ class Storm:
 
     def opened(self) -> OffsetTable:
         """The table of the group, with the root that members read."""
-        return OffsetTable(self.folder / "offsets", self.folder / "root")
+        return OffsetTable(self.folder / "root", self.folder / "offsets")
 
     def environment(self) -> dict[str, str]:
         """That of the processes."""

@@ -302,7 +302,7 @@ def test_the_table_is_compacted_and_cleaned_in_between(four: Group):
     for _ in range(3):
         four.append(2)
         four.until_read(8, one, two, commits=True)
-        OffsetTable(four.folder / "offsets").maintain()
+        OffsetTable(None, four.folder / "offsets").maintain()
     assert four.positions() == dict.fromkeys(range(4), 26)
     assert four.is_even(2)
 

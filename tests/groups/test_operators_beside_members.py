@@ -78,13 +78,13 @@ def operate(folder: Path, *, processes: int, threads: int, history: int) -> dict
     topics = {name: Topic(folder / "root", name, partitions=PARTITIONS) for name in ("t", "u")}
     for each in topics.values():
         each.commit(*(each.data(batch(records(3000)), number) for number in range(PARTITIONS)))
-    table = OffsetTable(folder / "offsets", folder / "root")
+    table = OffsetTable(folder / "root", folder / "offsets")
     with_history(table, topics["t"], history)
     took: dict[str, float] = {}
     looks: Counter[bool] = Counter()
     # However many versions the members commit between two looks, the second reads on.
     with committing(table, folder, processes, threads), mock.patch.object(lake, "_READ_ON", 10**9):
-        table = OffsetTable(folder / "offsets", folder / "root")
+        table = OffsetTable(folder / "root", folder / "offsets")
         count_looks(table, looks)
 
         def timed(name: str, act: Callable[[], object]) -> None:

@@ -95,7 +95,7 @@ def test_without_a_group_rates_are_levelled(tmp_path: Path) -> None:
 
 def test_the_lag_and_the_speed_of_a_group(tmp_path: Path) -> None:
     placed = Placed(tmp_path / "root", tmp_path / "table", group="g")
-    table = OffsetTable(tmp_path / "table", tmp_path / "root")
+    table = OffsetTable(tmp_path / "root", tmp_path / "table")
     for partition in range(3):
         placed.write(partition, b"key-%d" % partition, 1000)
     generation = table.begin("g", {"t": {0: 0, 1: 0, 2: 1000}})
@@ -126,11 +126,11 @@ def test_a_group_that_cannot_be_asked_counts_for_nothing(tmp_path: Path, caplog:
 def test_the_lag_is_that_of_the_table_that_took_the_place_of_another_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     placed = Placed(tmp_path / "root", tmp_path / "table", group="g")
     placed.write(0, b"key", 10)
-    OffsetTable(tmp_path / "table", tmp_path / "root").begin("g", {"t": {0: 10}})
+    OffsetTable(tmp_path / "root", tmp_path / "table").begin("g", {"t": {0: 10}})
     placed.look(0)
     assert placed.placement._last.lag("g", 0) == 0
     shutil.rmtree(tmp_path / "table")
-    OffsetTable(tmp_path / "table", tmp_path / "root").begin("g", {"t": {0: 3}})
+    OffsetTable(tmp_path / "root", tmp_path / "table").begin("g", {"t": {0: 3}})
     with caplog.at_level(logging.WARNING):
         placed.look(10)
         assert "PARTLOG_OFFSETS_TABLE_REPLACED" in caplog.text

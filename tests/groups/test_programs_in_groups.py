@@ -85,7 +85,7 @@ def test_a_commit_names_what_is_lost_and_commits_the_rest(world: World) -> None:
     one = world.consumer("t", enable_auto_commit=False)
     read(one)
     world.table.reset("g", {"t": {0: 5}}, dry_run=False, force=True)
-    with pytest.raises(sparklog.GenerationFenced, match=r"PARTLOG_MEMBER_FENCED.*partition 0 ") as raised:
+    with pytest.raises(sparklog.GenerationFencedError, match=r"PARTLOG_MEMBER_FENCED.*partition 0 ") as raised:
         one.commit()
     assert world.positions() == {0: 5, 1: 20}
     assert "The position in this partition was not committed" in str(raised.value)  # not: nothing was

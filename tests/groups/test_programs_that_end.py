@@ -127,10 +127,10 @@ def test_a_member_that_was_ended_learns_once_that_its_partitions_are_lost(world:
     until(lambda: len(one.assignment()) == 2, one)
     world.events.clear()
     end(world)
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         until_it_fails(lambda: CALLS[call](one))
     assert (world.events, one.assignment()) == ([("on_lost", ["t-0", "t-1"])], set())
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         CALLS[call](one)
     one.close()
     assert len(world.events) == 1
@@ -141,7 +141,7 @@ def test_a_member_whose_commit_was_fenced_loses_its_partitions_as_it_closes(worl
     read(one)
     take(world)
     for _ in range(2):
-        with pytest.raises(sparklog.GenerationFenced, match="GENERATION_FENCED"):
+        with pytest.raises(sparklog.GenerationFencedError, match="GENERATION_FENCED"):
             one.commit()
     one.close()
     assert [event for event, _ in world.events] == ["on_assign", "on_lost"]

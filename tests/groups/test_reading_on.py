@@ -35,7 +35,7 @@ class World:
         for name in ("t", "u"):
             topic = Topic(root, name, partitions=3)
             topic.commit(*(topic.data(batch(records(99)), number) for number in range(3)))
-        self.tables = [OffsetTable(self.path, root) for _ in range(3)]
+        self.tables = [OffsetTable(root, self.path) for _ in range(3)]
         self.looks: Counter[bool] = Counter()
         for table in self.tables:
             count_looks(table, self.looks)
@@ -59,7 +59,7 @@ class World:
             act()
             if self.random.random() < 0.5:
                 name = self.group
-                found, there = _seen(self.table, name), _seen(OffsetTable(self.path), name)
+                found, there = _seen(self.table, name), _seen(OffsetTable(None, self.path), name)
                 if found != there:
                     return f"step {number}, {act.__name__}: {found}, not {there}"
         return None
@@ -208,7 +208,7 @@ def test_the_row_that_the_query_would_rank_first_counts_in_whatever_order_rows_c
     came = {f"g{seed}": random.Random(seed).sample(ties, 5) for seed in range(100)}
     came = {name: [dataclasses.replace(each, group=name) for each in some] for name, some in came.items()}
     deltalake.write_deltalake(tmp_path / "offsets", rows.table_of(each for some in came.values() for each in some))
-    found = OffsetTable(tmp_path / "offsets").generations
+    found = OffsetTable(None, tmp_path / "offsets").generations
     assert {name: Group(name, []).after(some).at for name, some in came.items()} == {name: found.group(name).at for name in came}
 
 
@@ -229,7 +229,7 @@ def test_a_look_opens_only_the_files_that_came_since(tmp_path: Path) -> None:
         writer.append("g", generation, {"t": {0: number}})
         assert table.positions("g")[0].offset == number
     with pytest.raises(Exception, match=r"OFFSETS_TABLE"):
-        OffsetTable(table.path).positions("g")
+        OffsetTable(None, table.path).positions("g")
 
 
 @pytest.mark.soak

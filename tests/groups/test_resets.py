@@ -55,7 +55,7 @@ def test_a_group_is_reset(table, group, to, now, note):
     assert places(table) == {("t", 0): 5, ("t", 1): 2}, "a dry run moves nothing"
     assert table.reset("g", to, dry_run=False) == planned
     assert places(table) == {("t", 0): 5, ("t", 1): 2} | {("t", partition): offset for partition, offset in now.items()}
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         table.append("g", group, {"t": {0: 20}})
 
 
@@ -200,7 +200,7 @@ def test_a_group_is_deleted_and_begins_again(table, group):
     ):
         with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_NOT_FOUND"):
             call("g")
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         table.append("g", group, {"t": {0: 9}})
     assert table.begin("g") == group + 2
     assert places(table) == {}

@@ -123,7 +123,7 @@ def test_an_answer_is_one_query(topic, table, shared, queries, ask):
     generation = table.begin("alone")
     table.append("alone", generation, {"t": {0: 5}})
     queries.clear()
-    ask(OffsetTable(table.path, topic.root), str(topic.root))
+    ask(OffsetTable(topic.root, table.path), str(topic.root))
     assert len(queries) == 1
 
 

@@ -22,7 +22,7 @@ def test_groups_in_short(table):
     assert lines[0] == f"2 groups in {table.path}"
     assert lines[3].split()[:4] == ["<g>\\x1b", "t", "2", "28"]
     assert "&lt;g&gt;\\x1b" in short._repr_html_()
-    assert OffsetTable(table.path).summaries()[0].lag is None
+    assert OffsetTable(None, table.path).summaries()[0].lag is None
     assert [each.group for each in table.summaries("new")] == ["new"]
     with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_NOT_FOUND"):
         table.summaries(["new", "old"])

@@ -52,7 +52,7 @@ def test_a_table_in_a_root_is_refused(topic, tmp_path, links):
     ):
         for opened in (root, links / "to-root"):
             calls = [
-                lambda path=path, opened=opened: OffsetTable(path, opened),
+                lambda path=path, opened=opened: OffsetTable(opened, path),
                 lambda path=path, opened=opened: sparklog.Consumer(opened, "t", group_id="g", table=path),
                 lambda path=path, opened=opened: sparklog.Consumer(opened, "t", group_id="g", table=tmp_path / "offsets", dual_table=path),
                 lambda path=path, opened=opened: write_delta(
@@ -67,7 +67,7 @@ def test_a_table_in_a_root_is_refused(topic, tmp_path, links):
                 with pytest.raises(sparklog.CallError, match="PARTLOG_TABLE_IN_ROOT"):
                     call()
     with pytest.raises(sparklog.CallError, match="PARTLOG_TABLE_IN_ROOT"):
-        OffsetTable(root / "offsets")
+        OffsetTable(None, root / "offsets")
     in_bucket = Root.at("s3a://bucket/log")
     for place in (
         "s3://bucket/log/out",
@@ -90,13 +90,13 @@ def test_a_table_in_a_root_is_refused(topic, tmp_path, links):
 
 def test_a_table_beside_a_root_is_not(topic, tmp_path, links, monkeypatch):
     for path in (tmp_path / "root-offsets", tmp_path / "rootoffsets", links / "offsets", links / "up" / "offsets"):
-        OffsetTable(path, topic.root).begin("g")
-        assert OffsetTable(path).groups() == ["g"]
+        OffsetTable(topic.root, path).begin("g")
+        assert OffsetTable(None, path).groups() == ["g"]
     monkeypatch.chdir(topic.root)
-    OffsetTable(os.path.join("..", "by-name"), topic.root).begin("g")  # noqa: PTH118 # as a user writes it
+    OffsetTable(topic.root, os.path.join("..", "by-name")).begin("g")  # noqa: PTH118 # as a user writes it
     assert (tmp_path / "by-name" / "_delta_log").is_dir()
     with pytest.raises(sparklog.CallError, match=rf"for example in {topic.root}-offsets\. "):
-        OffsetTable("offsets", topic.root)
+        OffsetTable(topic.root, "offsets")
 
 
 def test_output_beside_a_root_is_written(topic, tmp_path, links):
@@ -148,6 +148,6 @@ def test_a_table_whose_folders_cannot_be_seen_is_not_called_apart(tmp_path):
     """It may be in a root."""
     within = sample(tmp_path / "shut" / "root").root / "table"
     with shut(tmp_path / "shut"), pytest.raises(sparklog.RetryError, match=r"PARTLOG_IO.*Permission denied"):
-        OffsetTable(within)
+        OffsetTable(None, within)
     with pytest.raises(sparklog.CallError, match="PARTLOG_TABLE_IN_ROOT"):
-        OffsetTable(within)
+        OffsetTable(None, within)

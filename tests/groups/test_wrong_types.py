@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sparklog
-from sparklog import Consumer, Log
+from sparklog import Consumer, Log, spark_functions
 from sparklog.groups import OffsetTable, track, write_delta
 from sparklog.ui import application, serve, serve_metrics
 from sparklog.verify import verify
@@ -144,14 +144,14 @@ NUMBERS: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "Topic.stats": (of_topic("stats"), ("partition", "hot_keys")),
     "Topic.hot_slots": (of_topic("hot_slots"), ("n", "records")),
     "Topic.suggest_moves": (of_topic("suggest_moves"), ("max_moves",)),
-    "Topic.key_table": (of_topic("key_table"), ("n",)),
+    "Topic.recent_keys": (of_topic("recent_keys"), ("n",)),
     "OffsetTable.append": (of_table("append", generation=1, offsets={}), ("generation", "epoch")),
     "OffsetTable.begin": (of_table("begin"), ("after",)),
     "OffsetTable.doctor": (of_table("doctor"), ("watch_s",)),
     "OffsetTable.end": (of_table("end"), ("generation",)),
     "OffsetTable.require_generation": (of_table("require_generation"), ("generation",)),
-    "murmur2_partition": (lambda topic, table, **given: sparklog.murmur2_partition("key", **given), ("partitions",)),
-    "murmur3_partition": (lambda topic, table, **given: sparklog.murmur3_partition("key", **given), ("partitions",)),
+    "murmur2_partition": (lambda topic, table, **given: spark_functions.murmur2_partition("key", **given), ("partitions",)),
+    "murmur3_partition": (lambda topic, table, **given: spark_functions.murmur3_partition("key", **given), ("partitions",)),
     "partition_for": (lambda topic, table, **given: sparklog.partition_for("key", **given), ("partitions",)),
     "txn_options": (lambda topic, table, **given: sparklog.txn_options("name", **given), ("number",)),
 }
@@ -197,7 +197,7 @@ def test_what_is_no_path_is_refused(topic, table, given):
         "root ": lambda: sparklog.Topic(given, "t"),
         "root  ": lambda: application(given),
         "table": lambda: application(topic.root, 7 if given is None else given),
-        "path": lambda: OffsetTable(given),
+        "path": lambda: OffsetTable(None, given),
         "path ": lambda: write_delta(given, **there),
         "checkpoint": lambda: write_delta("d", **(there | {"checkpoint": given})),
         "root   ": lambda: sparklog.attach(None, "name", given),
@@ -218,7 +218,7 @@ def test_what_is_no_function_is_refused(topic, table, name):
     [
         (lambda: sparklog.partition_for("a", "8"), "`partitions` is '8', of type str; it must be an integer"),
         (lambda: sparklog.partition_for("a", True), "`partitions` is True, of type bool; it must be an integer"),
-        (lambda: sparklog.murmur3_partition("a", 8.0), "`partitions` is 8.0, of type float; it must be an integer"),
+        (lambda: spark_functions.murmur3_partition("a", 8.0), "`partitions` is 8.0, of type float; it must be an integer"),
         (lambda: sparklog.progress(None), "`query` is None, of type NoneType; it must be a streaming query, as start() returns it"),
         (
             lambda: track(None, "g", "log", "table"),
@@ -256,8 +256,11 @@ PAIRS = "it must be a list of TopicPartition"
         ),
         (lambda root: Consumer(Log(root), "t"), "`root` is of type Log; it must be a path or URL: give its `.root`"),
         (lambda root: sparklog.Topic(Log(root), "t"), "`root` is of type Log; it must be a path or URL: give its `.root`"),
-        (lambda root: OffsetTable("table", Log(root)), "`root` is of type Log; it must be a path or URL: give its `.root`"),
-        (lambda root: OffsetTable(OffsetTable("table")), "`path` is of type OffsetTable; it must be a path or URL: give its `.path`"),
+        (lambda root: OffsetTable(Log(root), "table"), "`root` is of type Log; it must be a path or URL: give its `.root`"),
+        (
+            lambda root: OffsetTable(None, OffsetTable(None, "table")),
+            "`path` is of type OffsetTable; it must be a path or URL: give its `.path`",
+        ),
     ],
 )
 def test_a_first_argument_of_another_type_is_named(topic, call, says):

@@ -30,7 +30,7 @@ def spark() -> Iterator[SparkSession]:
         # VACUUM lists a table of any size in that number of tasks, by default 10,000.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     }
-    session = sparklog.session(app_name="offset tables", delta=DELTA, **settings)
+    session = sparklog.session(app_name="offset tables", delta=DELTA, conf=settings)
     yield session
     session.stop()
 
@@ -47,7 +47,7 @@ def places(table: OffsetTable, group: str) -> dict[tuple[str, int], int]:
 
 def test_spark_reads_the_table_at_its_path(spark, topic, tmp_path):
     """It is an ordinary Delta table; its path and its group need quotes."""
-    table = OffsetTable(tmp_path / "~ 50%zz it's `the` u#1?2 a:b {x}* ü 🦀", topic.root, spark=spark)
+    table = OffsetTable(topic.root, tmp_path / "~ 50%zz it's `the` u#1?2 a:b {x}* ü 🦀")
     group = 'it\'s `g` \\ {x} :y "z"'
     table.append(group, table.begin(group), {"t": {0: 5, 1: 2}}, query_id="q", epoch=7, metadata="m")
     table.append(group, 1, {"t": {0: 6}})
@@ -60,23 +60,23 @@ def test_spark_reads_the_table_at_its_path(spark, topic, tmp_path):
 
 def test_delta_spark_may_tidy_the_table(spark, topic, tmp_path):
     """The upkeep that operators run on every Delta table, and rows that are deleted by hand, leave the numbers of commits."""
-    table = OffsetTable(tmp_path / "table", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "table")
     generation = table.begin("g")
     for offset in range(1, 5):
         table.append("g", generation, {"t": {0: offset}})
     before = table.history("g")
     spark.sql(f"OPTIMIZE delta.`{table.path}`").collect()
     spark.sql(f"VACUUM delta.`{table.path}`").collect()
-    assert table.history("g") == OffsetTable(table.path).history("g") == before
+    assert table.history("g") == OffsetTable(None, table.path).history("g") == before
     table.append("g", generation, {"t": {0: 5}})
     spark.sql(f"DELETE FROM delta.`{table.path}`").collect()
-    assert OffsetTable(table.path, topic.root).begin("g") == 7, "no generation of rows that were deleted was above their numbers"
-    with pytest.raises(sparklog.GenerationFenced):
+    assert OffsetTable(topic.root, table.path).begin("g") == 7, "no generation of rows that were deleted was above their numbers"
+    with pytest.raises(sparklog.GenerationFencedError):
         table.append("g", generation, {"t": {0: 20}})
 
 
 def test_a_query_whose_group_was_taken_writes_no_output_any_more(spark, topic, tmp_path):
-    table = OffsetTable(tmp_path / "table", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "table")
     out, checkpoint = tmp_path / "out", str(tmp_path / "checkpoint")
     function = write_delta(out, table=table.path, group="g", root=topic.root, checkpoint=checkpoint)
     given = spark.readStream.format("partlog").options(subscribe="t", startingOffsets="earliest").load(str(topic.root))
@@ -97,7 +97,7 @@ def test_a_query_whose_group_was_taken_writes_no_output_any_more(spark, topic, t
 
 def test_a_query_that_starts_again_commits_to_the_table_that_took_the_place_of_another_one(spark, topic, tmp_path):
     """The function is the same: a program that supervises a query starts the query again with the same function."""
-    table, out, checkpoint = OffsetTable(tmp_path / "table", topic.root), tmp_path / "out", str(tmp_path / "checkpoint")
+    table, out, checkpoint = OffsetTable(topic.root, tmp_path / "table"), tmp_path / "out", str(tmp_path / "checkpoint")
     function = write_delta(out, table=table.path, group="g", root=topic.root, checkpoint=checkpoint)
     given = spark.readStream.format("partlog").options(subscribe="t", startingOffsets="earliest").load(str(topic.root))
     writer = given.select("partition", "offset").writeStream.foreachBatch(function).option("checkpointLocation", checkpoint)
@@ -105,7 +105,7 @@ def test_a_query_that_starts_again_commits_to_the_table_that_took_the_place_of_a
     try:
         query.processAllAvailable()
         Path(table.path).rename(tmp_path / "table-before")
-        again = OffsetTable(table.path, topic.root)
+        again = OffsetTable(topic.root, table.path)
         again.begin("g", {"t": {0: 1}})
         topic.append(records(1))
         with pytest.raises(StreamingQueryException, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
@@ -140,7 +140,7 @@ def test_sql_reads_a_topic_through_a_view(spark, topic):
 
 def test_a_pattern_without_topics_and_one_whose_topic_went(spark, topic, tmp_path):
     """A micro-batch that names no topic has no positions to commit."""
-    table = OffsetTable(tmp_path / "table", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "table")
     out, checkpoint = tmp_path / "out", str(tmp_path / "checkpoint")
     function = write_delta(out, table=table.path, group="g", root=topic.root, checkpoint=checkpoint)
     options = {"subscribePattern": "u.*", "startingOffsets": "earliest", "failOnDataLoss": False}
@@ -165,7 +165,7 @@ def test_a_pattern_without_topics_and_one_whose_topic_went(spark, topic, tmp_pat
 
 
 def test_members_are_tables_of_sql(spark, topic, tmp_path):
-    table = OffsetTable(tmp_path / "off`sets {table}", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "off`sets {table}")
     with sparklog.Consumer(
         topic.root, "t", group_id="it's `g`", table=table, partition_assignment_strategy="sticky", auto_offset_reset="earliest"
     ) as one:

@@ -29,7 +29,7 @@ def test_files_of_offsets_go_both_ways(tmp_path: Path) -> None:
     topic = Topic(tmp_path / "root", "t", partitions=2)
     for partition, count in enumerate(COUNTS):
         topic.append(records(count), partition)
-    table = OffsetTable(tmp_path / "table", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "table")
     table.end("g", table.begin("g", {"t": {0: 17, 1: 4}}))
     csv, json = tmp_path / "offsets.csv", tmp_path / "offsets.json"
     csv.write_text(table.export("g", "csv"))

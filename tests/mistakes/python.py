@@ -25,7 +25,7 @@ LOGS = [
     ("a typo in a column", lambda w: w.topic.read(columns=["k"]), "OPTION_VALUE", "`columns`", "is not one of key, value"),
     ("a number below 0", lambda w: w.topic.head(-1), "OPTION_VALUE", "`n`", "it must not be negative"),
     ("a negative number for txn_options", lambda w: sparklog.txn_options("a", -1), "OPTION_VALUE", "`number`", "it must not be negative"),
-    ("a setting's short name", lambda w: sparklog.session(master="local"), "SESSION_SETTING", "`master`", "Use full names"),
+    ("a setting's short name", lambda w: sparklog.session(conf={"master": "local"}), "SESSION_SETTING", "`master`", "Use full names"),
     (
         "a catalog with a dash",
         lambda w: sparklog.attach(None, "my-log", w.root),
@@ -52,7 +52,7 @@ LOGS = [
     ),
     ("commit without a group", lambda w: Consumer(w.root, "t").commit(), "GROUP_REQUIRED", "`group_id` is not given", "both `group_id`"),
     ("poll without topics", lambda w: Consumer(w.root).poll(), "NOT_SUBSCRIBED", "reads nothing", "Name topics when you make the consumer"),
-    ("a table in the root", lambda w: OffsetTable(w.root / "o", w.root).groups(), "TABLE_IN_ROOT", "root/o", "outside"),
+    ("a table in the root", lambda w: OffsetTable(w.root, w.root / "o").groups(), "TABLE_IN_ROOT", "root/o", "outside"),
     ("a missing table", lambda w: w.table.positions("g"), "OFFSETS_TABLE_NOT_FOUND", "/offsets", "Check the path"),
     (
         "reset of a running group",

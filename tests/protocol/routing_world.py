@@ -113,7 +113,7 @@ class World:
         """By key, how many of its values the group has read or passed."""
         self.committed: dict[str, int] = {}
         self.write()
-        self.table = OffsetTable(folder / "offsets", tool.root)
+        self.table = OffsetTable(tool.root, folder / "offsets")
 
     # ---- acts
 

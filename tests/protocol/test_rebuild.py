@@ -77,7 +77,7 @@ def test_each_key_keeps_its_order_and_groups_miss_nothing(tool: LogTool, tmp_pat
     assert {(p, key) for p, _, key, _ in new} == {(log.partition_for(key), key) for key in values(new)}
     assert log.end_offsets() == {p: sum(each[0] == p for each in new) for p in range(partitions)}
     assert [each for each in faults(tool.root) if each.topic == NEW or each.severity != "repairable"] == []
-    table = OffsetTable(tmp_path / "offsets", tool.root)
+    table = OffsetTable(tool.root, tmp_path / "offsets")
     starts, ends = Log(tool.root)[TOPIC].start_offsets(), Log(tool.root)[TOPIC].end_offsets()
     exact = {"nothing": dict(starts), "all": dict(ends)}
     anywhere = {f"g{number}": {p: draw.randint(starts[p], ends[p]) for p in starts} for number in range(5)}
@@ -102,7 +102,7 @@ def test_a_group_is_exact_at_a_cut(tool: LogTool, tmp_path: Path) -> None:
     tool.run("change", topic=TOPIC, what="partitions", to=5)
     write(tool, 1)
     rebuild(tool, 2)
-    table = OffsetTable(tmp_path / "offsets", tool.root)
+    table = OffsetTable(tool.root, tmp_path / "offsets")
     table.end("g", table.begin("g", {TOPIC: at}))
     table.carry("g", TOPIC, NEW, dry_run=False)
     now = {each.partition: each.offset for each in table.positions("g") if each.topic == NEW}
@@ -115,7 +115,7 @@ def test_what_had_expired_unread_does_not_take_a_group_back(tool: LogTool, tmp_p
     ends = Log(tool.root)[TOPIC].end_offsets()
     tool.run("change", topic=TOPIC, what="records", offsets=f"1:{ends[1]}")
     rebuild(tool, 2)
-    table = OffsetTable(tmp_path / "offsets", tool.root)
+    table = OffsetTable(tool.root, tmp_path / "offsets")
     table.end("g", table.begin("g", {TOPIC: {**ends, 1: 0}}))
     assert {each.partition: each.now for each in table.carry("g", TOPIC, NEW)} == Log(tool.root)[NEW].end_offsets()
 
@@ -123,7 +123,7 @@ def test_what_had_expired_unread_does_not_take_a_group_back(tool: LogTool, tmp_p
 def test_a_group_that_cannot_be_carried(tool: LogTool, tmp_path: Path) -> None:
     write(tool, 0)
     rebuild(tool, 2)
-    table = OffsetTable(tmp_path / "offsets", tool.root)
+    table = OffsetTable(tool.root, tmp_path / "offsets")
     table.end("g", table.begin("g", {NEW: {0: 0}}))
     for topic, to, said in [(TOPIC, NEW, "has no positions"), (NEW, TOPIC, "rebuilt from new"), (TOPIC, "none", "TOPIC_NOT_FOUND")]:
         with pytest.raises(sparklog.CallError, match=said):

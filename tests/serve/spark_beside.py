@@ -17,7 +17,7 @@ def main() -> None:
     ended = []
     signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
     settings = {"spark.master": "local[1]", "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
-    spark = sparklog.session(**settings, **{"spark.ui.showConsoleProgress": "false"})
+    spark = sparklog.session(conf={**settings, "spark.ui.showConsoleProgress": "false"})
     commit = 0
     while not ended:
         rows = spark.range(RECORDS).selectExpr(f"CONCAT('{name}.{commit}:', id) AS value")

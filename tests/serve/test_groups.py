@@ -270,7 +270,7 @@ def sparklog(*words: object, status: int = 0) -> str:
 
 
 def test_a_group_is_copied_between_its_homes(server: RunningServer, group: str, tmp_path: Path) -> None:
-    table = OffsetTable(tmp_path / "offsets", server.root)
+    table = OffsetTable(server.root, tmp_path / "offsets")
     table.end(group, table.begin(group, {"t": {0: 5, 1: 6}}))
     words = ("groups", "copy", server.root, group, "-t", table.path)
     to_topic = (*words, "--to", "topic", "--server", server.address)
@@ -300,7 +300,7 @@ def test_a_group_is_copied_between_its_homes(server: RunningServer, group: str, 
 def test_a_copy_through_the_server_of_another_root_is_refused(
     server: RunningServer, own: RunningServer, group: str, tmp_path: Path
 ) -> None:
-    table = OffsetTable(tmp_path / "offsets", server.root)
+    table = OffsetTable(server.root, tmp_path / "offsets")
     table.end(group, table.begin(group, {"t": {0: 5}}))
     words = ("groups", "copy", server.root, group, "-t", table.path, "--to", "topic", "--execute", "--server")
     assert "serves another root" in sparklog(*words, own.address, status=5)

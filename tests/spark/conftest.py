@@ -63,7 +63,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.connect.grpc.binding.port": "0",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
     }
-    session = sparklog.session(app_name="sparklog tests", **settings)
+    session = sparklog.session(app_name="sparklog tests", conf=settings)
     yield session
     session.stop()
 

@@ -59,7 +59,7 @@ def main() -> None:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100",
         **dict(setting.split("=", 1) for setting in settings),
     }
-    spark = sparklog.session(**conf)
+    spark = sparklog.session(conf=conf)
     spark.sparkContext.setLogLevel("OFF")
     source = spark.range(0, RECORDS, 1, 3).selectExpr("concat('k', id % 50) AS key", "concat(id, repeat('x', 500)) AS value")
     rows = source.mapInArrow(_make(how), source.schema)

@@ -60,11 +60,11 @@ def connect_server(spark: SparkSession) -> str:
 def main() -> None:
     folder = Path(sys.argv[1])
     if sys.argv[2:]:
-        use(sparklog.session(**{"spark.remote": sys.argv[2]}), folder)
+        use(sparklog.session(conf={"spark.remote": sys.argv[2]}), folder)
         return
     server = {"spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin", "spark.connect.grpc.binding.port": 0}
     shown = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": "2"}
-    spark = sparklog.session(**{"spark.master": "local[2]"}, **server, **shown)
+    spark = sparklog.session(conf={"spark.master": "local[2]", **server, **shown})
     use(spark, folder / "classic")
     subprocess.run([sys.executable, __file__, str(folder / "connect"), connect_server(spark)], check=True)
     spark.stop()

@@ -37,7 +37,7 @@ def main() -> None:
     kill_at(int(kills_at))
     spark = sparklog.session(
         delta=DELTA,
-        **{
+        conf={
             master: "local[2]",
             "spark.ui.enabled": "false",
             "spark.driver.bindAddress": "127.0.0.1",

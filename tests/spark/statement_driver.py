@@ -80,7 +80,7 @@ class Driver:
 
 def main() -> None:
     spark = sparklog.session(
-        **{
+        conf={
             "spark.master": "local[2]",
             "spark.ui.enabled": "false",
             "spark.driver.bindAddress": "127.0.0.1",

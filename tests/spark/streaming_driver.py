@@ -101,7 +101,7 @@ def main() -> None:
     folder, trigger, names, settings = sys.argv[1:]
     given = json.loads(settings)
     spark = sparklog.session(
-        **{
+        conf={
             "spark.master": "local[2]",
             "spark.ui.enabled": "false",
             "spark.driver.bindAddress": "127.0.0.1",

@@ -18,7 +18,7 @@ SESSION = """
 import json, sys, sparklog
 
 settings = {"spark.master": "local[1]", "spark.ui.enabled": "false", "spark.driver.extraJavaOptions": "-Dmine=kept"}
-spark = sparklog.session(**settings | json.loads(sys.argv[1]))
+spark = sparklog.session(conf=settings | json.loads(sys.argv[1]))
 java = spark._jvm.java.lang
 with open(f"/proc/{java.ProcessHandle.current().pid()}/maps") as maps:
     mapped = sorted({line.split(maxsplit=5)[5].strip() for line in maps if line.rstrip().endswith(".jsa")})

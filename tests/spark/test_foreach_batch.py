@@ -133,7 +133,7 @@ def over_connect(server: str, folder: Path) -> None:
         once = sparklog.txn_options("job", epoch)
         rows.select("value").write.format("partlog").options(topic="t", **once).mode("append").save(root)
 
-    sink = Sink(sparklog.session(**{"spark.remote": server}), folder)
+    sink = Sink(sparklog.session(conf={"spark.remote": server}), folder)
 
     def run() -> None:
         """Spark gives the process that runs the function ten seconds to start, and a busy machine may need more."""

@@ -49,7 +49,7 @@ def test_a_root_of_an_earlier_release(spark: SparkSession, tmp_path: Path, scrip
         assert script["digests"](log[name].read()) == topic["records"]
         assert {str(key): offset for key, offset in log[name].start_offsets().items()} == topic["starts"]
         assert {str(key): offset for key, offset in log[name].end_offsets().items()} == topic["ends"]
-    positions = OffsetTable(str(tmp_path / "offsets"), root).positions(script["GROUP"])
+    positions = OffsetTable(root, str(tmp_path / "offsets")).positions(script["GROUP"])
     assert {str(each.partition): each.offset for each in positions} == expected["positions"]
 
     written_once = log["once"].end_offsets()

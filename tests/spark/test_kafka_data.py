@@ -107,7 +107,7 @@ def test_the_page(tmp_path: Path, kafka_classpath: str) -> None:
     ours = here(folder / "my-log")
     assert len(ours) == 90 - sum(EXPIRED.values())
     assert [(number, offset - EXPIRED[number], *rest) for number, offset, *rest in theirs] == [tuple(record) for record in ours]
-    moved = {each.partition: each.offset for each in OffsetTable(folder / "my-offsets", folder / "my-log").positions("billing")}
+    moved = {each.partition: each.offset for each in OffsetTable(folder / "my-log", folder / "my-offsets").positions("billing")}
     assert moved == {0: 6, 1: 3, 2: 13}
 
     def without_times(records: Read) -> list[tuple[object, ...]]:

@@ -154,7 +154,7 @@ def streams(spark: SparkSession, address: str, root: str, folder: Path) -> None:
 
 def main(address: str, root: str, folder: str) -> None:
     settings = {"spark.jars": ",".join(map(str, JARS)), "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
-    spark = sparklog.session(**settings)
+    spark = sparklog.session(conf=settings)
     spark.sparkContext.setLogLevel("ERROR")
     both = Both(spark, address, root)
     batches(both, spark, address, root)

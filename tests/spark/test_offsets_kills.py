@@ -35,7 +35,7 @@ def killed(folder: Path, kills: int) -> None:
     """The last life is one over Connect, and also tracks a query."""
     random, begun = seeded(), time.monotonic()
     topic = sample(folder / "in")  # with 25 and 10 offsets
-    table = OffsetTable(folder / "table", topic.root)
+    table = OffsetTable(topic.root, folder / "table")
     counts = [25, 10]
     for _ in range(kills):
         run(folder, "spark.master", random.randrange(2))

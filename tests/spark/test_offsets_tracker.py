@@ -24,7 +24,7 @@ def topic(tmp_path: Path) -> Topic:
 
 @pytest.fixture
 def table(topic: Topic, tmp_path: Path) -> OffsetTable:
-    return OffsetTable(tmp_path / "table", topic.root)
+    return OffsetTable(topic.root, tmp_path / "table")
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_a_tracker_ends_where_its_table_was_deleted_and_made_again(start, topic,
     tracker = track(query, "g", topic.root, table.path, interval_s=0.1)
     until(lambda: places(table) == {0: 25, 1: 10})
     Path(table.path).rename(f"{table.path}-before")
-    again = OffsetTable(table.path, topic.root)
+    again = OffsetTable(topic.root, table.path)
     again.begin("g", {"t": {0: 1}})
     topic.append(records(1))
     until(lambda: not tracker._thread.is_alive())
@@ -132,9 +132,9 @@ def test_a_query_that_began_further_back_takes_the_group_back_and_a_zombie_moves
     table.reset("g", "earliest", dry_run=False, force=True)
     topic.append(records(1))
     query.processAllAvailable()
-    with pytest.raises(sparklog.GenerationFenced):
+    with pytest.raises(sparklog.GenerationFencedError):
         tracker.flush()
-    assert isinstance(tracker.failure, sparklog.GenerationFenced)
+    assert isinstance(tracker.failure, sparklog.GenerationFencedError)
     assert places(table) == {0: 0, 1: 0}
     assert query.isActive, "a tracker that stops does not stop the query"
     with track(query, "g", topic.root, table.path, interval_s=600):

@@ -33,7 +33,7 @@ def test_a_session_that_runs_is_returned(spark):
 def test_settings_are_applied_to_a_session_that_runs(spark):
     before = spark.conf.get("spark.sql.shuffle.partitions")
     try:
-        sparklog.session(**{"spark.sql.shuffle.partitions": 3})
+        sparklog.session(conf={"spark.sql.shuffle.partitions": 3})
         assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", before)
@@ -41,7 +41,7 @@ def test_settings_are_applied_to_a_session_that_runs(spark):
 
 def test_settings_that_come_too_late_are_told(spark):
     with pytest.warns(UserWarning, match=r"does not take these settings any more: spark\.driver\.memory, spark\.master\. Give them"):
-        again = sparklog.session(**{"spark.master": "local[7]", "spark.driver.memory": "9g", "spark.ui.enabled": False})
+        again = sparklog.session(conf={"spark.master": "local[7]", "spark.driver.memory": "9g", "spark.ui.enabled": False})
     assert again is spark
 
 
@@ -82,7 +82,7 @@ running = [refused(sparklog.session), refused(lambda: sparklog.configure(SparkSe
 usable = plain.range(3).count()
 plain.stop()
 # The JVM outlives the session, and a new session in it does not get the jar.
-stopped = refused(lambda: sparklog.session(**{"spark.master": "local[1]", "spark.ui.enabled": "false"}))
+stopped = refused(lambda: sparklog.session(conf={"spark.master": "local[1]", "spark.ui.enabled": "false"}))
 nothing_left = SparkSession.getActiveSession() is None
 
 # Spark lets a session have the jar, and then tasks have classes of their own.
@@ -198,7 +198,7 @@ def test_other_jars_stay_and_workers_run_this_interpreter(tmp_path):
 import json, sys, sparklog
 from pyspark.sql import functions as F
 
-spark = sparklog.session(app_name="jars", **{"spark.master": "local[1]", "spark.ui.enabled": "false"})
+spark = sparklog.session(app_name="jars", conf={"spark.master": "local[1]", "spark.ui.enabled": "false"})
 worker = F.udf(lambda _: __import__("sys").executable)
 said = {
     "jars": spark.sparkContext.getConf().get("spark.jars").split(","),
@@ -207,7 +207,7 @@ said = {
     "interpreter": sys.executable,
 }
 spark.sparkContext.stop()
-said["again"] = sparklog.session(**{"spark.master": "local[1]", "spark.ui.enabled": "false"}).range(3).count()
+said["again"] = sparklog.session(conf={"spark.master": "local[1]", "spark.ui.enabled": "false"}).range(3).count()
 print(json.dumps(said))
 """,
         PYSPARK_SUBMIT_ARGS=f"--jars {other} pyspark-shell",

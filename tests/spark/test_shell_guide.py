@@ -89,7 +89,7 @@ def test_the_page_of_the_command_line_from_top_to_bottom(tmp_path: Path, environ
     assert log["orders16"].read().num_rows == log["orders"].read().num_rows > 0, "the copy loses no record"
     assert log["orders"].start_offsets() == {0: 10, 1: log["orders"].end_offsets()[1]}
     assert (log["orders"].config.get("retention.ms", "-1"), log["orders"].config["retention.bytes"]) == ("-1", str(10 << 30))
-    assert OffsetTable(tmp_path / "my-offsets").groups() == ["billing", "shop"]
+    assert OffsetTable(None, tmp_path / "my-offsets").groups() == ["billing", "shop"]
     assert faults(tmp_path / "my-log", unfinished=True) == []
 
 
@@ -97,7 +97,7 @@ def test_backup_and_restore(tmp_path: Path, environment: dict[str, str]) -> None
     topic = Topic(tmp_path / "my-log", "orders")
     topic.append([Record(b"{}", b"customer-1", TIME + number) for number in range(20)])
     Topic(topic.root, "without-records").commit()
-    table = OffsetTable(tmp_path / "my-offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "my-offsets")
     table.end("billing", table.begin("billing", {"orders": {0: 7}}))
     *save, restore, replace = re.findall(
         r"^```bash\n(.*?)^```$", (GUIDES / "backup.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
@@ -111,4 +111,4 @@ def test_backup_and_restore(tmp_path: Path, environment: dict[str, str]) -> None
     run(replace, tmp_path, environment)
     root = tmp_path / "my-log"
     assert sparklog.Log(root)["orders"].end_offsets() == {0: 20} and faults(root) == []
-    assert [row["records"] for row in OffsetTable(tmp_path / "my-offsets", root).lag("billing").to_pylist()] == [13]
+    assert [row["records"] for row in OffsetTable(root, tmp_path / "my-offsets").lag("billing").to_pylist()] == [13]

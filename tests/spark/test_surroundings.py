@@ -138,6 +138,6 @@ def test_record_sizes_that_change_make_no_tiny_tasks(spark: SparkSession, tmp_pa
 
 if __name__ == "__main__":
     server, classpath, root = sys.argv[1:]
-    session = sparklog.session(**{"spark.remote": server})
+    session = sparklog.session(conf={"spark.remote": server})
     see_moments(session, LogTool(classpath, Path(root)))
     session.stop()

@@ -104,6 +104,6 @@ def test_over_a_log(how: str, tmp_path: Path) -> None:
 if __name__ == "__main__":
     how, root = sys.argv[1:]
     place = {"spark.master": "local[2]"} if how == "classic" else {"spark.remote": "local[2]"}
-    session = sparklog.session(**place, **{"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "3"})
+    session = sparklog.session(conf={**place, "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "3"})
     try_all(session, root)
     session.stop()

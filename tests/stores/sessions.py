@@ -25,7 +25,7 @@ SETTINGS = {
 def session(s3a_jars: Path, **more: str) -> Iterator[SparkSession]:
     """A session with S3A and `more` settings. A test gives what a store needs in the options of its reads and writes, or sets it."""
     settings = {**SETTINGS, "spark.driver.extraClassPath": f"{s3a_jars}/*", **more}
-    spark = sparklog.session(app_name="sparklog tests of stores", **settings)
+    spark = sparklog.session(app_name="sparklog tests of stores", conf=settings)
     try:
         yield spark
     finally:

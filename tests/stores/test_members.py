@@ -95,14 +95,14 @@ def test_an_error_says_where_and_shows_no_secret(s3: S3) -> None:
 def test_a_table_that_was_made_again_is_another_one(s3: S3, tmp_path: Path) -> None:
     """Also where it has passed the version that a program knows."""
     table, root = f"s3://{s3.bucket}/{unique('offsets')}", sample(tmp_path / "root").root
-    opened = [OffsetTable(table, root, storage_options=options(s3)) for _ in range(2)]
+    opened = [OffsetTable(root, table, storage_options=options(s3)) for _ in range(2)]
     generation = opened[0].begin("g")
     opened[0].append("g", generation, {"t": {0: 5}})
     assert [each.offset for each in opened[1].positions("g")] == [5]
     shutil.rmtree(s3.objects / table.removeprefix("s3://"))
     with pytest.raises(sparklog.RetryError, match="PARTLOG_OFFSETS_TABLE"):
         opened[0].append("g", generation, {"t": {0: 6}})
-    again = OffsetTable(table, root, storage_options=options(s3))
+    again = OffsetTable(root, table, storage_options=options(s3))
     generation = again.begin("g")
     for offset in (1, 2, 3, 4):
         for each in opened:
@@ -110,7 +110,7 @@ def test_a_table_that_was_made_again_is_another_one(s3: S3, tmp_path: Path) -> N
                 with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
                     call()
         again.append("g", generation, {"t": {0: offset}})
-    assert [each.offset for each in OffsetTable(table, root, storage_options=options(s3)).positions("g")] == [4]
+    assert [each.offset for each in OffsetTable(root, table, storage_options=options(s3)).positions("g")] == [4]
 
 
 class BucketGroup(Group):
@@ -125,7 +125,7 @@ class BucketGroup(Group):
         self.publish()
         # Not through the proxy, which is in this process: a query of deltalake lets no other thread run.
         root = Root.at(self.url, s3.filesystem())
-        self.table = OffsetTable(f"{self.url}-offsets", root, storage_options=root.store.storage_options(f"{self.url}-offsets"))
+        self.table = OffsetTable(root, f"{self.url}-offsets", storage_options=root.store.storage_options(f"{self.url}-offsets"))
 
     def publish(self) -> None:
         copied(self.s3, self.topic.root, self.url.removeprefix(f"s3a://{self.s3.bucket}/"))
@@ -225,7 +225,7 @@ class BucketStorm(Storm):
 
     def opened(self) -> OffsetTable:
         root = Root.at(self.url, self.s3.filesystem())
-        return OffsetTable(f"{self.url}-offsets", root, storage_options=root.store.storage_options(f"{self.url}-offsets"))
+        return OffsetTable(root, f"{self.url}-offsets", storage_options=root.store.storage_options(f"{self.url}-offsets"))
 
     def environment(self) -> dict[str, str]:
         return {**super().environment(), **environment(self.s3, self.proxy.endpoint)}

@@ -31,7 +31,7 @@ def test_the_command_line(s3, topic):
     assert len(run("cat", url.replace("s3a", "s3"), "t").splitlines()) == 40
     assert json.loads(run("describe", url, "t", "--json"))["root"] == url
     table = f"{url}-offsets"
-    OffsetTable(table, url, filesystem=s3.filesystem()).begin("g", {"t": {0: 3}})
+    OffsetTable(url, table, filesystem=s3.filesystem()).begin("g", {"t": {0: 3}})
     assert "moved" in run("reset", url, "g", "--table", table, "--to-latest", "--topic", "t", "--execute", "--force")
     assert [each["group"] for each in json.loads(run("groups", url, "--table", table, "--json"))] == ["g"]
     metrics = run("metrics", url, "--table", table)
@@ -60,7 +60,7 @@ def test_a_consumer_follows_and_keeps_its_group_on_the_same_store(s3, topic, fau
     url, files = copied(s3, topic.root), s3.filesystem(proxy.endpoint)
     # Not through the proxy, which is in this process: a query of deltalake lets no other thread run.
     options = Root.at(url, s3.filesystem()).store.storage_options(f"{url}-offsets")
-    of = OffsetTable(f"{url}-offsets", url, filesystem=files, storage_options=options)
+    of = OffsetTable(url, f"{url}-offsets", filesystem=files, storage_options=options)
     with Consumer(url, "t", group_id="g", table=of, filesystem=files, auto_offset_reset="earliest", consumer_timeout_ms=3000) as consumer:
         assert len([next(consumer) for _ in range(40)]) == 40
         consumer.commit()
@@ -78,7 +78,7 @@ def test_a_table_is_beside_the_root_and_not_in_it(s3, topic):
     url, files = copied(s3, topic.root), s3.filesystem()
     for table in (f"{url}/offsets", url, url.replace("s3a", "s3"), f"s3a://{s3.bucket}"):
         with pytest.raises(SparklogError, match="PARTLOG_TABLE_IN_ROOT"):
-            OffsetTable(table, url, filesystem=files)
+            OffsetTable(url, table, filesystem=files)
 
 
 _OWNER = """
@@ -86,7 +86,7 @@ import sys
 import sparklog
 from sparklog.errors import SparklogError
 from sparklog.groups import OffsetTable
-table = OffsetTable(sys.argv[1], sys.argv[2])
+table = OffsetTable(sys.argv[2], sys.argv[1])
 table.exists()
 print("ready", flush=True)
 sys.stdin.readline()
@@ -113,4 +113,4 @@ def test_two_processes_race_for_each_generation_of_a_group(s3, topic):
     won = [list(map(int, process.communicate(timeout=300)[0].split())) for process in racing]
     assert [process.returncode for process in racing] == [0, 0]
     assert sorted(won[0] + won[1]) == list(range(1, rounds + 1)), "each generation has one owner"
-    assert len(OffsetTable(f"{url}-offsets", url, filesystem=s3.filesystem())._lake.rows("g", current=False)) == rounds
+    assert len(OffsetTable(url, f"{url}-offsets", filesystem=s3.filesystem())._lake.rows("g", current=False)) == rounds

@@ -44,7 +44,7 @@ def server_heartbeats(root: Path) -> None:
 @pytest.fixture
 def table(root: Path) -> OffsetTable:
     """An offset table with two groups, one of which has a hostile name."""
-    table = OffsetTable(root.parent / "offsets", root)
+    table = OffsetTable(root, root.parent / "offsets")
     for name in ("billing", HOSTILE[1]):
         generation = table.begin(name)
         for offset in (1, 5, 9):

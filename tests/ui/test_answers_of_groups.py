@@ -42,7 +42,7 @@ def test_lag_over_time_has_a_point_for_each_commit(root, tmp_path, monkeypatch):
     start = datetime.datetime.now(datetime.timezone.utc)
     ticks = itertools.count()
     monkeypatch.setattr("sparklog.groups.topics.now", lambda: start + datetime.timedelta(milliseconds=next(ticks)))
-    table = OffsetTable(tmp_path / "ticking", root)
+    table = OffsetTable(root, tmp_path / "ticking")
     generation = table.begin("g")
     for offset in (1, 5, 9):
         table.append("g", generation, {"t": {0: offset, 1: offset}})
@@ -55,7 +55,7 @@ def test_lag_over_time_has_a_point_for_each_commit(root, tmp_path, monkeypatch):
 
 
 def test_a_group_runs_until_it_says_that_it_ended(root, tmp_path):
-    table = OffsetTable(tmp_path / "running", root)
+    table = OffsetTable(root, tmp_path / "running")
     client = TestClient(application(root, table.path), base_url="http://127.0.0.1")
 
     def running() -> bool:
@@ -77,7 +77,7 @@ def test_a_group_runs_until_it_says_that_it_ended(root, tmp_path):
 
 
 def test_members_that_share_a_group(root, tmp_path):
-    table = OffsetTable(tmp_path / "shared", root)
+    table = OffsetTable(root, tmp_path / "shared")
     client = TestClient(application(root, table.path), base_url="http://127.0.0.1")
     with Consumer(root, "t", group_id="g", table=table, partition_assignment_strategy="sticky", auto_offset_reset="earliest") as consumer:
         consumer.poll()

@@ -24,7 +24,7 @@ from sparklog.ui.tail import TAILS_MAX
 def folder(tmp_path: Path) -> Path:
     """A folder with a root and an offset table, as the guide names them."""
     sample(tmp_path / "my-log")
-    table = OffsetTable(tmp_path / "my-offsets", tmp_path / "my-log")
+    table = OffsetTable(tmp_path / "my-log", tmp_path / "my-offsets")
     table.append("mail", table.begin("mail"), {"t": {0: 5}})
     return tmp_path
 

@@ -240,9 +240,9 @@ def test_the_commits_of_a_topic_are_read_at_once(tmp_path):
 
 
 def test_the_topics_of_groups_are_looked_at_once(many, tmp_path):
-    table = OffsetTable(tmp_path.with_name(f"{tmp_path.name}-offsets"), Root(many))
+    table = OffsetTable(Root(many), tmp_path.with_name(f"{tmp_path.name}-offsets"))
     table.begin("g", {f"t{number:02}": {0: 1, 1: 0} for number in range(TOPICS)})
-    again = OffsetTable(table.path, Root(many))
+    again = OffsetTable(Root(many), table.path)
     group, counts = asked(many, lambda: again.group("g"))
     assert counts == Counter(LIST=2 * TOPICS, HEAD=TOPICS, GET=TOPICS)
     assert 1 < many.asked.most_at_once <= 16

@@ -161,8 +161,8 @@ def test_a_read_by_key_finds_what_a_full_read_holds(tmp_path: Path, kind: type[W
             its = [(row["partition"], row["offset"]) for row in everything if row["key"] == key]
             found = topic.read(key=key, columns=["partition", "offset"]).to_pylist()
             assert [(row["partition"], row["offset"]) for row in found] == its
-            assert {partition for partition, _ in its} <= set(topic.partitions_for(key))
-        for row in topic.key_table().to_pylist():
+            assert {partition for partition, _ in its} <= set(topic.partitions_holding(key))
+        for row in topic.recent_keys().to_pylist():
             assert row["partition"] == written.home(row["key"])
 
 
@@ -185,7 +185,7 @@ def test_segments_that_cannot_hold_a_key_that_moved_are_not_read(tmp_path: Path)
     for file in gone:
         file.unlink()
     topic = Log(tmp_path)["t"]
-    assert topic.partitions_for("k") == [0, 1]
+    assert topic.partitions_holding("k") == [0, 1]
     found = topic.read(key="k", columns=["partition", "offset"]).to_pylist()
     assert sorted((row["offset"], row["partition"]) for row in found) == [(0, home), (1, 1 - home), (2, home)]
 

@@ -32,7 +32,7 @@ def test_a_read_by_key_finds_what_a_full_read_holds(tmp_path, seed):
     everything = topic.read(columns=["partition", "offset", "key"]).to_pylist()
     for key in KEYS:
         its = [(row["partition"], row["offset"]) for row in everything if row["key"] == key]
-        may = topic.partitions_for(key)
+        may = topic.partitions_holding(key)
         assert {partition for partition, _ in its} <= set(may), made.versions
         assert topic.partition_for(key) in may
         for table in (topic.read(key=key), topic.head(1000, key=key)):
@@ -66,7 +66,7 @@ def test_the_key_table_has_each_key_of_the_newest_records_once(tmp_path, seed):
             if row["key"] is not None:
                 times = [*expected.get(row["key"], (0, 0, []))[2], row["timestamp"]]
                 expected[row["key"]] = topic.partition_for(row["key"]), len(times), times
-        found = topic.key_table(n).to_pylist()
+        found = topic.recent_keys(n).to_pylist()
         assert {row["key"]: (row["partition"], row["records"], row["timestamp"]) for row in found} == {
             key: (partition, count, max(times)) for key, (partition, count, times) in expected.items()
         }
@@ -75,4 +75,4 @@ def test_the_key_table_has_each_key_of_the_newest_records_once(tmp_path, seed):
 
 def test_the_key_table_of_an_empty_topic(tmp_path):
     Topic(tmp_path, "t", partitions=2).commit()
-    assert Log(tmp_path)["t"].key_table().num_rows == 0
+    assert Log(tmp_path)["t"].recent_keys().num_rows == 0

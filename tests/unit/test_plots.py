@@ -106,7 +106,7 @@ def test_nothing_to_show(tmp_path):
 
 def test_lag(tmp_path):
     topic = sample(tmp_path / "root")
-    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "offsets")
     generation = table.begin("$g$")
     table.append("$g$", generation, {"t": {0: 5, 1: 0}})
     table.append("$g$", generation, {"t": {1: 10}})
@@ -120,7 +120,7 @@ def test_lag(tmp_path):
 @pytest.mark.parametrize("step", [1, 200])
 def test_commits_of_a_group_are_points_however_fast_or_slow_they_are(tmp_path, monkeypatch, step):
     topic = sample(tmp_path / "root")
-    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table = OffsetTable(topic.root, tmp_path / "offsets")
     generation = table.begin("g")
     calls = itertools.count(1)
     begun = rows.now()

@@ -273,7 +273,7 @@ def test_another_pyspark_is_refused(monkeypatch):
 
 def test_a_name_that_is_not_a_setting_of_spark_is_refused():
     with pytest.raises(sparklog.CallError, match="`shuffle_partitions` is not a Spark setting"):
-        sparklog.session(shuffle_partitions=8)
+        sparklog.session(conf={"shuffle_partitions": 8})
 
 
 def test_an_argument_that_is_not_a_builder_is_refused():

@@ -126,14 +126,14 @@ def write_root(spark: SparkSession, folder: Path) -> None:
 
 
 def main() -> None:
-    spark = sparklog.session(app_name="golden root", **{"spark.sql.session.timeZone": "UTC"})
+    spark = sparklog.session(app_name="golden root", conf={"spark.sql.session.timeZone": "UTC"})
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         write_root(spark, folder)
         log = sparklog.Log(folder / "log")
         assert log.verify().ok, log.verify()
         positions = {
-            str(each.partition): each.offset for each in OffsetTable(str(folder / "offsets"), str(folder / "log")).positions(GROUP)
+            str(each.partition): each.offset for each in OffsetTable(str(folder / "log"), str(folder / "offsets")).positions(GROUP)
         }
         topics = {}
         for name in log:

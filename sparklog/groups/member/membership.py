@@ -23,8 +23,8 @@ _ROW_EVERY_S = 60  # a group without a new row for three minutes does not count 
 class Membership(Standing):
     """The place of one consumer in a group, which it takes again under a new id if others expired it. `sparklog.Consumer` makes it.
 
-    One thread calls it; a thread of its own writes heartbeats, which others look for. Methods raise GenerationFenced if one owner took the
-    group alone, or another process the place of its instance; MEMBER_FENCED if it commits for a share that it lost.
+    One thread calls it; a thread of its own writes heartbeats, which others look for. Methods raise GenerationFencedError if one owner took
+    the group alone, or another process the place of its instance; MEMBER_FENCED if it commits for a share that it lost.
     """
 
     def belongs_to(self, holder: object) -> None:
@@ -52,7 +52,7 @@ class Membership(Standing):
             held: The shares as it held them.
 
         Raises:
-            GenerationFenced: If one owner took the group alone.
+            GenerationFencedError: If one owner took the group alone.
         """
         with self._lock:
             self._reads = (tuple(sorted(topics)), pattern)
@@ -71,7 +71,7 @@ class Membership(Standing):
             False, without a wait for other threads, if nothing changed.
 
         Raises:
-            GenerationFenced: If one owner took the group alone, or another process the place of its instance.
+            GenerationFencedError: If one owner took the group alone, or another process the place of its instance.
         """
         self._polled = now = self._clock()
         is_due = now - self._refreshed >= self._settings.heartbeat_s
@@ -110,7 +110,7 @@ class Membership(Standing):
             held: The shares as it held them.
 
         Raises:
-            GenerationFenced: If one owner took the group alone.
+            GenerationFencedError: If one owner took the group alone.
         """
         with self._lock:
             self._waits_for_operator()
@@ -124,7 +124,7 @@ class Membership(Standing):
         A share that was given to it, and that another member wants now, is given on before it is taken up.
 
         Raises:
-            GenerationFenced: If one owner took the group alone.
+            GenerationFencedError: If one owner took the group alone.
         """
         with self._lock:
             self._waits_for_operator()
@@ -198,7 +198,7 @@ class Membership(Standing):
             The partitions that it no longer owns so, each with its error. They were not committed.
 
         Raises:
-            GenerationFenced: If one owner took the group alone.
+            GenerationFencedError: If one owner took the group alone.
         """
         with self._lock:
             if self._ended is not None:
@@ -231,7 +231,7 @@ class Membership(Standing):
         written while an operator asks members to hold their commits.
 
         Raises:
-            GenerationFenced: If one owner took the group alone.
+            GenerationFencedError: If one owner took the group alone.
             RetryError: OFFSETS_TABLE if the table cannot be written.
         """
         with self._lock:

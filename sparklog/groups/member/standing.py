@@ -290,7 +290,10 @@ class Standing(ABC):
         return True
 
     def _adopt(self) -> None:
-        """Reads the state, and gives up the lost shares. Without an id afterwards: it was expired. GenerationFenced if it cannot go on."""
+        """Reads the state, and gives up the lost shares. Without an id afterwards: it was expired.
+
+        GenerationFencedError if it cannot go on.
+        """
         me = self.id or ""
         for _ in attempts():
             version = self._generations.version(me)  # before the state: fencing changes both in one commit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from sparklog.errors import GenerationFenced, SparklogError
+from sparklog.errors import GenerationFencedError, SparklogError
 from sparklog.groups import rows
 from sparklog.groups.rows import Group, Position
 from sparklog.groups.table.offset_table import OffsetTable
@@ -18,14 +18,14 @@ class Assigned:
 
     The first commit of any of them takes the next generation of the group, with the event `assign`; the others then commit to this
     generation. So they end one owner of the group, and a group with members refuses them. A claim of another kind, such as a reset, fences
-    each of them that began before it. docs/reference/offset-tables.md has the rules.
+    each of them if it began earlier. docs/reference/offset-tables.md has the rules.
     """
 
     def __init__(self, table: OffsetTable, group: str) -> None:
         self._table = table
         self.group = rows.require_group(group)
         self._seen: int | None = None
-        """The newest generation that it knows: what it commits follows from the positions of that."""
+        """The newest generation that it knows. Its commits follow from the positions of this generation."""
 
     def positions(self) -> list[Position]:
         """Returns the positions of the group, as the table has them now.
@@ -48,18 +48,18 @@ class Assigned:
 
         Raises:
             CallError: GROUP_HAS_MEMBERS if members share the group.
-            GenerationFenced: If the group was taken, reset or deleted since this consumer first looked at it. Nothing was moved.
+            GenerationFencedError: If the group was taken, reset or deleted since this consumer first looked at it. Nothing was moved.
             RetryError: TOPIC_RECREATED if a topic has another id now; OFFSETS_TABLE.
         """
         while True:
             group = self._table.generations.group(self.group)
             self._require_mine(group)
-            with suppress(GenerationFenced):  # another one took the group since that look
+            with suppress(GenerationFencedError):  # another one took the group since that look
                 self._seen = self._committed(group, offsets, ids, metadata)
                 return
 
     def _committed(self, group: Group, offsets: Offsets, ids: Ids, metadata: Mapping[tuple[str, int], str | None]) -> int:
-        """Commits to a group as it was at a look. The generation to which it committed. GenerationFenced if there is a later one."""
+        """Commits to a group as it was at a look. The generation to which it committed. GenerationFencedError if there is a later one."""
         generations, topics = self._table.generations, self._table.topics
         if group.event == rows.ASSIGNED and not is_behind(offsets, ids, group.positions):
             generations.add(self.group, group.generation, lambda found: moved(found, topics, offsets, ids, metadata))

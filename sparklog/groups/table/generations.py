@@ -110,7 +110,7 @@ class Generations:
             raise SparklogError("GROUP_RUNNING", group=group.name, table=self._path, last=group.last)
 
     def require_newest(self, name: str, generation: int) -> None:
-        """GenerationFenced if the newest generation of a group is another one."""
+        """GenerationFencedError if the newest generation of a group is another one."""
         self._newest(name, generation)
 
     def remembered(self, name: str, generation: int) -> Mapping[tuple[str, int], Position]:
@@ -137,8 +137,8 @@ class Generations:
         """Takes the next generation of a group in one commit with its first positions, and returns it.
 
         These are the positions that `moved` makes from the group just before. With `carry`, the group's other positions stay, without
-        positions in the topics `dropped`. With `after`, only if that is still the newest generation: GenerationFenced otherwise. `more` are
-        fields of its note.
+        positions in the topics `dropped`. With `after`, only if that is still the newest generation: GenerationFencedError otherwise.
+        `more` are fields of its note.
         """
         announced = float("-inf")
         for attempt in itertools.count():
@@ -188,7 +188,7 @@ class Generations:
     def add(self, name: str, generation: int, made: Callable[[Group], list[Position]]) -> int:
         """Adds to the newest generation of a group, in one commit, the rows that `made` makes of it, and returns how many are positions.
 
-        GenerationFenced if it is another generation now. Without rows, nothing is committed.
+        GenerationFencedError if it is another generation now. Without rows, nothing is committed.
         """
         while True:
             last, group = self._newest(name, generation)
@@ -221,13 +221,13 @@ class Generations:
                 return
 
     def end(self, name: str, generation: int) -> None:
-        """Says that the owner of a generation ends. GenerationFenced as in `add`."""
+        """Says that the owner of a generation ends. GenerationFencedError as in `add`."""
         self.add(name, generation, lambda _: [rows.note(name, generation, "end")])
 
     # ---- within
 
     def _newest(self, name: str, generation: int) -> tuple[int, Group]:
-        """As `_current`. GenerationFenced if this is not the newest generation of the group."""
+        """As `_current`. GenerationFencedError if this is not the newest generation of the group."""
         known = self._current(name)
         if generation != known[1].generation or generation < 1:
             raise self.fenced(name, generation, known[1].generation)

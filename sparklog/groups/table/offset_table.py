@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -48,7 +48,7 @@ class OffsetTable:
 
     Example:
         >>> from sparklog.groups import OffsetTable
-        >>> table = OffsetTable("offsets", "events")
+        >>> table = OffsetTable("events", "offsets")
         >>> table.groups(), table.lag("billing")["records"].to_pylist()
         (['billing'], [2, 5])
     """
@@ -60,19 +60,17 @@ class OffsetTable:
 
     def __init__(
         self,
+        root: str | os.PathLike[str] | Root | TopicLogs | None,
         path: str | os.PathLike[str],
-        root: str | os.PathLike[str] | Root | TopicLogs | None = None,
         *,
-        spark: SparkSession | None = None,
         storage_options: Mapping[str, str] | None = None,
         filesystem: FileSystem | None = None,
     ) -> None:
         """Opens a table, which need not exist yet.
 
         Args:
+            root: The root that holds the topics. Calls that do not look at topics work with None.
             path: The path or the URL of the table. Nothing in a path is decoded or expanded.
-            root: The root that holds the topics. Calls that do not look at topics work without it.
-            spark: A session with which `lag` and `lag_history` return DataFrames. It does not read or write the table.
             storage_options: The options with which deltalake reaches a URL; by default the settings of the root. Settings of a session do
                 not count.
             filesystem: The file system of the root, as in `Log`. The table does not use it.
@@ -83,14 +81,13 @@ class OffsetTable:
 
         Example:
             >>> from sparklog.groups import OffsetTable
-            >>> OffsetTable("offsets", "events").exists()
+            >>> OffsetTable("events", "offsets").exists()
             True
         """
         self.path = places.named(path)
         self.topics = Topics(root, self.path, filesystem)
         self._lake = Lake(self.path, self.topics.storage_options if storage_options is None else storage_options)
         self.generations = Generations(self.path, self._lake)
-        self._spark = spark
 
     @property
     def root(self) -> str | None:
@@ -383,7 +380,7 @@ class OffsetTable:
 
         Raises:
             CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, or OPTION_VALUE.
-            GenerationFenced: If `after` is not the newest generation any more.
+            GenerationFencedError: If `after` is not the newest generation any more.
 
         Example:
             >>> table.begin("mail", {"orders": {0: 0}})
@@ -401,7 +398,7 @@ class OffsetTable:
             generation: The generation.
 
         Raises:
-            GenerationFenced: If the group has a later generation.
+            GenerationFencedError: If the group has a later generation.
 
         Example:
             >>> table.require_generation("billing", table.begin("billing"))
@@ -437,7 +434,7 @@ class OffsetTable:
 
         Raises:
             CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE; GROUP_OF_OTHER_TOPIC if a topic was created again.
-            GenerationFenced: If the group has a later generation. Nothing was moved.
+            GenerationFencedError: If the group has a later generation. Nothing was moved.
             RetryError: TOPIC_RECREATED if a topic has another id than in `ids`; OFFSETS_TABLE.
 
         Example:
@@ -484,7 +481,7 @@ class OffsetTable:
             generation: The generation of the owner.
 
         Raises:
-            GenerationFenced: If the group has a later generation.
+            GenerationFencedError: If the group has a later generation.
 
         Example:
             >>> table.end("billing", table.begin("billing"))
@@ -519,8 +516,8 @@ class OffsetTable:
             topics: Only these topics, or in a dict only these partitions of them; by default the topics of the group, or those that `to`
                 names.
             dry_run: Whether nothing is moved; default True.
-            force: Whether a group that runs is moved too; default False. Its owner gets GenerationFenced at its next commit; its members go
-                on from the new positions. Without `force`, a dry run of a group that runs is refused, too.
+            force: Whether a group that runs is moved too; default False. Its owner gets GenerationFencedError at its next commit; its
+                members go on from the new positions. Without `force`, a dry run of a group that runs is refused, too.
 
         Returns:
             The moves: topic, partition, position before and after.
@@ -748,7 +745,7 @@ class OffsetTable:
             owners=owners,
         )
 
-    def lag(self, group: str, topic: str | None = None) -> Any:
+    def lag(self, group: str, topic: str | None = None) -> pa.Table:
         """Measures how far a group is behind, with a row for each partition of its topics.
 
         Args:
@@ -756,7 +753,7 @@ class OffsetTable:
             topic: Only this topic; by default all topics of the group.
 
         Returns:
-            An Arrow table, or with Spark a DataFrame, with these columns:
+            An Arrow table with these columns:
 
             * `offset`: the position, None without one; `start`, `end`: the log start offset and the end offset.
             * `records`: the offsets from the position to the end that have not expired: end − offset, or end − start if that is less.
@@ -772,8 +769,7 @@ class OffsetTable:
             [{'partition': 0, 'offset': 3, 'end': 5, 'records': 2, 'seconds': 4.0},
              {'partition': 1, 'offset': 10, 'end': 15, 'records': 5, 'seconds': 5.0}]
         """
-        table = self.group(group).lag(topic)
-        return table if self._spark is None else self._spark.createDataFrame(table)
+        return self.group(group).lag(topic)
 
     def show(self, group: str) -> None:
         """Prints the lag of a group as text; in a notebook, as a table.
@@ -790,14 +786,14 @@ class OffsetTable:
         """
         self.group(group).show()
 
-    def lag_history(self, group: str) -> Any:
+    def lag_history(self, group: str) -> pa.Table:
         """Measures the lag of a group at each of its commits, with a row for each position that it committed.
 
         Args:
             group: The name of the group.
 
         Returns:
-            An Arrow table, or with Spark a DataFrame, the oldest commit first. `end` is the end offset at that time, and `records` the
+            An Arrow table, the oldest commit first. `end` is the end offset at that time, and `records` the
             unread records of the log as it was then, counted as by `lag`. Both are None if the log's version files of that time were
             deleted, or if the topic was created again since.
 
@@ -811,8 +807,7 @@ class OffsetTable:
         history = self.history(group)
         found = {each.topic for each in history}
         logs = {topic: self.topics.log(topic) for topic in found if self.topics.find_state(topic)}
-        table = pa.Table.from_pylist(lags.over_time(history, logs), lags.HISTORY)
-        return table if self._spark is None else self._spark.createDataFrame(table)
+        return pa.Table.from_pylist(lags.over_time(history, logs), lags.HISTORY)
 
     @property
     def plot(self) -> GroupPlots:

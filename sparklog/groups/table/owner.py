@@ -81,7 +81,7 @@ class Owner:
             metadata: Texts that are kept with the rows, by topic and partition.
 
         Raises:
-            GenerationFenced: If another owner took the group. Nothing was moved.
+            GenerationFencedError: If another owner took the group. Nothing was moved.
             RetryError: TOPIC_RECREATED if a topic has another id now; OFFSETS_TABLE.
 
         Example:
@@ -106,7 +106,7 @@ class Owner:
         """Checks that the generation is still the newest.
 
         Raises:
-            GenerationFenced: If another owner took the group.
+            GenerationFencedError: If another owner took the group.
 
         Example:
             >>> owner.require()
@@ -117,7 +117,7 @@ class Owner:
         """Says once a minute that the group is running.
 
         Raises:
-            GenerationFenced: If another owner took the group.
+            GenerationFencedError: If another owner took the group.
 
         Example:
             >>> owner.beat()
@@ -131,7 +131,7 @@ class Owner:
         """Notes that the group no longer runs.
 
         Raises:
-            GenerationFenced: If another owner took the group.
+            GenerationFencedError: If another owner took the group.
 
         Example:
             >>> owner.end()

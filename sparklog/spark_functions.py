@@ -1,4 +1,4 @@
-"""SQL's functions of keys as functions of columns."""
+"""SQL's functions of keys as functions of Spark's columns."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sparklog.spark.session import running_session
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
+__all__ = ["murmur2_partition", "murmur3_partition"]
 _CATALOG_SEEN: weakref.WeakKeyDictionary[SparkSession, bool] = weakref.WeakKeyDictionary()
 
 
@@ -36,8 +37,9 @@ def murmur3_partition(column: Column | str, partitions: int) -> Column:
             partitions.
 
     Example:
+        >>> from sparklog import spark_functions
         >>> keys = sparklog.session().createDataFrame([("customer-1",)], "key STRING")
-        >>> keys.select(sparklog.murmur3_partition("key", 2)).first()[0]
+        >>> keys.select(spark_functions.murmur3_partition("key", 2)).first()[0]
         0
     """
     return _column_of("murmur3", column, partitions)
@@ -61,8 +63,9 @@ def murmur2_partition(column: Column | str, partitions: int) -> Column:
             partitions.
 
     Example:
+        >>> from sparklog import spark_functions
         >>> keys = sparklog.session().createDataFrame([("user-7",)], "key STRING")
-        >>> keys.select(sparklog.murmur2_partition("key", 8)).first()[0]
+        >>> keys.select(spark_functions.murmur2_partition("key", 8)).first()[0]
         4
     """
     return _column_of("murmur2", column, partitions)
