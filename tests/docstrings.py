@@ -71,6 +71,7 @@ def world(name: str) -> dict[str, Any]:
     if name.startswith(("Consumer.", "DeltaOutput")):
         commits_by_itself = name.startswith("Consumer.")
         given = {"group_id": "billing", "table": "offsets", "enable_auto_commit": commits_by_itself, "consumer_timeout_ms": 200}
+        given["partition_assignment_strategy"] = "exclusive"
         names["consumer"] = sparklog.Consumer("events", "orders", auto_offset_reset="earliest", **given)
     if name.startswith("DeltaOutput."):
         names["output"] = consumer.DeltaOutput("sales", names["consumer"])

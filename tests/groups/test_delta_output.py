@@ -21,7 +21,7 @@ P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 def consumer(topic, **more) -> sparklog.Consumer:
     given = {"group_id": "g", "table": topic.root.parent / "offsets", "auto_offset_reset": "earliest", "enable_auto_commit": False}
-    return sparklog.Consumer(topic.root, "t", **given | more)
+    return sparklog.Consumer(topic.root, "t", **given | {"partition_assignment_strategy": "exclusive"} | more)
 
 
 def rows(batches: dict) -> pa.Table:
@@ -157,7 +157,7 @@ def test_on_revoke_writes_the_records_in_hand(topic, tmp_path):
         output.write(made)
         flushed.append(made.num_rows)
 
-    given = {"heartbeat_interval_ms": 100, "session_timeout_ms": 120_000, "poll_interval_ms": 20}
+    given = {"partition_assignment_strategy": "sticky", "heartbeat_interval_ms": 100, "session_timeout_ms": 120_000, "poll_interval_ms": 20}
     with consumer(topic, on_revoke=flush, **given) as one, consumer(topic, **given) as two:
         output = DeltaOutput(path, one)
         while not flushed:

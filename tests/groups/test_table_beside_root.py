@@ -30,7 +30,8 @@ def links(topic, tmp_path: Path) -> Path:
 
 def consumer(root: Path) -> sparklog.Consumer:
     """It begins its generation, so the offset table is made."""
-    return sparklog.Consumer(root, "t", group_id="g", table=root.resolve().parent / "offsets", enable_auto_commit=False)
+    given = {"enable_auto_commit": False, "partition_assignment_strategy": "exclusive"}
+    return sparklog.Consumer(root, "t", group_id="g", table=root.resolve().parent / "offsets", **given)
 
 
 def test_a_table_in_a_root_is_refused(topic, tmp_path, links):
