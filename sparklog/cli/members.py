@@ -42,7 +42,15 @@ def consume(
     session_ms: Annotated[
         int, typer.Option("--session-timeout-ms", min=1, help="Time without a heartbeat after which other members take the partitions.")
     ] = 45_000,
-    heartbeat_ms: Annotated[int, typer.Option("--heartbeat-interval-ms", min=1, help="Time between two heartbeats.")] = 5_000,
+    heartbeat_ms: Annotated[
+        int | None,
+        typer.Option(
+            "--heartbeat-interval-ms",
+            min=1,
+            help="Time between two heartbeats; by default 5,000, and 15,000 if the table is in a bucket.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Read topics as a member of a group.

@@ -88,7 +88,7 @@ class Consumer:
         partition_assignment_strategy: str | Sequence[str] = "sticky",
         weight: str = "count",
         session_timeout_ms: int = 45_000,
-        heartbeat_interval_ms: int = 5_000,
+        heartbeat_interval_ms: int | None = None,
         max_poll_interval_ms: int = 300_000,
         group_instance_id: str | None = None,
         capacity: int = 1,
@@ -134,7 +134,8 @@ class Consumer:
                 most once a minute.
             session_timeout_ms: Milliseconds without a heartbeat after which a member loses its partitions, at least three times
                 `heartbeat_interval_ms`; default 45,000.
-            heartbeat_interval_ms: Milliseconds between heartbeats, 1 or more; default 5,000.
+            heartbeat_interval_ms: Milliseconds between heartbeats, 1 or more. By default 5,000, and 15,000 if the table is in a bucket,
+                where each heartbeat costs money, or a third of a shorter session.
             max_poll_interval_ms: Milliseconds without a call of `poll` after which a member loses its partitions, 1 or more; default
                 300,000.
             group_instance_id: The name of a static member, not empty. A consumer that joins under it takes the place of the one before.
@@ -194,9 +195,9 @@ class Consumer:
             logs = opened.topics.logs
         self._pid = os.getpid()
         member = None
-        if assignor != EXCLUSIVE and group is not None:
+        if assignor != EXCLUSIVE and opened is not None and group is not None:
             times = (session_timeout_ms, heartbeat_interval_ms, max_poll_interval_ms)
-            member = member_settings(assignor, weight, times, group_instance_id, capacity, client_rack)
+            member = member_settings(opened.path, assignor, weight, times, group_instance_id, capacity, client_rack)
         settings = Settings(
             self.root,
             group,

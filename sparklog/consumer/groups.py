@@ -221,13 +221,21 @@ def _texts(ats: Ats) -> dict[tuple[str, int], str | None]:
 
 
 def member_settings(
-    assignor: str, weight: str, times: tuple[int, int, int], instance: str | None, capacity: int, rack: str | None
+    table: str,
+    assignor: str,
+    weight: str,
+    times: tuple[int, int | None, int],
+    instance: str | None,
+    capacity: int,
+    rack: str | None,
 ) -> MemberSettings:
     """The member that a consumer is, by its arguments; `times` are the times of session, heartbeat and poll in milliseconds."""
+    from sparklog.groups.member.heartbeat_places import default_interval_ms
     from sparklog.groups.member.state import MemberSettings
 
-    names = ("session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms")
-    session, heartbeat, max_poll = (arguments.positive(name, value) for name, value in zip(names, times, strict=True))
+    session = arguments.positive("session_timeout_ms", times[0])
+    heartbeat = default_interval_ms(table, session) if times[1] is None else arguments.positive("heartbeat_interval_ms", times[1])
+    max_poll = arguments.positive("max_poll_interval_ms", times[2])
     if 3 * heartbeat > session:
         reason = f"it must be at least three times `heartbeat_interval_ms`, which is {heartbeat}"
         raise SparklogError("OPTION_VALUE", option="session_timeout_ms", value=session, reason=reason)

@@ -149,20 +149,18 @@ def diagnose(name: str, generations: Generations, topics: Topics, path: str, upk
     It only reads. CallError if the group does not exist, or the table was opened without a root.
     """
     generations.existing(name)
-    group = _watched(_Group(name, path, str(topics.logs.root)), generations, topics, watch_s)
+    of = _Group(name, path, str(topics.logs.root), generations.heartbeats(name))
+    group = _watched(of, generations, topics, watch_s)
     return GroupDiagnosis(name, [*group.members(), *group.shares(), *group.positions(), *group.cuts(), *_upkeep(path, upkeep)])
 
 
 class _Group(NamedTuple):
-    """The name of a group, its table and its root."""
+    """The name of a group, its table and its root, and the heartbeats of its members."""
 
     name: str
     table: str
     root: str
-
-    @property
-    def heartbeats(self) -> Heartbeats:
-        return Heartbeats(self.table, self.name)
+    heartbeats: Heartbeats
 
     def command(self, what: str, *options: str) -> str:
         """A command of `sparklog groups` for the group."""
@@ -253,8 +251,8 @@ class _Case:
                 "error", "assignor-unknown", f"group {self.of.name}", text, "Run the version of the members here, or upgrade."
             )
         if self.last.beats is None:
-            fix = "Mount the folder beside the table, with the right to read it, on this machine."
-            yield GroupFinding("error", "heartbeats-unreadable", str(self.of.heartbeats.folder), "The folder cannot be read.", fix)
+            fix = f"Let this command read it. {self.of.heartbeats.place.remedy}"
+            yield GroupFinding("error", "heartbeats-unreadable", self.of.heartbeats.folder, "It cannot be read.", fix)
             return
         for id, member in sorted(state.members.items()):
             yield from self._of_member(id, member)
@@ -281,7 +279,7 @@ class _Case:
         if self.last.beat(id) is None:
             folder, commits = self.of.heartbeats.folder, self.marks.get(id) == "commit"
             text = f"Its heartbeats are not in {folder}. " + ("It commits, so it lives." if commits else "It did not commit either.")
-            fix = f"Let all members, and this command, see one folder {folder.parent}: mount the folder that has it and the table."
+            fix = f"Let all members, and this command, see one folder {folder}. {self.of.heartbeats.place.remedy}"
             if not commits:
                 fix += f" If it is dead: {ends}, after its session of {session:g} s."
             yield GroupFinding(self._severity(id), "heartbeats-not-seen", where, text, fix)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from sparklog import arguments
+from sparklog.errors import SparklogError
 from sparklog.groups import lags, views
 from sparklog.groups.member.heartbeats import Heartbeats, Mark
 from sparklog.groups.rows import Group, Positions
@@ -43,12 +45,13 @@ class GroupSnapshot(Displayed):
     home: str
     """`table` if its positions are rows of an offset table, and `topic` if they are records of `__consumer_offsets`."""
 
-    def __init__(self, found: Group, topics: Topics, table: str | None) -> None:
+    def __init__(self, found: Group, topics: Topics, heartbeats: Callable[[str], Heartbeats] | None) -> None:
+        """`heartbeats` finds the heartbeats of a group by its name; None if the group is in a topic."""
         self.name = found.name
         self.home = found.home
         self._found = found
         self._topics = topics
-        self._table = table
+        self._heartbeats = heartbeats
         self._lags: dict[str, list[dict[str, Any]]] = {}
         """The rows of `lag`, by topic."""
 
@@ -64,13 +67,13 @@ class GroupSnapshot(Displayed):
 
     def members(self) -> GroupMembers:
         """As `OffsetTable.members`. The heartbeats are read at the call."""
-        if self._table is None:
+        if self._heartbeats is None:
             return GroupMembers(self.name, views.clients(self._found.clients, self._topics.unread(self._found.positions)))
         if self._found.state is None:
             return GroupMembers(self.name, [])
         marks: dict[str, Mark] = {}
-        with suppress(OSError):  # the folder cannot be reached: then no heartbeat is known
-            marks = Heartbeats(self._table, self.name).look()
+        with suppress(OSError, SparklogError):  # they cannot be reached: then no heartbeat is known
+            marks = self._heartbeats(self.name).look()
         return GroupMembers(self.name, views.members(self._found.state, marks, self._topics.unread(self._found.positions)))
 
     def assignments(self) -> list[GroupShare]:

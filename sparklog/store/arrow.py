@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sparklog.store.paths import PathClient
 from sparklog.store.remote import RemoteFile
-from sparklog.store.store import Absent, Entry
+from sparklog.store.store import Absent, Entry, is_in_bucket
 
 if TYPE_CHECKING:
     from pyarrow import fs
@@ -81,11 +81,6 @@ class ArrowClient(PathClient):
     def opened(self, path: str) -> RemoteFile:
         """By one request, for its length."""
         return _Object(self, path)
-
-
-def is_in_bucket(table: str) -> bool:
-    """Whether a table is in a bucket of S3."""
-    return table.lower().startswith(("s3://", "s3a://"))
 
 
 def options_of_bucket(region: str, address: str, scheme: str, **more: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from sparklog.store.arrow import WITHOUT_ORDER, ArrowClient, options_of_bucket
 from sparklog.store.paths import PathClient
 
 if TYPE_CHECKING:
+    from obstore.store import S3Store
     from pyarrow import fs
 
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
@@ -104,10 +105,6 @@ def _client_of_obstore(root: str, settings: str, region: str, max_requests: int)
     bucket = root.partition("/")[0]
     address, scheme = _told(settings, "endpoint_override", _ENDPOINTS), _told(settings, "scheme", ())
     options = options_of_bucket(region, address, scheme)
-    seconds = {
-        name: datetime.timedelta(seconds=each)
-        for name, each in {"retry": _RETRY_S, "read": _READ_TIMEOUT_S, "all": _REQUEST_TIMEOUT_S}.items()
-    }
     # AWS is asked as pyarrow asks: the bucket is in the name of the server, if that can have its name.
     host = f"{bucket}." if _BUCKET_IN_HOST.fullmatch(bucket) else ""
     endpoint = options.get("aws_endpoint_url") or f"https://{host}s3.{region}.amazonaws.com"
@@ -121,15 +118,57 @@ def _client_of_obstore(root: str, settings: str, region: str, max_requests: int)
             virtual_hosted_style_request=bool(host) and not address,
             client_options={
                 "allow_http": endpoint.startswith("http://"),
-                "connect_timeout": seconds["read"],
-                "read_timeout": seconds["read"],
-                "timeout": seconds["all"],
+                "connect_timeout": _seconds(_READ_TIMEOUT_S),
+                "read_timeout": _seconds(_READ_TIMEOUT_S),
+                "timeout": _seconds(_REQUEST_TIMEOUT_S),
             },
-            retry_config={"max_retries": _RETRIES, "retry_timeout": seconds["retry"]},
+            retry_config={"max_retries": _RETRIES, "retry_timeout": _seconds(_RETRY_S)},
         )
     except BaseError:
         return None
     return ObjectClient(store, bucket, options, partial(client_of_pyarrow, root, settings, max_requests), lists_in_order=True)
+
+
+def store_beside_table(url: str, options: Mapping[str, str]) -> S3Store:
+    """The store of obstore for the objects below a URL, by the `storage_options` of a table of Delta, and by the environment.
+
+    It takes each option as deltalake takes it: both are made with the Rust crate object_store. Options of deltalake alone have no meaning
+    here, and time limits are short, as objects are small. OSError if an option has no legal value.
+    """
+    from obstore.store import S3Store
+
+    from sparklog.store import objects
+
+    objects.begin_use()
+    bucket, _, prefix = url.partition("://")[2].partition("/")
+    known: Any = {name: value for name, value in options.items() if _is_known(bucket, name, value)}
+    with objects.faults():
+        return S3Store(
+            bucket,
+            prefix=prefix,
+            config=known,
+            client_options={"connect_timeout": _seconds(_READ_TIMEOUT_S), "timeout": _seconds(_READ_TIMEOUT_S)},
+            retry_config={"max_retries": _RETRIES, "retry_timeout": _seconds(_RETRY_S)},
+        )
+
+
+def _is_known(bucket: str, name: str, value: str) -> bool:
+    """Whether obstore knows a setting of this name, other than a time limit."""
+    from obstore.exceptions import BaseError, UnknownConfigurationKeyError
+    from obstore.store import S3Store
+
+    config: Any = {name: value}
+    try:
+        S3Store(bucket, config=config)
+    except UnknownConfigurationKeyError:
+        return False
+    except BaseError:
+        pass  # a key without its secret, which is another setting
+    return not name.lower().endswith("timeout")
+
+
+def _seconds(count: float) -> datetime.timedelta:
+    return datetime.timedelta(seconds=count)
 
 
 def client_of_pyarrow(root: str, settings: str, max_requests: int) -> ArrowClient:

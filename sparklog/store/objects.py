@@ -8,10 +8,9 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sparklog.store.arrow import is_in_bucket
 from sparklog.store.paths import PathClient
 from sparklog.store.remote import FIRST_BYTES, RemoteFile, SharedFile
-from sparklog.store.store import Absent, Damaged, Entry
+from sparklog.store.store import Absent, Damaged, Entry, is_in_bucket
 
 if TYPE_CHECKING:
     from obstore import GetOptions, GetResult, ObjectMeta
@@ -53,9 +52,7 @@ class ObjectClient(PathClient):
         *,
         lists_in_order: bool,
     ) -> None:
-        global _process
-        assert can_be_used()
-        _process = os.getpid()
+        begin_use()
         self.store, self._bucket, self._make_other = store, bucket, make_other
         self._other: PathClient | None = None
         self._options = dict(options)
@@ -75,7 +72,7 @@ class ObjectClient(PathClient):
 
         if key := self._key(path):
             try:
-                with _faults():
+                with faults():
                     return _entry(obstore.head(self.store, key))
             except Absent:
                 pass
@@ -95,7 +92,7 @@ class ObjectClient(PathClient):
         import obstore
 
         try:
-            with _faults():
+            with faults():
                 found = obstore.list_with_delimiter(self.store, key or None)
         except Absent:
             return []
@@ -123,7 +120,7 @@ class ObjectClient(PathClient):
         import obstore
 
         try:
-            with _faults():
+            with faults():
                 yield from map(list, obstore.list(self.store, key or None, chunk_size=_NAMES_OF_A_REQUEST))
         except Absent:
             return
@@ -132,7 +129,7 @@ class ObjectClient(PathClient):
         """By one request, for its length."""
         import obstore
 
-        with _faults():
+        with faults():
             return _StoredObject(self, path, obstore.head(self.store, self._key(path)))
 
     def begun(self, path: str, position: int) -> tuple[RemoteFile, bytes]:
@@ -160,7 +157,7 @@ class ObjectClient(PathClient):
         """The answer to a request for an object, with its length and tag. Its bytes come when they are asked for."""
         import obstore
 
-        with _faults():
+        with faults():
             return obstore.get(self.store, self._key(path), options=options)
 
     def in_fork(self) -> PathClient:
@@ -226,6 +223,13 @@ class _StoredObject(RemoteFile):
         """Asks nothing."""
 
 
+def begin_use() -> None:
+    """Notes that obstore is used in this process, where `can_be_used` must be true."""
+    global _process
+    assert can_be_used()
+    _process = os.getpid()
+
+
 def can_be_used() -> bool:
     """Whether obstore can be used in this process: not after a fork of a process that has used it."""
     return _process in (None, os.getpid())
@@ -235,7 +239,7 @@ def _bytes(found: GetResult) -> bytes:
     """The bytes of an answer. It is not read on when it has more than it told."""
     begin, end = found.range
     parts, count = [], 0
-    with _faults():
+    with faults():
         for part in found.stream(_PART_BYTES):
             parts.append(part)
             count += len(part)
@@ -277,7 +281,7 @@ def _folder(path: str) -> Entry:
 
 
 @contextmanager
-def _faults() -> Iterator[None]:
+def faults() -> Iterator[None]:
     """An exception of obstore becomes Absent, or an OSError in words without the answer's keys and signatures."""
     from obstore.exceptions import PreconditionError
 

@@ -50,6 +50,11 @@ def below(name: str) -> str:
     return name
 
 
+def is_in_bucket(url: str) -> bool:
+    """Whether a path or URL is in a bucket of S3."""
+    return url.lower().startswith(("s3://", "s3a://"))
+
+
 class File(ABC):
     """A file that is open for reading. `size` is the number of bytes that it had when it was opened.
 

@@ -68,7 +68,7 @@ class Consumer:
 
         self.member = Membership.__new__(Membership)
         heartbeater = standing.Heartbeater
-        standing.Heartbeater = lambda *given: Heartbeater(world, given[3])  # type: ignore[assignment,misc]
+        standing.Heartbeater = lambda *given: Heartbeater(world, given[2])  # type: ignore[assignment,misc]
         try:
             timed = MemberSettings(world.assignor, session_s=SESSION, heartbeat_s=HEARTBEAT)
             self.member.__init__(table, "g", timed, self.core.beginning, lambda: world.now)  # type: ignore[misc]

@@ -6,7 +6,6 @@ import functools
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -142,6 +141,9 @@ class Table(Generations):
     def last(self, name: str) -> int:
         return self.number
 
+    def heartbeats(self, name: str) -> Any:
+        return self.world.beats
+
     def version(self, member: str) -> int:
         return self.of[member]
 
@@ -201,9 +203,10 @@ class Topics:
 
 
 class Beats:
-    """The heartbeats of a group."""
+    """The heartbeats of a group, on a disk that never fails."""
 
-    folder = Path("folder")
+    table, group, folder = "table", "g", "folder"
+    place = SimpleNamespace(calls_every_s=0.1, remedy="")
 
     def __init__(self) -> None:
         self.marks: dict[str, Mark] = {}
@@ -218,8 +221,8 @@ class Beats:
     def call(self, member: str) -> None:
         self.calls[member] += 1
 
-    def called(self, member: str) -> int:
-        return self.calls[member]
+    def called(self, member: str) -> int | None:
+        return self.calls[member] or None
 
     def remove(self, members: Iterable[str]) -> None:
         for each in members:
@@ -230,8 +233,8 @@ class Heartbeater(heartbeater.Heartbeater):
     """The heartbeats of a member by the world's clock, with heartbeats in the world, and without a thread."""
 
     def __init__(self, world: World, commits: Callable[[Iterable[str]], Mapping[str, int]]) -> None:
-        super().__init__("table", "g", SESSION, commits, lambda: world.now)
-        self._heartbeats: Any = world.beats
+        super().__init__(world.beats, SESSION, commits, lambda: world.now)
+        self._lock: Any = Lock()  # one thread makes the requests of all threads
 
     def start(self, *_: Any) -> None:
         pass

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterator
 from types import SimpleNamespace
 from typing import Any
 
+from groups.bucket_model import BucketModel
 from groups.core_consumer import Consumer
 from groups.core_model import Model
 from groups.core_parts import NAMES, Beats, Done, Fault, Interrupted, Killed, Table, Topic
@@ -23,6 +24,7 @@ from sparklog import SparklogError
 from sparklog.errors import GenerationFencedError, RetryError
 from sparklog.groups import rows
 from sparklog.groups.member import heartbeater, standing
+from sparklog.groups.member.heartbeats import Heartbeats
 from sparklog.groups.rows import Group, Position
 from sparklog.groups.table import generations
 
@@ -32,7 +34,7 @@ class World(Model):
 
     current: World
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, in_bucket: bool = False) -> None:
         World.current = self
         super().__init__()
         self.random = random.Random(seed)
@@ -47,7 +49,9 @@ class World(Model):
         """The operator that is at work: it goes on while members hold their commits."""
         self.soon: Callable[[], None] | None = None
         """The act that comes next, without a draw."""
-        self.beats = Beats()
+        self.bucket = BucketModel(seed, 0.03, now=lambda: self.now, step=self.interrupt) if in_bucket else None
+        """Where heartbeats are objects in a bucket, whose requests others interrupt, and some of which fail."""
+        self.beats: Any = Beats() if self.bucket is None else Heartbeats("table", "g", place=self.bucket)
         self.owners = 0
         """How often the group was taken from its members."""
         self.lives: Counter[str] = Counter()
@@ -241,7 +245,8 @@ class World(Model):
             gone = error.parameters.get("topic")
             if error.id == "MEMBER_TOPIC_GONE" and self.topics[gone] and self.lives[gone] == 1:
                 raise
-            if error.id not in ("MEMBER_TOPIC_GONE", "TOPIC_NOT_FOUND", "TOPIC_RECREATED", "OFFSETS_TABLE"):
+            allowed = ("MEMBER_TOPIC_GONE", "TOPIC_NOT_FOUND", "TOPIC_RECREATED", "OFFSETS_TABLE", *(["HEARTBEAT"] if self.bucket else []))
+            if error.id not in allowed:
                 raise
 
     def act(self) -> None:
@@ -310,6 +315,8 @@ class World(Model):
     def drain(self) -> None:
         """In the end nothing is written any more, and those that live read everything; and again, with keys that move just before."""
         self.quiet, self.depth = True, 2
+        if self.bucket:
+            self.bucket.settle()
         for name in NAMES:
             if not self.topics[name]:
                 self.create(name)
@@ -373,11 +380,11 @@ def patched(patch: Any) -> None:
         patch.setattr(each, "uuid", SimpleNamespace(uuid4=lambda: SimpleNamespace(hex=f"{next(World.current.ids):032x}")))
 
 
-def fault(seed: int, acts: int = 60) -> str | None:
+def fault(seed: int, acts: int = 60, *, in_bucket: bool = False) -> str | None:
     """The fault that a seed finds; None if none."""
     world = None
     try:
-        world = World(seed)
+        world = World(seed, in_bucket=in_bucket)
         world.run(acts)
     except (Fault, SparklogError, AssertionError, KeyError, AttributeError) as error:
         return f"seed {seed}: {type(error).__name__} {error}\n{' '.join(world.acts if world else ())}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from sparklog import Consumer, SparklogError, TopicPartition
 
 
-def run(root: str, table: str, file: Path, session_ms: int) -> None:
+def run(root: str, table: str, file: Path, session_ms: int, beats: int) -> None:
     def assigned(_: Consumer, partitions: list[TopicPartition]) -> None:
         with file.with_suffix(".assigned").open("a", encoding="utf-8") as told:
             told.writelines(f"{number} {time.time():.3f}\n" for _, number in partitions)
@@ -27,7 +27,7 @@ def run(root: str, table: str, file: Path, session_ms: int) -> None:
                 auto_offset_reset="earliest",
                 auto_commit_interval_ms=session_ms // 4,
                 session_timeout_ms=session_ms,
-                heartbeat_interval_ms=session_ms // 10,
+                heartbeat_interval_ms=session_ms // beats,
                 on_assign=assigned,
             )
             try:
@@ -39,10 +39,11 @@ def run(root: str, table: str, file: Path, session_ms: int) -> None:
                 print(f"{file.name}: {error}", file=sys.stderr, flush=True)
 
 
-root, table, name, threads, session = sys.argv[1:]
+root, table, name, threads, session, beats = sys.argv[1:]
 # An id begins with the host, which is the process here.
 socket.gethostname = lambda: Path(name).name
-members = [threading.Thread(target=run, args=(root, table, Path(f"{name}-{thread}.txt"), int(session))) for thread in range(int(threads))]
+timed = int(session), int(beats)
+members = [threading.Thread(target=run, args=(root, table, Path(f"{name}-{thread}.txt"), *timed)) for thread in range(int(threads))]
 for member in members:
     member.start()
 for member in members:  # threads may import only as long as the main one lives

@@ -8,6 +8,7 @@ import os
 import re
 import textwrap
 from collections.abc import Iterable
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -36,12 +37,16 @@ def world(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> 
     patched(monkeypatch)
 
 
-def found(seeds: Iterable[int]) -> str | None:
-    return next(filter(None, map(fault, seeds)), None)
+def found(seeds: Iterable[int], *, in_bucket: bool = False) -> str | None:
+    return next(filter(None, map(partial(fault, in_bucket=in_bucket), seeds)), None)
 
 
 def test_groups_keep_the_rules() -> None:
     assert found(range(SEEDS)) is None
+
+
+def test_groups_keep_the_rules_where_heartbeats_are_in_a_bucket() -> None:
+    assert found(range(SEEDS), in_bucket=True) is None
 
 
 def changed(owner: type, name: str, *changes: tuple[str, str]) -> tuple[object, str, Any]:
@@ -210,7 +215,8 @@ def test_each_rule_has_a_mutant_that_is_found(mutant: str, monkeypatch: pytest.M
 
 @pytest.mark.soak
 @pytest.mark.timeout(0)
-def test_groups_keep_the_rules_for_new_seeds() -> None:
+@pytest.mark.parametrize("in_bucket", [False, True])
+def test_groups_keep_the_rules_for_new_seeds(in_bucket: bool) -> None:
     """As many seeds as `make soak SEEDS=…` asks for. A million take some seven hours."""
     first = draw_seed()
-    assert found(range(first, first + int(os.environ.get("SPARKLOG_SEEDS", "50000")))) is None
+    assert found(range(first, first + int(os.environ.get("SPARKLOG_SEEDS", "50000"))), in_bucket=in_bucket) is None

@@ -20,6 +20,7 @@ import sparklog
 from sparklog.__main__ import main
 from sparklog.groups import OffsetTable, rows
 from sparklog.groups.doctor import GroupDiagnosis, GroupFinding
+from sparklog.groups.member.heartbeat_places import Folder
 from sparklog.groups.member.state import GroupState, Registered
 
 
@@ -121,7 +122,7 @@ def processes_of_two(tmp_path: Path) -> Iterator[Group]:
 
 def test_heartbeats_in_another_folder_are_not_seen(world: World, tmp_path: Path) -> None:
     one = world.consumer("t", enable_auto_commit=False, session_timeout_ms=1_500)
-    one._membership._heartbeater._heartbeats.folder = tmp_path / "container.members"  # type: ignore[union-attr]
+    one._membership._heartbeater._heartbeats.place = Folder(tmp_path / "container.members")  # type: ignore[union-attr]
     read(one)
     found = world.table.doctor("g", watch_s=0.6)
     unseen = rules(found)["heartbeats-not-seen"]

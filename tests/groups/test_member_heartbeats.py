@@ -6,14 +6,20 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+from groups.bucket_model import BucketModel
 from groups.member_world import Group, Process, Thread
 from groups.programs import WAIT_S, World, share_out, until
 from handmade import Topic, records
+from heartbeat_contract import HeartbeatContract, Make
 
+import sparklog
+from sparklog.groups.member import heartbeat_places
+from sparklog.groups.member.heartbeat_places import Folder, default_interval_ms
 from sparklog.groups.member.heartbeater import Heartbeater
 from sparklog.groups.member.heartbeats import Heartbeats
 
@@ -37,7 +43,7 @@ def unseen(threads: Group, count: int, **more: Any) -> list[Any]:
     for number in range(count):
         (member,) = threads.start()
         threads.open(member, mortal=True, heartbeat_interval_ms=20_000, **more)
-        member.driver.consumer._membership._heartbeater._heartbeats.folder = threads.folder / f"container-{number}.members"
+        member.driver.consumer._membership._heartbeater._heartbeats.place = Folder(threads.folder / f"container-{number}.members")
         found.append(member)
     threads.until(lambda: (state := threads.state()) is not None and len(state.members) == count, found)
     return found
@@ -179,7 +185,7 @@ def test_a_member_takes_a_share_up_with_its_next_poll_and_does_not_wait_for_its_
 def test_an_observer_looks_again_when_the_session_of_a_silent_member_ends(tmp_path: Path):
     """Else it would look with its next heartbeat, which may come a tenth of a session later."""
     clock, folder = iter([0, 0, 0, 2, 2, 7.5, 7.5, 10, 10]), str(tmp_path / "offsets")
-    heartbeater = Heartbeater(folder, "g", 10, lambda members: dict.fromkeys(members, 0), lambda: next(clock))
+    heartbeater = Heartbeater(Heartbeats(folder, "g"), 10, lambda members: dict.fromkeys(members, 0), lambda: next(clock))
     for member in ("a", "b"):
         heartbeater._heartbeats.write(member, 1, 1)
     assert heartbeater.pause_s(3) == 3
@@ -193,7 +199,7 @@ def test_an_observer_looks_again_when_the_session_of_a_silent_member_ends(tmp_pa
 def test_a_member_looks_each_tenth_of_a_second_whether_it_was_called(tmp_path: Path):
     """Else each poll that returns few records would look at a file."""
     now = 0.0
-    heartbeater = Heartbeater(str(tmp_path / "offsets"), "g", 10, lambda members: dict.fromkeys(members, 0), lambda: now)
+    heartbeater = Heartbeater(Heartbeats(str(tmp_path / "offsets"), "g"), 10, lambda members: dict.fromkeys(members, 0), lambda: now)
     heartbeater._heartbeats.write("a", 1, 1)
     assert not heartbeater.is_called("a")
     heartbeater.call(["a", "gone"])
@@ -204,12 +210,45 @@ def test_a_member_looks_each_tenth_of_a_second_whether_it_was_called(tmp_path: P
     assert not heartbeater.is_called("a")
 
 
-def test_a_member_that_has_left_is_not_called(tmp_path: Path):
-    """Nothing would delete the file of the call."""
-    found = Heartbeats(str(tmp_path / "offsets"), "g")
-    found.write("one", 1, 1)
-    found.call("one")
-    assert found.called("one") > 0
-    found.remove(["one"])
-    found.call("one")
-    assert (found.called("one"), list(found.folder.iterdir())) == (0, [])
+def test_a_member_looks_once_a_second_in_a_bucket_whether_it_was_called() -> None:
+    """Each look is a request."""
+    now = 0.0
+    bucket = BucketModel(now=lambda: now, step=lambda: None)
+    heartbeater = Heartbeater(Heartbeats("table", "g", place=bucket), 10, lambda members: dict.fromkeys(members, 0), lambda: now)
+    for _ in range(100):
+        heartbeater.is_called("a")
+        now += 0.05
+    assert bucket.requests == {"HEAD": 5}
+
+
+class TestInFolder(HeartbeatContract):
+    @pytest.fixture
+    def make(self, tmp_path: Path) -> Make:
+        return lambda group: Heartbeats(str(tmp_path / "offsets"), group)
+
+
+class TestInBucketModel(HeartbeatContract):
+    """The model of a bucket, by which the simulation of members runs, keeps the promises of a bucket."""
+
+    @pytest.fixture
+    def make(self) -> Make:
+        buckets = defaultdict[str, BucketModel](lambda: BucketModel(now=lambda: 0.0, step=lambda: None))
+        return lambda group: Heartbeats("table", group, place=buckets[group])
+
+
+def test_the_default_interval_depends_on_the_place() -> None:
+    assert default_interval_ms("/data/offsets", 45_000) == 5_000
+    assert default_interval_ms("s3://bucket/offsets", 45_000) == 15_000
+    assert default_interval_ms("s3a://bucket/offsets", 10_000) == 3_333
+
+
+def test_members_in_a_bucket_need_obstore(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeat_places, "find_spec", lambda _: None)
+    with pytest.raises(sparklog.CallError, match=r"PARTLOG_MEMBERS_EXTRA.*obstore"):
+        Heartbeats("s3://bucket/offsets", "g").look()
+
+
+def test_a_table_in_a_store_where_members_were_never_tried_has_none() -> None:
+    for table in ("gs://bucket/offsets", "abfss://container@account/offsets", "hdfs://host/offsets"):
+        with pytest.raises(sparklog.CallError, match="on a disk or in a bucket of S3"):
+            Heartbeats(table, "g").look()

@@ -15,7 +15,6 @@ from handmade import Topic, records
 
 import sparklog
 from sparklog.groups import rows
-from sparklog.groups.member.heartbeats import Heartbeats
 from sparklog.groups.member.state import GroupState, Registered, SharedTopic
 
 
@@ -182,11 +181,6 @@ def test_a_state_that_cannot_be_read_says_where(threads: Group):
     table.generations.add("g", generation, lambda _: [rows.note("g", generation, "begin", wrong)])
     with pytest.raises(sparklog.DataError, match=r"state of group g .* written by commit 2"):
         table.members("g")
-
-
-def test_a_table_in_a_store_has_no_members():
-    with pytest.raises(sparklog.CallError, match="on a disk"):
-        Heartbeats("s3://bucket/offsets", "g")
 
 
 def test_starting_offsets_of_a_share(threads: Group):

@@ -8,17 +8,15 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path
 
 from sparklog.errors import SparklogError
-from sparklog.groups.member import heartbeats
-from sparklog.groups.member.heartbeats import Heartbeats, Mark, Watch, pause
+from sparklog.groups.member.heartbeats import Heartbeats, Mark, Watch, clock, pause
 
 _LIVE = 0.8
 """A member stops by itself after this part of its session, before others may expire it."""
 
-_CALLS_S = 0.1
-"""Seconds between two looks of a member at its file of calls. A look costs some microseconds, as much as some records."""
+_STRAY = 2
+"""A file of no member is deleted after so many sessions in which it did not change."""
 
 _EXIT_S = 10
 """A process that ends waits so long for the heartbeats that are on their way: deltalake crashes where Python ends beneath it."""
@@ -42,16 +40,16 @@ class Heartbeater:
 
     def __init__(
         self,
-        table: str,
-        group: str,
+        heartbeats: Heartbeats,
         session_s: float,
         commits: Callable[[Iterable[str]], Mapping[str, int]],
-        clock: Callable[[], float] = heartbeats.clock,
+        clock: Callable[[], float] = clock,
     ) -> None:
         """`commits` gives how often each of these members committed."""
-        self._table, self._group, self._session_s, self._commits = table, group, session_s, commits
-        self._heartbeats = Heartbeats(table, group)
-        self._watch = Watch()
+        self._heartbeats, self._session_s, self._commits = heartbeats, session_s, commits
+        self._watch, self._strays = Watch(), Watch()
+        self._own = ""
+        """The member whose heartbeats these are."""
         self._lock = threading.Lock()
         self._clock = clock
         self._counter = 0
@@ -59,7 +57,7 @@ class Heartbeater:
         self.unseen: frozenset[str] = frozenset()
         """The members without a heartbeat in the folder at the last two looks: a member that is there now may have left since."""
         self._missing: frozenset[str] = frozenset()
-        self._called = 0
+        self._called: Mark | None = None
         self._asked = float("-inf")
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -88,17 +86,20 @@ class Heartbeater:
         """
 
         def run() -> None:
-            while not self._stop.wait(self.pause_s(every_s)):
+            pause = self.pause_s(every_s)
+            while not self._stop.wait(pause):
+                began = time.monotonic()
                 beat()
+                pause = self.pause_s(every_s, time.monotonic() - began)
 
         if self._thread is None:
-            self._thread = threading.Thread(target=run, name=f"member of {self._group}", daemon=True)
+            self._thread = threading.Thread(target=run, name=f"member of {self._heartbeats.group}", daemon=True)
             self._thread.start()
             _BEATING.add(self)
 
-    def pause_s(self, every_s: float) -> float:
-        """The seconds until the next heartbeat."""
-        return max(min(every_s, self._watch.due_s), every_s / 10)
+    def pause_s(self, every_s: float, took_s: float = 0) -> float:
+        """The seconds until the next heartbeat, after a heartbeat that took so long: a slow one must not make the next one late."""
+        return max(min(every_s - took_s, self._watch.due_s), every_s / 10)
 
     def stop(self, wait_s: float = 0) -> None:
         """Ends the thread, and waits for it so long."""
@@ -114,17 +115,17 @@ class Heartbeater:
         began = self._clock()
         with self._lock:
             self._counter += 1
+            self._own = member
             try:
                 self._heartbeats.write(member, self._counter, number)
             except OSError as error:
-                folder = self._heartbeats.folder
-                raise SparklogError("HEARTBEAT", group=self._group, table=self._table, folder=folder, cause=error) from error
+                raise self._error(error) from error
         return began
 
     def live(self, since: float) -> None:
         """Says that the member was live when it began to write its last heartbeat."""
         if since - self._beaten > self._session_s / 2:
-            self._watch.restart()  # it was not live itself, so others may have been all the time
+            self.restart()  # it was not live itself, so others may have been all the time
             self._live_since = since
         self._beaten, self._live_until = since, since + _LIVE * self._session_s
 
@@ -133,23 +134,39 @@ class Heartbeater:
     def restart(self) -> None:
         """Forgets how long others have been silent."""
         self._watch.restart()
+        self._strays.restart()
 
     def silent(self, sessions: Mapping[str, float]) -> list[str]:
         """The members without a heartbeat for their sessions, which are given in seconds; without a commit, where none is in the folder."""
         asked = self._clock()
-        return self._watch.silent(self._marks(sessions), sessions, asked, self._clock())
+        found = self._heartbeats.look()
+        marks, now = self._marks(sessions, found), self._clock()
+        strays = {each: mark for each, mark in found.items() if each not in sessions and each != self._own}
+        if left := self._strays.silent(strays, dict.fromkeys(strays, _STRAY * self._session_s), asked, now):
+            self.end(*left)
+        return self._watch.silent(marks, sessions, asked, now)
 
     def dead(self, sessions: Mapping[str, float], every_s: float) -> list[str]:
-        """The members, if all of them are silent for their sessions: it watches them for so long, or until one is live."""
-        first = self._marks(sessions)
-        while len(found := self.silent(sessions)) < len(sessions):
-            if self._marks(sessions) != first:
-                return []
-            pause(min(every_s, *sessions.values()) / 4)
+        """The members, if all of them are silent for their sessions: it watches them for so long, or until one is live.
+
+        RetryError HEARTBEAT if the heartbeats cannot be read.
+        """
+        try:
+            first = self._marks(sessions, self._heartbeats.look())
+            while len(found := self.silent(sessions)) < len(sessions):
+                if self._marks(sessions, self._heartbeats.look()) != first:
+                    return []
+                pause(min(every_s, *sessions.values()) / 4)
+        except OSError as error:
+            raise self._error(error) from error
         return found
 
-    def _marks(self, members: Iterable[str]) -> dict[str, Mark]:
-        found = self._heartbeats.look()
+    def _error(self, cause: OSError) -> SparklogError:
+        its = self._heartbeats
+        return SparklogError("HEARTBEAT", group=its.group, table=its.table, folder=its.folder, cause=cause)
+
+    def _marks(self, members: Iterable[str], found: Mapping[str, Mark]) -> dict[str, Mark]:
+        """The marks of members, by the marks of all heartbeats; of their commits, where none is found."""
         missing = frozenset(members) - found.keys()
         self.unseen, self._missing = missing & self._missing, missing
         commits = self._commits(missing) if missing else {}
@@ -162,18 +179,25 @@ class Heartbeater:
                 self._heartbeats.call(each)
 
     def is_called(self, member: str) -> bool:
-        """Whether another member called this member since the last look. Within 0.1 s of a look the answer is False."""
+        """Whether another member called this member since the last look. Soon after a look the answer is False: on a disk, a look takes as
+        long as some records; in a bucket, it is a request.
+        """
         now = self._clock()
-        if now - self._asked < _CALLS_S:
+        if now - self._asked < self._heartbeats.place.calls_every_s:
             return False
         self._asked = now
         before, self._called = self._called, self._heartbeats.called(member)
         return before != self._called
 
     @property
-    def folder(self) -> Path:
+    def folder(self) -> str:
         """Where the heartbeats are."""
         return self._heartbeats.folder
+
+    @property
+    def remedy(self) -> str:
+        """The remedy if members do not see one another's heartbeats."""
+        return self._heartbeats.place.remedy
 
     def end(self, *members: str) -> None:
         """Removes the files of members that are gone, if they can be removed: a file that stays has no meaning."""

@@ -1,22 +1,15 @@
-"""Heartbeats of members: a file of each, in a folder beside the table; and who was silent for too long."""
+"""Heartbeats of members: a small file of each, in a place beside the table; and who was silent for too long."""
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
-from sparklog.errors import SparklogError
+from sparklog.groups.member.heartbeat_places import HeartbeatPlace, Mark, place_of
 
-Mark = tuple[int, int]
-"""A mark of a member that is alive. It changes with each heartbeat, or with each commit if its heartbeats are not in the folder.
-
-It is compared, and never read as a time.
-"""
+__all__ = ["Heartbeats", "Mark", "Watch", "clock", "pause"]
 
 _BOOT = getattr(time, "CLOCK_BOOTTIME", None)
 clock: Callable[[], float] = time.monotonic if _BOOT is None else functools.partial(time.clock_gettime, _BOOT)
@@ -29,67 +22,75 @@ def pause(seconds: float) -> None:
 
 
 class Heartbeats:
-    """The folder of a group's heartbeats. OSError if it cannot be read or written."""
+    """The heartbeats of a group's members. OSError if their place cannot be read or written.
 
-    def __init__(self, table: str, group: str) -> None:
-        if "://" in table:
-            reason = "members need a table on a disk, where their heartbeats are beside it; leave `assignor` out to read the group alone"
-            raise SparklogError("OPTION_VALUE", option="table", value=table, reason=reason)
-        self._group = group
-        # Beside the table itself, also where members name it by different links.
-        self.folder = Path(f"{os.path.realpath(table)}.members") / hashlib.sha256(group.encode()).hexdigest()
+    CallError OPTION_VALUE where it is first used if the store of the table has no place for heartbeats; MEMBERS_EXTRA.
+    """
+
+    def __init__(
+        self, table: str, group: str, storage_options: Mapping[str, str] | None = None, place: HeartbeatPlace | None = None
+    ) -> None:
+        """By `storage_options`, deltalake reaches the table. Another `place` is for tests."""
+        self.table, self.group = table, group
+        self._place, self._options = place, dict(storage_options or {})
+        self._read: dict[str, tuple[Mark, int]] = {}
+
+    @functools.cached_property
+    def place(self) -> HeartbeatPlace:
+        """Where they are."""
+        return self._place or place_of(self.table, self.group, self._options)
+
+    @property
+    def folder(self) -> str:
+        """Where they are, for messages."""
+        return self.place.name
 
     def write(self, member: str, counter: int, state: int) -> None:
-        """Says that a member is there. The file appears when it is complete."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        part = self.folder / f".{member}.part"
-        part.write_text(json.dumps({"group": self._group, "member": member, "counter": counter, "state": state}), encoding="utf-8")
-        part.replace(self.folder / f"{member}.json")
+        """Says that a member is there. The file appears when it is complete. The counter makes its bytes differ from those before."""
+        self.place.put(f"{member}.json", json.dumps({"group": self.group, "member": member, "counter": counter, "state": state}))
 
     def call(self, member: str) -> None:
-        """Says to a member that it was given a share. A member without a heartbeat in the folder is not called: it may have left."""
-        if (self.folder / f"{member}.json").exists():
-            (self.folder / f"{member}.given").touch()
+        """Says to a member that it was given a share. A member without a heartbeat is not called: it may have left.
 
-    def called(self, member: str) -> int:
-        """A number that is another one after each call of a member; 0 before the first call."""
+        It is looked for afterwards: a member that leaves deletes its heartbeat first, and then the call.
+        """
+        self.place.touch(f"{member}.given")
+        if self.place.mark(f"{member}.json") is None:
+            self.place.remove([f"{member}.given"])
+
+    def called(self, member: str) -> Mark | None:
+        """A mark that is another one after each call of a member; None before the first call."""
         try:
-            return (self.folder / f"{member}.given").stat().st_mtime_ns
+            return self.place.mark(f"{member}.given")
         except OSError:
-            return 0
+            return None
 
     def look(self) -> dict[str, Mark]:
         """The marks of all heartbeats, by the id of the member: one listing."""
-        try:
-            with os.scandir(self.folder) as found:
-                return {each.name[:-5]: _mark(each.stat()) for each in found if each.name.endswith(".json")}
-        except FileNotFoundError:
-            return {}
+        return self.place.marks(".json")
 
     def read(self) -> dict[str, tuple[Mark, int]]:
         """The marks of all heartbeats, by the id of the member, with the number of the state that each member knows.
 
-        It is 0 if the file has no number.
+        It is 0 if the file has no number. Files that did not change since the last call are not read again.
         """
-        return {member: (mark, self._state_in(member)) for member, mark in self.look().items()}
+        before = self._read
+        self._read = {
+            member: known if (known := before.get(member)) is not None and known[0] == mark else (mark, self._state_in(member))
+            for member, mark in self.look().items()
+        }
+        return self._read
 
     def _state_in(self, member: str) -> int:
         try:
-            said = json.loads((self.folder / f"{member}.json").read_text(encoding="utf-8"))["state"]
+            said = json.loads(self.place.read(f"{member}.json") or "")["state"]
         except (OSError, ValueError, KeyError, TypeError):  # it was removed, or is not the file of a member
             return 0
         return said if isinstance(said, int) else 0
 
     def remove(self, members: Iterable[str]) -> None:
         """Removes the files of members that are gone."""
-        for member in members:
-            (self.folder / f"{member}.json").unlink(missing_ok=True)
-            (self.folder / f".{member}.part").unlink(missing_ok=True)
-            (self.folder / f"{member}.given").unlink(missing_ok=True)
-
-
-def _mark(found: os.stat_result) -> Mark:
-    return found.st_mtime_ns, found.st_ino
+        self.place.remove([f"{member}.{kind}" for member in members for kind in ("json", "given")])
 
 
 _NEARLY = 0.88

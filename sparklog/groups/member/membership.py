@@ -16,6 +16,7 @@ from sparklog.groups.rows import Position
 from sparklog.groups.topics import Ids, Offsets
 
 _log = logging.getLogger(__name__)
+_PATIENCE_S = 5
 _ROW_EVERY_S = 60  # a group without a new row for three minutes does not count as running
 
 
@@ -273,6 +274,11 @@ class Membership(Standing):
 
     # ---- heartbeats
 
+    @property
+    def _patience_s(self) -> float:
+        """So long the thread of heartbeats waits for a call of the program, at most twice: the next heartbeat must not be late."""
+        return min(self._settings.heartbeat_s, _PATIENCE_S)
+
     def _beat(self) -> None:
         """Writes a heartbeat, looks for a newer state, and expires members that are silent. It is called in a thread of its own."""
         me = self.id
@@ -291,7 +297,7 @@ class Membership(Standing):
             self._changed |= number != self._number  # after the state was read, which its program then finds in memory
             self._heartbeater.live(began)
             self._expire(me, self._watched[1])
-            if self._lock.acquire(timeout=self._settings.heartbeat_s):
+            if self._lock.acquire(timeout=self._patience_s):
                 try:
                     self.beat()
                 finally:
@@ -314,9 +320,9 @@ class Membership(Standing):
         silent = self._heartbeater.silent(state.sessions(but=me))
         if unseen := self._heartbeater.unseen - self._told_of:
             self._told_of |= unseen
-            where = (", ".join(sorted(unseen)), self.group, self._heartbeater.folder)
-            _log.warning("The heartbeats of %s of group %s are not in %s. Mount one folder beside the table for all members.", *where)
-        if not silent or not self._lock.acquire(timeout=self._settings.heartbeat_s):
+            where = (", ".join(sorted(unseen)), self.group, self._heartbeater.folder, self._heartbeater.remedy)
+            _log.warning("The heartbeats of %s of group %s are not in %s. %s", *where)
+        if not silent or not self._lock.acquire(timeout=self._patience_s):
             return
         try:
             if self.id == me and self._state is not state:

@@ -45,7 +45,7 @@ class Standing(ABC):
         self._settings = settings
         self._begin = begin
         self._clock = clock
-        self._heartbeater = Heartbeater(table.path, self.group, settings.session_s, table.generations.versions, clock)
+        self._heartbeater = Heartbeater(table.generations.heartbeats(self.group), settings.session_s, table.generations.versions, clock)
         self._weigher = Weigher(table.topics, self.positions)
         self._lock = threading.RLock()
         """Held while the state is read or changed; not while a heartbeat is written."""

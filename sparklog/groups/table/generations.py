@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.groups import rows
+from sparklog.groups.member.heartbeats import Heartbeats
 from sparklog.groups.member.state import GroupState
 from sparklog.groups.rows import Group, Position
 from sparklog.groups.table.lake import Lake
@@ -94,6 +95,10 @@ class Generations:
             listed = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
             raise SparklogError("GROUP_NOT_FOUND", group=name, table=self._path, groups=listed or "none")
         return group
+
+    def heartbeats(self, name: str) -> Heartbeats:
+        """The heartbeats of a group's members, which are reached as the table is."""
+        return Heartbeats(self._path, name, self._lake.storage_options)
 
     def _require_table(self) -> None:
         if not self._lake.exists():

@@ -19,6 +19,7 @@ from sparklog.groups.rows import PROPERTIES, SCHEMA, require_schema
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+    from deltalake.fs import DeltaStorageHandler
 
 
 _TRIES = 10_000
@@ -47,7 +48,7 @@ class Look(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """Tells a table on a disk from another table in its place: another table has another file of the version."""
+    """Tells a table from another table in its place: another table has another file of the version."""
 
     version: int
     sha256: bytes
@@ -65,8 +66,8 @@ class Upkeep:
 class Lake:
     """A Delta table of positions. One that does not exist has no rows, and the first `append` creates it.
 
-    CallError if deltalake is not installed, or OFFSETS_TABLE_REPLACED once another table is at its path on a disk. RetryError OFFSETS_TABLE
-    if the table cannot be read or written.
+    CallError if deltalake is not installed, or OFFSETS_TABLE_REPLACED once another table is at its path. RetryError OFFSETS_TABLE if the
+    table cannot be read or written.
     """
 
     def __init__(self, path: str, storage_options: Mapping[str, str] | None) -> None:
@@ -76,11 +77,16 @@ class Lake:
             raise SparklogError("OFFSETS_EXTRA", module="deltalake") from None
         self._delta = deltalake
         self._path = path
-        self._storage_options = dict(storage_options or {})
+        self.storage_options = dict(storage_options or {})
+        """The settings with which the table is reached, and the heartbeats beside it."""
         # To look after each commit for log files that are due takes longer than the commit, and the longer, the more there were.
         self._after_commit = deltalake.PostCommitHookProperties(cleanup_expired_logs=False)
         self._open: DeltaTable | None = None
         self._mark: _Mark | None = None
+        self._files: DeltaStorageHandler | None = None
+        """The files of a table at a URL."""
+        self._numbers: tuple[int, dict[str, int]] = (-1, {})
+        """A version of the open table, and the versions of applications in it that were asked for."""
         # No other thread may bring the table up to date between the look at the newest number and the commit of the next number. Otherwise
         # the commit would not conflict with the versions that the thread saw.
         self._lock = threading.RLock()
@@ -118,13 +124,13 @@ class Lake:
         """The number of the newest commit of a group; 0 if it has none."""
         with self._faults():
             table = self._table()
-            return 0 if table is None else _number(table, group)
+            return 0 if table is None else self._number(table, group)
 
     def versions(self, members: Iterable[str]) -> dict[str, int]:
         """How often each of these members committed or was fenced."""
         with self._faults():
             table = self._table()
-            return {member: 0 if table is None else _version(table, member) for member in members}
+            return {member: 0 if table is None else self._of(table, _member(member)) for member in members}
 
     def append(self, rows: pa.Table, group: str, number: int | None, versions: Mapping[str, int], seen: int | None = None) -> int | None:
         """Adds rows in one commit, which has this number among the commits of the group; None if one has it already, or a greater one.
@@ -136,7 +142,7 @@ class Lake:
         """
         with self._faults():
             table = self._table() or self._create()
-            if not _are_free(table, group, number, versions) or seen not in (None, _number(table, group)):
+            if not self._are_free(table, group, number, versions) or seen not in (None, self._number(table, group)):
                 return None
             taken = {_member(member): version + 1 for member, version in versions.items()}
             taken |= {} if number is None else {_application(group): number}
@@ -150,9 +156,11 @@ class Lake:
                     commit_properties=properties,
                     post_commithook_properties=self._after_commit,
                 )
-            except self._delta.exceptions.CommitFailedError:
+            except self._delta.exceptions.CommitFailedError as error:
                 now = self._table()
-                if now is None or _are_free(now, group, number, versions):
+                # Another program created the table at the same time: then the schema is written twice, which changes nothing.
+                is_created_twice = "Metadata changed" in str(error)
+                if now is None or (self._are_free(now, group, number, versions) and not is_created_twice):
                     raise
                 # The commit that was first may be this one, whose answer was lost: then its rows count, and adding them again is safe.
                 return None
@@ -168,7 +176,7 @@ class Lake:
         with self._named():
             if not self.exists():
                 return {"joined": 0, "deleted": 0}
-            table = self._delta.DeltaTable(self._path, storage_options=self._storage_options)
+            table = self._delta.DeltaTable(self._path, storage_options=self.storage_options)
             try:
                 joined = self._joined(table)
             except Exception:
@@ -235,13 +243,14 @@ class Lake:
         """The table as it is now; None if it does not exist."""
         try:
             if self._open is None:
-                opened = self._delta.DeltaTable(self._path, storage_options=self._storage_options)
+                opened = self._delta.DeltaTable(self._path, storage_options=self.storage_options)
                 require_schema(self._path, {field.name: (field.type.type, field.nullable) for field in opened.schema().fields})
                 self._open = opened
             else:
                 self._require_same(self._open)
                 self._open.update_incremental()
-            self._mark = self._marked(self._open) or self._mark
+            if self._mark is None or self._mark.version != int(self._open.version()):
+                self._mark = self._marked(self._open) or self._mark
         except self._delta.exceptions.TableNotFoundError as error:
             if "Unknown scheme" in str(error):
                 raise SparklogError("OFFSETS_STORE", table=self._path) from error
@@ -249,12 +258,22 @@ class Lake:
         return self._open
 
     def _marked(self, table: DeltaTable) -> _Mark | None:
-        """The mark of an open table, by the file that is there now. None if the file does not exist, or the table is not on a disk."""
+        """The mark of an open table, by the file that is there now. None if the file cannot be read."""
         version = int(table.version())
         try:
-            return _Mark(version, hashlib.sha256(Path(self._path, "_delta_log", f"{version:020}.json").read_bytes()).digest())
+            return _Mark(version, hashlib.sha256(self._bytes(f"_delta_log/{version:020}.json")).digest())
         except OSError:
             return None
+
+    def _bytes(self, name: str) -> bytes:
+        """A file of the table. deltalake reads it at a URL, by a HEAD and a GET."""
+        if "://" not in self._path:
+            return Path(self._path, name).read_bytes()
+        if self._files is None:
+            from deltalake.fs import DeltaStorageHandler
+
+            self._files = DeltaStorageHandler(self._path, self.storage_options)
+        return bytes(self._files.open_input_file(name).read())
 
     def _require_same(self, table: DeltaTable) -> None:
         """CallError OFFSETS_TABLE_REPLACED if another table has its place: an open table does not notice that, and takes its versions."""
@@ -262,14 +281,33 @@ class Lake:
         if mark == self._mark:
             return
         if mark is None or self._mark is None or mark.version != self._mark.version:
+            self._numbers = -1, {}
             # The file may have been cleaned up, or belong to a commit whose answer was lost.
             try:
-                now = self._delta.DeltaTable(self._path, storage_options=self._storage_options)
+                now = self._delta.DeltaTable(self._path, storage_options=self.storage_options)
             except self._delta.exceptions.TableNotFoundError:
                 return  # it may come again
             if now.metadata().id == table.metadata().id and now.version() >= table.version():
                 return
         raise SparklogError("OFFSETS_TABLE_REPLACED", table=self._path)
+
+    def _are_free(self, table: DeltaTable, group: str, number: int | None, versions: Mapping[str, int]) -> bool:
+        """Whether no commit has the number, or the next version of any of these."""
+        seen = {member: self._of(table, _member(member)) for member in versions}
+        return (number is None or self._number(table, group) < number) and seen == versions
+
+    def _number(self, table: DeltaTable, group: str) -> int:
+        return self._of(table, _application(group))
+
+    def _of(self, table: DeltaTable, application: str) -> int:
+        """The version of an application. deltalake opens each file of Delta's log since the last checkpoint to find it."""
+        version = int(table.version())
+        if self._numbers[0] != version:
+            self._numbers = version, {}
+        known = self._numbers[1]
+        if application not in known:
+            known[application] = table.transaction_version(application) or 0
+        return known[application]
 
     def _with_all_columns(self, rows: pa.Table, table: DeltaTable) -> pa.Table:
         """The rows, with nulls in the columns that another version of sparklog gave the table."""
@@ -281,7 +319,7 @@ class Lake:
     def _create(self) -> DeltaTable:
         # If another writer creates it first, this one takes that table.
         self._delta.DeltaTable.create(
-            self._path, SCHEMA, mode="ignore", configuration=dict(PROPERTIES), storage_options=self._storage_options
+            self._path, SCHEMA, mode="ignore", configuration=dict(PROPERTIES), storage_options=self.storage_options
         )
         table = self._table()
         assert table is not None
@@ -323,19 +361,6 @@ def _application(group: str) -> str:
 def _member(member: str) -> str:
     """The id of an application whose version counts how often a member committed or was fenced."""
     return f"sparklog.members/{member}"
-
-
-def _version(table: DeltaTable, member: str) -> int:
-    return table.transaction_version(_member(member)) or 0
-
-
-def _are_free(table: DeltaTable, group: str, number: int | None, versions: Mapping[str, int]) -> bool:
-    """Whether no commit has the number, or the next version of any of these."""
-    return (number is None or _number(table, group) < number) and all(_version(table, each) == seen for each, seen in versions.items())
-
-
-def _number(table: DeltaTable, group: str) -> int:
-    return table.transaction_version(_application(group)) or 0
 
 
 def _select(group: str | None, *, current: bool = False, where: str = "true") -> str:

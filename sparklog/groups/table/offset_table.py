@@ -145,7 +145,7 @@ class OffsetTable:
             (7, [3, 10], 0)
         """
         found = self.generations.existing(group)
-        return GroupSnapshot(found, self.topics.pinned(each.topic for each in found.positions), self.path)
+        return GroupSnapshot(found, self.topics.pinned(each.topic for each in found.positions), self.generations.heartbeats)
 
     def snapshots(self, groups: Sequence[str] | str | None = None) -> list[GroupSnapshot]:
         """Returns groups at one moment each, as `group` does. One query reads all groups.
@@ -165,7 +165,7 @@ class OffsetTable:
         """
         found = self.generations.some(groups)
         topics = self.topics.pinned(each.topic for group in found for each in group.positions)
-        return [GroupSnapshot(each, topics, self.path) for each in found]
+        return [GroupSnapshot(each, topics, self.generations.heartbeats) for each in found]
 
     def summaries(self, groups: Sequence[str] | str | None = None) -> GroupSummaries:
         """Describes groups in short: topics, lag, last commit.
