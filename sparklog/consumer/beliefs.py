@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from sparklog.barrier import Barrier, Open
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
-from sparklog.consumer.requests import At, Ats, Request
+from sparklog.consumer.requests import At, Ats
 from sparklog.errors import SparklogError
 from sparklog.ondisk.state import State, unread
 
@@ -20,9 +20,6 @@ ALONE = "alone"
 """How a consumer holds partitions that it does not share."""
 _TURN_S = 0.1
 """In a program that polls, turns are at most so many seconds apart. A turn looks at the group, and makes the commits that are due."""
-T = TypeVar("T")
-Steps = Generator[Request, Any, T]
-"""A call: it yields requests, is sent the replies, and returns the answer to the program."""
 
 
 @dataclass(frozen=True)

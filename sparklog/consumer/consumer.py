@@ -769,8 +769,7 @@ class Consumer:
         """
         self._require_group("commit_async")
         arguments.function("callback", callback)
-        found: Future[None] = self._shell.run(self._core.commit_beside(self._to_commit(offsets), callback))
-        return found
+        return self._shell.run(self._core.commit_beside(self._to_commit(offsets), callback))
 
     @overload
     def committed(self, partition: TopicPartition, metadata: Literal[False] = ...) -> int | None: ...

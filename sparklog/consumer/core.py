@@ -10,13 +10,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from concurrent.futures import Future
 
 from sparklog.consumer import requests as ask
-from sparklog.consumer.beliefs import AssignedPartition, Steps
+from sparklog.consumer.beliefs import AssignedPartition
 from sparklog.consumer.reading import Reading
-from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
-from sparklog.consumer.requests import Ats, Committed, Refused, Request, View
+from sparklog.consumer.records import TopicPartition
+from sparklog.consumer.requests import Ats, Committed, Known, R, Refused, Request, Steps, View
 from sparklog.errors import GenerationFenced, SparklogError
 from sparklog.ondisk.state import State
 
@@ -33,14 +33,14 @@ class Core(Reading):
 
     def subscribe(self, names: Collection[str], pattern: re.Pattern[str] | None) -> Steps[None]:
         """Reads topics, or topics whose names begin with a match, in place of its topics before. CallError TOPIC_NOT_FOUND."""
-        found: dict[str, State | SparklogError] = yield ask.LookAtTopics(sorted(names), surely=True)
+        found = yield from ask.LookAtTopics(sorted(names), surely=True)
         for state in found.values():
             if isinstance(state, SparklogError):
                 raise state
         if pattern is not None:
-            now = yield ask.Now()
-            listed = yield ask.ListTopics(lambda name: pattern.match(name) is not None)
-            found = {name: each for name, each in (yield ask.LookAtTopics(listed)).items() if not isinstance(each, SparklogError)}
+            now = yield from ask.Now()
+            listed = yield from ask.ListTopics(lambda name: pattern.match(name) is not None)
+            found = {name: each for name, each in (yield from ask.LookAtTopics(listed)).items() if not isinstance(each, SparklogError)}
             self._listed = now
         states = {name: state for name, state in found.items() if not isinstance(state, SparklogError)}
         going = [each for each in self.shares if each.topic not in states]
@@ -56,26 +56,28 @@ class Core(Reading):
 
     def assign(self, partitions: Sequence[TopicPartition]) -> Steps[None]:
         """Reads these partitions in place of its partitions before. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
-        yield from self._auto_commit((yield ask.Now()), at_once=True)
-        found = yield ask.LookAtTopics(sorted({topic for topic, _ in partitions}), surely=True)
-        for state in found.values():
+        yield from self._auto_commit((yield from ask.Now()), at_once=True)
+        found = yield from ask.LookAtTopics(sorted({topic for topic, _ in partitions}), surely=True)
+        states: dict[str, State] = {}
+        for name, state in found.items():
             if isinstance(state, SparklogError):
                 raise state
+            states[name] = state
         for partition in partitions:
-            self._require(found[partition.topic], partition)
+            self._require(states[partition.topic], partition)
         self.names, self.pattern, self.by_hand = None, None, list(dict.fromkeys(partitions))
-        self._become(found)
+        self._become(states)
 
     def unsubscribe(self) -> Steps[None]:
         """Stops reading, and leaves the group."""
         yield from self._hand_in(list(self.shares))
         if self._settings.shares:
             if self.commits_by_itself:
-                yield from self._auto_commit((yield ask.Now()), at_once=True)
+                yield from self._auto_commit((yield from ask.Now()), at_once=True)
             yield from self._ask(ask.Leave(for_good=False))
         self.names, self.pattern, self.by_hand = None, None, []
         self._become({})
-        yield ask.Expect([])
+        yield from ask.Expect([])
         yield from self._raise()
 
     # ---- the group
@@ -87,7 +89,7 @@ class Core(Reading):
         if not self.has_group:
             return
         if self._beside:
-            raised = yield ask.TellCommits()
+            raised = yield from ask.TellCommits()
             self._raised += raised
         try:
             if self._settings.shares and not self.closed and self.subscribes:
@@ -100,10 +102,10 @@ class Core(Reading):
             raise
         yield from self._raise()
 
-    def _ask(self, request: Request) -> Steps[Any]:
+    def _ask(self, request: Request[R]) -> Steps[R]:
         """Asks the group outside of a turn. The program learns of the end of its membership in the next turn, or as it closes."""
         try:
-            return (yield request)
+            return (yield from request)
         except SparklogError as error:
             self._fenced_by(error)
             raise
@@ -120,9 +122,9 @@ class Core(Reading):
     def _follow(self) -> Steps[None]:
         """Learns the changes of the group, gives up shares that others wait for, and takes free shares."""
         if not self._is_joined:  # an interrupt came between the group and the answer
-            yield ask.Join(sorted(self.names or ()), None if self.pattern is None else text_of(self.pattern), [], {})
+            yield from ask.Join(sorted(self.names or ()), None if self.pattern is None else text_of(self.pattern), [], {})
             self._is_joined = True
-        view: View | None = yield ask.LookAtGroup()
+        view = yield from ask.LookAtGroup()
         if view is not None:
             yield from self._adopt(view)
             if view.asked_for and not self.closed:
@@ -130,9 +132,9 @@ class Core(Reading):
                 if not self.closed:
                     # Also shares that were never read: the program changed the subscription before the consumer knew of them.
                     going = list(view.asked_for)
-                    yield from self._adopt((yield ask.Release(going, self._not_committed(going) if self.commits_by_itself else {})))
+                    yield from self._adopt((yield from ask.Release(going, self._not_committed(going) if self.commits_by_itself else {})))
             if not self.closed:
-                yield from self._adopt((yield ask.Take()))
+                yield from self._adopt((yield from ask.Take()))
         yield from self._raise()
         for topic in sorted(self._gone):  # one in each turn
             settings, partitions = self._settings, ", ".join(map(str, sorted(self._gone.pop(topic))))
@@ -159,7 +161,7 @@ class Core(Reading):
         new = [each for each in held if each not in self.shares]
         if self.closed or not new:
             return
-        for name, state in (yield ask.LookAtTopics(sorted({each.topic for each in new}), surely=True)).items():
+        for name, state in (yield from ask.LookAtTopics(sorted({each.topic for each in new}), surely=True)).items():
             if not isinstance(state, SparklogError) and self.reads(name):
                 self.states[name] = state
                 self._align(name, late=True)
@@ -182,7 +184,7 @@ class Core(Reading):
         A member that was expired may have been the only reader of a topic. The group then does not know the topic, although it exists.
         """
         read = [each for each in lost if self.reads(each.topic)]
-        found = (yield ask.LookAtTopics(sorted({each.topic for each in read}), surely=True)) if read else {}
+        found = (yield from ask.LookAtTopics(sorted({each.topic for each in read}), surely=True)) if read else {}
         for each in read:
             if self._is_gone(self.shares[each], found[each.topic]):
                 self._gone.setdefault(each.topic, []).append(each.partition)
@@ -222,7 +224,7 @@ class Core(Reading):
             return
         within, self._within = self._within, event
         try:
-            raised = yield ask.Tell(event, sorted(partitions))
+            raised = yield from ask.Tell(event, sorted(partitions))
         finally:
             self._within = within
         if raised is not None:
@@ -264,18 +266,18 @@ class Core(Reading):
             return self.positions()
         return ats
 
-    def committed(self) -> Steps[dict[tuple[TopicPartition, str], OffsetAndMetadata]]:
+    def committed(self) -> Steps[Known]:
         """The offsets that the group has committed, by partition and topic id."""
         yield from self._settle()
-        found: dict[tuple[TopicPartition, str], OffsetAndMetadata] = yield ask.LookAtPositions()
+        found = yield from ask.LookAtPositions()
         yield from self._raise()
         return found
 
-    def commit_beside(self, ats: Ats | None, callback: Committed | None) -> Steps[Any]:
+    def commit_beside(self, ats: Ats | None, callback: Committed | None) -> Steps[Future[None]]:
         """Begins to commit these positions, or all, and does not wait for it."""
         ats = yield from self.to_commit(ats)
         self._beside += 1
-        return (yield ask.CommitAsync(ats, callback))
+        return (yield from ask.CommitAsync(ats, callback))
 
     def _commit(self, ats: Ats) -> Steps[Refused]:
         refused: Refused = {}
@@ -306,7 +308,7 @@ class Core(Reading):
                 for error in [each for each in refused.values() if each.id == "MEMBER_FENCED"][:1]:
                     self._warn(error)
             if not self._beside:
-                yield ask.Beat()
+                yield from ask.Beat()
         except GenerationFenced:
             raise
         except SparklogError as error:
@@ -340,15 +342,15 @@ class Core(Reading):
             self.closed = True
             for share in self.shares.values():
                 share.alive = False
-            yield from self._try(_once(ask.Expect([])), failed)
+            yield from self._try(ask.Expect([]), failed)
             if self.has_group:
                 yield from self._try(self._settle(end=True), failed)
-                yield from self._try(_once(ask.Leave(for_good=True)), failed)
+                yield from self._try(ask.Leave(for_good=True), failed)
         if failed:
             raise failed[0]
         yield from self._raise()
 
-    def _try(self, steps: Steps[None], failed: list[BaseException]) -> Steps[None]:
+    def _try(self, steps: Steps[None] | Request[None], failed: list[BaseException]) -> Steps[None]:
         """A step of the end. The next one follows also if it fails or is interrupted."""
         try:
             yield from steps
@@ -366,11 +368,7 @@ class Core(Reading):
             else:
                 yield from self._tell_of(list(self.shares))
         if committing and not self.closed:
-            yield from self._auto_commit((yield ask.Now()), at_once=True)
-
-
-def _once(request: Request) -> Steps[None]:
-    yield request
+            yield from self._auto_commit((yield from ask.Now()), at_once=True)
 
 
 def text_of(pattern: re.Pattern[str]) -> str:

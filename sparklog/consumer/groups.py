@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sparklog import arguments
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
-from sparklog.consumer.requests import At, Ats, Refused, View
+from sparklog.consumer.requests import At, Ats, Known, Refused, View
 from sparklog.errors import SparklogError
 
 if TYPE_CHECKING:
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from sparklog.groups.rows import Position
     from sparklog.groups.table.owner import Owner
     from sparklog.groups.topics import Ids, Offsets
-
-Known = dict[tuple[TopicPartition, str], OffsetAndMetadata]
-"""Committed positions by partition and topic id."""
 
 
 class ConsumerGroup(Protocol):

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from sparklog.barrier import Barrier, until
 from sparklog.consumer import requests as ask
-from sparklog.consumer.beliefs import AssignedPartition, Beliefs, Failed, Steps, Taken
-from sparklog.consumer.records import ConsumerRecord, OffsetAndMetadata, TopicPartition, last_offset, rows_before, together
-from sparklog.consumer.requests import FetchReply
+from sparklog.consumer.beliefs import AssignedPartition, Beliefs, Failed, Taken
+from sparklog.consumer.records import ConsumerRecord, TopicPartition, last_offset, rows_before, together
+from sparklog.consumer.requests import Known, Steps
 from sparklog.errors import SparklogError
 from sparklog.ondisk.state import State
 
@@ -34,7 +34,7 @@ class Reading(Beliefs, ABC):
 
     def _settle(self, *, end: bool = False) -> Steps[None]:
         """Waits for the commits on their way. The errors of their callbacks are kept until the turn is done."""
-        raised = yield ask.Settle(end)
+        raised = yield from ask.Settle(end)
         self._raised += raised
         self._beside = 0
 
@@ -44,13 +44,13 @@ class Reading(Beliefs, ABC):
         if self.pattern is not None and now - self._listed >= self._settings.list_again_s:
             self._listed = now
             pattern = self.pattern
-            added = yield ask.ListTopics(lambda name: name not in self.states and pattern.match(name) is not None)
-            for name, state in (yield ask.LookAtTopics(added, surely=True)).items() if added else ():
+            added = yield from ask.ListTopics(lambda name: name not in self.states and pattern.match(name) is not None)
+            for name, state in (yield from ask.LookAtTopics(added, surely=True)).items() if added else ():
                 if not isinstance(state, SparklogError):
                     self.states[name] = state
                     self._align(name, late=True)
                     self._moved()
-        self._news |= yield ask.News(list(self.states), idle)
+        self._news |= yield from ask.News(list(self.states), idle)
         self.absorb()
         self._looked = now
 
@@ -59,7 +59,7 @@ class Reading(Beliefs, ABC):
     def settle(self) -> Steps[None]:
         """Finds out unknown positions, and moves positions that are not in the log."""
         if self._news:
-            yield from self._look((yield ask.Now()))
+            yield from self._look((yield from ask.Now()))
         if self._settled:
             return
         asked: set[str] = set()
@@ -73,7 +73,7 @@ class Reading(Beliefs, ABC):
             if not (topics := {each.partition.topic for each in strayed} - asked):
                 break
             asked |= topics
-            self._news |= yield ask.LookAtTopics(sorted(topics), surely=True)
+            self._news |= yield from ask.LookAtTopics(sorted(topics), surely=True)
             self.absorb()
         for each in strayed:
             each.position = self._in_log(each)
@@ -81,9 +81,9 @@ class Reading(Beliefs, ABC):
 
     def _find_out(self) -> Steps[None]:
         """Finds out the positions that are not known."""
-        known: dict[tuple[TopicPartition, str], OffsetAndMetadata] = {}
+        known: Known = {}
         if self.has_group and not self._settings.shares:
-            known = yield ask.LookAtPositions()
+            known = yield from ask.LookAtPositions()
         read = {partition.topic for partition, _ in known}
         for share in self.assigned().values():
             if share.position is not None:
@@ -204,25 +204,25 @@ class Reading(Beliefs, ABC):
         """The next records as soon as there are any; the caller sets the positions after them. Empty after the timeout, or when woken."""
         if self._within:
             raise SparklogError("CONSUMER_IN_CALLBACK", event=self._within)
-        now: float = yield ask.Now()
+        now = yield from ask.Now()
         yield from self._turn(now)
-        end = (yield ask.Now()) + timeout_s if timeout_s else 0.0
+        end = (yield from ask.Now()) + timeout_s if timeout_s else 0.0
         while True:
             found = [] if self.closed else (yield from self._look_and_take(now, records_max, bytes_max))
             if found:
-                if not self._settings.shares or (yield ask.IsLive()):
+                if not self._settings.shares or (yield from ask.IsLive()):
                     self.given_records += sum(each.batch.num_rows for each in found)
                     self.given_bytes += sum(each.size for each in found)
                     return found
                 for each in found:  # it took so long that others may have its shares
                     each.share.batch = None
-            left = end - (yield ask.Now()) if timeout_s else 0.0
+            left = end - (yield from ask.Now()) if timeout_s else 0.0
             if self.woken or self.closed or (left <= 0 and not found):
                 self.woken = False
                 return []
             if not found:
-                yield ask.Wait(min(self._settings.interval_s, left))
-            now = yield ask.Now()
+                yield from ask.Wait(min(self._settings.interval_s, left))
+            now = yield from ask.Now()
             yield from self._turn(now)
 
     def _let_others(self, share: AssignedPartition) -> None:
@@ -270,7 +270,7 @@ class Reading(Beliefs, ABC):
         found: list[Taken] = []
         fetches = self._settings.far and any(share.batch is None or share.batch_from != share.position for share in self._turns)
         if fetches:
-            yield ask.Expect(self._fetches({}))
+            yield from ask.Expect(self._fetches({}))
         for share in list(self._turns):
             taken = None
             if share.alive and not share.paused and not share.asked:
@@ -285,7 +285,7 @@ class Reading(Beliefs, ABC):
             if full:
                 break
         if fetches and found:
-            yield ask.Expect(self._fetches({each.share: each.after for each in found}))
+            yield from ask.Expect(self._fetches({each.share: each.after for each in found}))
         return found
 
     def _fetches(self, taken: Mapping[AssignedPartition, int]) -> list[ask.Fetch]:
@@ -312,7 +312,7 @@ class Reading(Beliefs, ABC):
                 return None
             if share.batch is not None and share.batch_from == share.position:
                 break
-            part: FetchReply = yield ask.Fetch(share.partition, share.topic_id, share.position, bytes_max)
+            part = yield from ask.Fetch(share.partition, share.topic_id, share.position, bytes_max)
             if part.state is not None and part.state is not self.states.get(topic):
                 self._news[topic] = part.state
                 return None  # this position may be in a topic that is gone
@@ -340,11 +340,11 @@ class Reading(Beliefs, ABC):
         """Finds out what waits. It asks for the positions of others if that depends on a partition that this consumer does not read."""
         self._find_open()
         if self.has_group and self._depends:
-            now = yield ask.Now()
+            now = yield from ask.Now()
             if now - self._asked >= self._settings.interval_s:
                 self._asked = now
                 yield from self._settle()
-                self._others = yield ask.LookAtPositions()
+                self._others = yield from ask.LookAtPositions()
                 for barrier in self._barriers.values():
                     barrier.forget()
                 self._find_open()

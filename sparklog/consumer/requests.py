@@ -1,16 +1,37 @@
-"""The requests of the core of a consumer: all that it has done outside. Each request names its reply."""
+"""The requests of the core of a consumer: all that it has done outside. Each request names the type of its reply."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
 from sparklog.errors import SparklogError
 from sparklog.ondisk.state import State
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Request(Generic[R]):
+    """A request, which is replied to with an R: `reply = yield from request`."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Generator[Request[R], R, R]:
+        return (yield self)
+
+    def made(self, reply: R) -> R:
+        """The reply. A type checker finds a wrong type here."""
+        return reply
+
+
+Steps = Generator[Request[Any], object, T]
+"""A call: it yields requests, is sent the replies, and returns the answer to the program."""
 
 
 class At(NamedTuple):
@@ -26,6 +47,8 @@ class At(NamedTuple):
 
 
 Ats = dict[TopicPartition, At]
+Known = dict[tuple[TopicPartition, str], OffsetAndMetadata]
+"""Committed positions by partition and topic id."""
 Refused = dict[TopicPartition, SparklogError]
 """The partitions of a commit that were not committed, each with the error."""
 Committed = Callable[[dict[TopicPartition, OffsetAndMetadata], BaseException | None], object]
@@ -63,27 +86,27 @@ class FetchReply(NamedTuple):
 
 
 @dataclass(slots=True)
-class Now:
+class Now(Request[float]):
     """The seconds of a clock that only rises."""
 
 
 @dataclass(slots=True)
-class Wait:
-    """Some seconds pass, or fewer if the consumer is woken."""
+class Wait(Request[None]):
+    """Some seconds pass. A call of `wakeup` does not end them."""
 
     seconds: float
 
 
 @dataclass(slots=True)
-class ListTopics:
+class ListTopics(Request[list[str]]):
     """The names of the topics that exist and are wanted. A look at the others is not needed."""
 
     wanted: Callable[[str], bool]
 
 
 @dataclass(slots=True)
-class LookAtTopics:
-    """The newest states of topics by name; None for a topic that does not exist.
+class LookAtTopics(Request[dict[str, State | SparklogError]]):
+    """The newest states of topics by name. A topic that cannot be read has its error, such as TOPIC_NOT_FOUND.
 
     `surely`: also if versions were put and deleted meanwhile.
     """
@@ -93,8 +116,8 @@ class LookAtTopics:
 
 
 @dataclass(slots=True)
-class News:
-    """The newest states of these topics that are known, and errors. Not every topic is looked at each time.
+class News(Request[dict[str, State | SparklogError]]):
+    """The newest known states of these topics, and errors. Not every topic is looked at each time.
 
     `idle`: the program waits for records. Then the reply comes with the first news, or when all looks have ended.
     """
@@ -104,8 +127,8 @@ class News:
 
 
 @dataclass(slots=True)
-class Fetch:
-    """A `FetchReply` of about so many bytes. It is empty if the topic is another topic now, or if its files are gone."""
+class Fetch(Request[FetchReply]):
+    """About so many bytes. The reply is empty if the topic is another topic now, or if its files are gone."""
 
     partition: TopicPartition
     topic_id: str
@@ -114,40 +137,40 @@ class Fetch:
 
 
 @dataclass(slots=True)
-class Expect:
+class Expect(Request[None]):
     """The fetches that come next, in their order. Their bytes are requested now, and the bytes that no such fetch needs are dropped."""
 
     fetches: list[Fetch]
 
 
 @dataclass(slots=True)
-class Tell:
-    """The program learns that partitions were `assigned`, `revoked` or `lost`. The error of its callback comes back; else None."""
+class Tell(Request[BaseException | None]):
+    """The program learns that partitions were `assigned`, `revoked` or `lost`. The error of its callback is returned."""
 
     event: str
     partitions: list[TopicPartition]
 
 
 @dataclass(slots=True)
-class LookAtGroup:
-    """A `View` of the group; None if the group did not change since the last complete view."""
+class LookAtGroup(Request[View | None]):
+    """None if the group did not change since the last complete view."""
 
 
 @dataclass(slots=True)
-class Take:
-    """Takes the shares that this member wants and no member has. A `View`."""
+class Take(Request[View]):
+    """Takes the shares that this member wants and no member has."""
 
 
 @dataclass(slots=True)
-class Release:
-    """Gives up shares and commits positions of them, in one commit. A `View`."""
+class Release(Request[View]):
+    """Gives up shares and commits positions of them, in one commit."""
 
     shares: list[TopicPartition]
     ats: Ats
 
 
 @dataclass(slots=True)
-class Join:
+class Join(Request[None]):
     """Names the subscription: topics, or a pattern. Gives up these shares, and commits these positions of them, in the same commit."""
 
     topics: Collection[str]
@@ -157,59 +180,52 @@ class Join:
 
 
 @dataclass(slots=True)
-class Leave:
+class Leave(Request[None]):
     """Leaves the group; the next look joins it again. `for_good`: there will be none."""
 
     for_good: bool
 
 
 @dataclass(slots=True)
-class IsLive:
+class IsLive(Request[bool]):
     """Whether no other member may have taken the shares of this one."""
 
 
 @dataclass(slots=True)
-class LookAtPositions:
-    """The committed positions of the group by partition and topic id: `dict[tuple[TopicPartition, str], OffsetAndMetadata]`."""
+class LookAtPositions(Request[Known]):
+    """The committed positions of the group."""
 
 
 @dataclass(slots=True)
-class CommitSync:
-    """Commits positions, each partition by itself. `Refused`."""
+class CommitSync(Request[Refused]):
+    """Commits positions, each partition by itself."""
 
     ats: Ats
 
 
 @dataclass(slots=True)
-class CommitAsync:
-    """Begins a commit. It ends with a call of `Core.ended`, before the callback is called."""
+class CommitAsync(Request[Future[None]]):
+    """Begins a commit. When the commit has ended, `Core.ended` is called, and then the callback."""
 
     ats: Ats
     callback: Committed | None
 
 
 @dataclass(slots=True)
-class Settle:
+class Settle(Request[list[BaseException]]):
     """Waits until all commits that were begun have ended, so that a later one comes after them. `end`: there will be no more.
 
-    The errors of their callbacks come back.
+    The errors of their callbacks are returned.
     """
 
     end: bool = False
 
 
 @dataclass(slots=True)
-class TellCommits:
-    """The callbacks of commits that have ended are called. The errors that these raised come back."""
+class TellCommits(Request[list[BaseException]]):
+    """The callbacks of commits that have ended are called. Their errors are returned."""
 
 
 @dataclass(slots=True)
-class Beat:
+class Beat(Request[None]):
     """Says now and then that the group is running."""
-
-
-Request = (
-    Now | Wait | ListTopics | LookAtTopics | News | Fetch | Expect | Tell | LookAtGroup | Take | Release | Join | Leave | IsLive
-    | LookAtPositions | CommitSync | CommitAsync | Settle | TellCommits | Beat
-)  # fmt: skip
-Reply = Any

@@ -5,16 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from sparklog.consumer import requests as ask
 from sparklog.consumer.async_commits import AsyncCommits
-from sparklog.consumer.beliefs import Steps
 from sparklog.consumer.core import Core
 from sparklog.consumer.groups import ConsumerGroup
 from sparklog.consumer.metrics import ConsumerMetrics
 from sparklog.consumer.records import TopicPartition
-from sparklog.consumer.requests import Ats, FetchReply, Refused
+from sparklog.consumer.requests import Ats, FetchReply, Refused, Request, Steps, T
 from sparklog.consumer.topic_reads import TopicReads
 from sparklog.errors import SparklogError
 from sparklog.ondisk.prefetch import Prefetch, Span
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from sparklog.groups import OffsetTable
 
 _log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 class Shell:
@@ -48,28 +46,6 @@ class Shell:
         self._prefetch = Prefetch(logs.root.store, fetch_bytes)
         self.async_commits = AsyncCommits(self._commit, core.ended)
         self.metrics = ConsumerMetrics()
-        self._does: dict[type, Callable[[Any], Any]] = {
-            ask.Now: lambda _: time.monotonic(),
-            ask.Wait: lambda request: time.sleep(request.seconds),
-            ask.ListTopics: lambda request: logs.root.topics(request.wanted),
-            ask.LookAtTopics: self._look,
-            ask.News: self._news,
-            ask.Fetch: self._fetch,
-            ask.Expect: self._expect,
-            ask.Tell: self._tell,
-            ask.LookAtGroup: lambda _: self.group.look(),
-            ask.Take: lambda _: self.group.take(),
-            ask.Release: self._release,
-            ask.Join: lambda request: self.group.join(request.topics, request.pattern, request.shares, request.ats),
-            ask.Leave: lambda request: self.group.leave(for_good=request.for_good),
-            ask.IsLive: lambda _: self.group.is_live(),
-            ask.LookAtPositions: lambda _: self.group.positions(),
-            ask.CommitSync: lambda request: self._commit(request.ats),
-            ask.CommitAsync: lambda request: self.async_commits.ask(request.ats, request.callback),
-            ask.Settle: lambda request: self.async_commits.end() if request.end else self.async_commits.settle(),
-            ask.TellCommits: lambda _: self.async_commits.tell(),
-            ask.Beat: lambda _: self.group.beat(),
-        }
 
     def run(self, steps: Steps[T]) -> T:
         """Carries out the requests of a call, until the call has its answer."""
@@ -77,7 +53,7 @@ class Shell:
             request = next(steps)
             while True:
                 try:
-                    request = steps.send(self._does[type(request)](request))
+                    request = steps.send(self.reply(request))
                 except BaseException as error:
                     if steps.gi_frame is None:  # type: ignore[attr-defined]  # the call ended, with its answer or an error
                         raise
@@ -123,6 +99,53 @@ class Shell:
 
     # ---- requests
 
+    def reply(self, request: Request[Any]) -> object:
+        """Carries out a request. `made` makes the type checker compare the type of the reply."""
+        match request:
+            case ask.Now():
+                return request.made(time.monotonic())
+            case ask.Wait():
+                time.sleep(request.seconds)
+            case ask.ListTopics():
+                return request.made(self._logs.root.topics(request.wanted))
+            case ask.LookAtTopics():
+                return request.made(self._look(request))
+            case ask.News():
+                return request.made(self._news(request))
+            case ask.Fetch():
+                return request.made(self._fetch(request))
+            case ask.Expect():
+                self._prefetch.want(span for each in request.fetches for span in self._spans(each))
+            case ask.Tell():
+                return request.made(self._tell(request))
+            case ask.LookAtGroup():
+                return request.made(self.group.look())
+            case ask.Take():
+                return request.made(self.group.take())
+            case ask.Release():
+                return request.made(self._release(request))
+            case ask.Join():
+                self.group.join(request.topics, request.pattern, request.shares, request.ats)
+            case ask.Leave():
+                self.group.leave(for_good=request.for_good)
+            case ask.IsLive():
+                return request.made(self.group.is_live())
+            case ask.LookAtPositions():
+                return request.made(self.group.positions())
+            case ask.CommitSync():
+                return request.made(self._commit(request.ats))
+            case ask.CommitAsync():
+                return request.made(self.async_commits.ask(request.ats, request.callback))
+            case ask.Settle():
+                return request.made(self.async_commits.end() if request.end else self.async_commits.settle())
+            case ask.TellCommits():
+                return request.made(self.async_commits.tell())
+            case ask.Beat():
+                self.group.beat()
+            case _:
+                raise AssertionError(request)
+        return None
+
     def _look(self, request: ask.LookAtTopics) -> dict[str, State | SparklogError]:
         names = list(request.topics)
         found = self._logs.root.store.at_once(lambda name: self._asked(name, surely=request.surely), names)
@@ -143,9 +166,6 @@ class Shell:
             return FetchReply([], request.offset, None if topic is None else topic.state)
         part = topic.part(request.partition.partition, request.offset, request.bytes_max)
         return FetchReply(part.batches, part.offset, topic.state)
-
-    def _expect(self, request: ask.Expect) -> None:
-        self._prefetch.want(span for each in request.fetches for span in self._spans(each))
 
     def _spans(self, fetch: ask.Fetch) -> Iterator[Span]:
         topic = self._topics.get(fetch.partition.topic)

@@ -89,10 +89,8 @@ def test_a_poll_that_finds_nothing_makes_requests_where_a_turn_is_due(topic, tab
         for _ in range(3):
             consumer.poll()
         asked: list[str] = []
-        shell = consumer._shell
-        shell._does = {
-            kind: lambda request, does=does: asked.append(type(request).__name__) or does(request) for kind, does in shell._does.items()
-        }
+        shell, reply = consumer._shell, consumer._shell.reply
+        shell.reply = lambda request: asked.append(type(request).__name__) or reply(request)
         assert consumer.poll() == consumer.poll_batches() == {}
         assert asked == []
         consumer._core._looked -= 60
