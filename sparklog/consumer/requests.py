@@ -63,7 +63,7 @@ class Holding(Protocol):
 
 
 class View(NamedTuple):
-    """A look of a member at its group."""
+    """The group, as a member sees it when it polls the group."""
 
     held: Mapping[TopicPartition, Holding]
     """The shares of this member whose positions are known."""
@@ -99,13 +99,13 @@ class Wait(Request[None]):
 
 @dataclass(slots=True)
 class ListTopics(Request[list[str]]):
-    """The names of the topics that exist and are wanted. A look at the others is not needed."""
+    """The names of the topics that exist and are wanted. The others need no request."""
 
     wanted: Callable[[str], bool]
 
 
 @dataclass(slots=True)
-class LookAtTopics(Request[dict[str, State | SparklogError]]):
+class RefreshTopics(Request[dict[str, State | SparklogError]]):
     """The newest states of topics by name. A topic that cannot be read has its error, such as TOPIC_NOT_FOUND.
 
     `surely`: also if versions were put and deleted meanwhile.
@@ -117,9 +117,9 @@ class LookAtTopics(Request[dict[str, State | SparklogError]]):
 
 @dataclass(slots=True)
 class News(Request[dict[str, State | SparklogError]]):
-    """The newest known states of these topics, and errors. Not every topic is looked at each time.
+    """The newest known states of these topics, and errors. Not every topic is refreshed each time.
 
-    `idle`: the program waits for records. Then the reply comes with the first news, or when all looks have ended.
+    `idle`: the program waits for records. Then the reply comes with the first news, or when all refreshes have ended.
     """
 
     topics: Collection[str]
@@ -144,7 +144,7 @@ class Expect(Request[None]):
 
 
 @dataclass(slots=True)
-class Tell(Request[BaseException | None]):
+class Notify(Request[BaseException | None]):
     """The program learns that partitions were `assigned`, `revoked` or `lost`. The error of its callback is returned."""
 
     event: str
@@ -152,8 +152,8 @@ class Tell(Request[BaseException | None]):
 
 
 @dataclass(slots=True)
-class LookAtGroup(Request[View | None]):
-    """None if the group did not change since the last complete view."""
+class PollGroup(Request[View | None]):
+    """The group as it is now; None if it did not change since the last complete view."""
 
 
 @dataclass(slots=True)
@@ -181,7 +181,7 @@ class Join(Request[None]):
 
 @dataclass(slots=True)
 class Leave(Request[None]):
-    """Leaves the group; the next look joins it again. `for_good`: there will be none."""
+    """Leaves the group; the next `PollGroup` joins it again. `for_good`: there will be none."""
 
     for_good: bool
 
@@ -192,7 +192,7 @@ class IsLive(Request[bool]):
 
 
 @dataclass(slots=True)
-class LookAtPositions(Request[Known]):
+class ReadCommitted(Request[Known]):
     """The committed positions of the group."""
 
 
@@ -205,14 +205,14 @@ class CommitSync(Request[Refused]):
 
 @dataclass(slots=True)
 class CommitAsync(Request[Future[None]]):
-    """Begins a commit. When the commit has ended, `Core.ended` is called, and then the callback."""
+    """Begins a commit. When the commit has ended, `Committing.ended` is called, and then the callback."""
 
     ats: Ats
     callback: Committed | None
 
 
 @dataclass(slots=True)
-class Settle(Request[list[BaseException]]):
+class AwaitCommits(Request[list[BaseException]]):
     """Waits until all commits that were begun have ended, so that a later one comes after them. `end`: there will be no more.
 
     The errors of their callbacks are returned.
@@ -222,7 +222,7 @@ class Settle(Request[list[BaseException]]):
 
 
 @dataclass(slots=True)
-class TellCommits(Request[list[BaseException]]):
+class NotifyCommits(Request[list[BaseException]]):
     """The callbacks of commits that have ended are called. Their errors are returned."""
 
 

@@ -44,7 +44,7 @@ class Shell:
         self._topics: dict[str, TopicReads] = {}
         self._watch = TopicWatch(logs.root.store, pace)
         self._prefetch = Prefetch(logs.root.store, fetch_bytes)
-        self.async_commits = AsyncCommits(self._commit, core.ended)
+        self.async_commits = AsyncCommits(self._commit, core.commits.ended)
         self.metrics = ConsumerMetrics()
 
     def run(self, steps: Steps[T]) -> T:
@@ -70,9 +70,9 @@ class Shell:
         """A topic in its newest state, which the core then knows too. CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
         found = self._asked(name, surely=True)
         if isinstance(found, SparklogError):
-            self._core.saw(name, found)
+            self._core.shares.saw(name, found)
             raise found
-        self._core.saw(name, found)
+        self._core.shares.saw(name, found)
         return self._topics[name]
 
     def _asked(self, name: str, *, surely: bool = False) -> State | SparklogError:
@@ -108,7 +108,7 @@ class Shell:
                 time.sleep(request.seconds)
             case ask.ListTopics():
                 return request.made(self._logs.root.topics(request.wanted))
-            case ask.LookAtTopics():
+            case ask.RefreshTopics():
                 return request.made(self._look(request))
             case ask.News():
                 return request.made(self._news(request))
@@ -116,9 +116,9 @@ class Shell:
                 return request.made(self._fetch(request))
             case ask.Expect():
                 self._prefetch.want(span for each in request.fetches for span in self._spans(each))
-            case ask.Tell():
+            case ask.Notify():
                 return request.made(self._tell(request))
-            case ask.LookAtGroup():
+            case ask.PollGroup():
                 return request.made(self.group.look())
             case ask.Take():
                 return request.made(self.group.take())
@@ -130,15 +130,15 @@ class Shell:
                 self.group.leave(for_good=request.for_good)
             case ask.IsLive():
                 return request.made(self.group.is_live())
-            case ask.LookAtPositions():
+            case ask.ReadCommitted():
                 return request.made(self.group.positions())
             case ask.CommitSync():
                 return request.made(self._commit(request.ats))
             case ask.CommitAsync():
                 return request.made(self.async_commits.ask(request.ats, request.callback))
-            case ask.Settle():
+            case ask.AwaitCommits():
                 return request.made(self.async_commits.end() if request.end else self.async_commits.settle())
-            case ask.TellCommits():
+            case ask.NotifyCommits():
                 return request.made(self.async_commits.tell())
             case ask.Beat():
                 self.group.beat()
@@ -146,7 +146,7 @@ class Shell:
                 raise AssertionError(request)
         return None
 
-    def _look(self, request: ask.LookAtTopics) -> dict[str, State | SparklogError]:
+    def _look(self, request: ask.RefreshTopics) -> dict[str, State | SparklogError]:
         names = list(request.topics)
         found = self._logs.root.store.at_once(lambda name: self._asked(name, surely=request.surely), names)
         return dict(zip(names, found, strict=True))
@@ -173,7 +173,7 @@ class Shell:
             return iter(())
         return topic.spans(fetch.partition.partition, fetch.offset, fetch.bytes_max)
 
-    def _tell(self, request: ask.Tell) -> BaseException | None:
+    def _tell(self, request: ask.Notify) -> BaseException | None:
         try:
             self.metrics.rebalances.add(len(request.partitions))
             self._tells(request.event, request.partitions)
