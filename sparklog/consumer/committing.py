@@ -7,10 +7,11 @@ from concurrent.futures import Future
 
 from sparklog.consumer import requests as ask
 from sparklog.consumer.callbacks import Callbacks
-from sparklog.consumer.requests import Ats, Committed, Known, R, Refused, Request, Steps
+from sparklog.consumer.requests import Committed, Known, R, Refused, Request, Steps
 from sparklog.consumer.settings import Settings
 from sparklog.consumer.shares import Shares
 from sparklog.errors import GenerationFenced, SparklogError
+from sparklog.groups.commits import OffsetCommit
 
 _log = logging.getLogger(__name__)
 _ENDS = ("GENERATION_FENCED", "INSTANCE_FENCED", "OFFSETS_TABLE_REPLACED")
@@ -18,10 +19,11 @@ _ENDS = ("GENERATION_FENCED", "INSTANCE_FENCED", "OFFSETS_TABLE_REPLACED")
 
 
 class Committing:
-    """Commits the positions of shares, and knows which positions are committed.
+    """Commits the positions of shares.
 
     * Commits are made in the order of the calls: a commit that is waited for begins when `in_flight` is 0.
-    * A share learns of its commit only if it is still the share that was committed: of the same topic id, held in the same way.
+    * A commit names the topic id and the epoch of its share: the group refuses a commit of a share that was lost and taken again.
+    * The group remembers its positions (`Shares.is_committed`), and nothing here does.
     * Once `is_fenced`, its group takes no later commit of this consumer.
     """
 
@@ -42,27 +44,27 @@ class Committing:
             self.notice(error)
             raise
 
-    def notice(self, error: BaseException) -> None:
+    def notice(self, error: BaseException | None) -> None:
         """Notices an error that ends the membership."""
         if self._settings.shares and isinstance(error, SparklogError) and error.id in _ENDS:
             self.is_fenced = True
 
     # ---- calls of the program
 
-    def commit(self, ats: Ats | None = None) -> Steps[None]:
+    def commit(self, commits: list[OffsetCommit] | None = None) -> Steps[None]:
         """Commits these positions, or all. Each partition is taken by itself: the error names a partition that could not be committed."""
-        ats = yield from self._to_commit(ats)
+        commits = yield from self._to_commit(commits)
         yield from self.wait()
-        refused = yield from self.make(ats)
+        refused = yield from self.make(commits)
         for error in refused.values():
             raise error
         self._callbacks.raise_first()
 
-    def commit_async(self, ats: Ats | None, callback: Committed | None) -> Steps[Future[None]]:
+    def commit_async(self, commits: list[OffsetCommit] | None, callback: Committed | None) -> Steps[Future[None]]:
         """Begins to commit these positions, or all, and does not wait for it."""
-        ats = yield from self._to_commit(ats)
+        commits = yield from self._to_commit(commits)
         self.in_flight += 1
-        return (yield from ask.CommitAsync(ats, callback))
+        return (yield from ask.CommitAsync(commits, callback))
 
     def committed(self) -> Steps[Known]:
         """The offsets that the group has committed, by partition and topic id."""
@@ -71,21 +73,17 @@ class Committing:
         self._callbacks.raise_first()
         return found
 
-    def _to_commit(self, ats: Ats | None) -> Steps[Ats]:
-        if ats is None:
+    def _to_commit(self, commits: list[OffsetCommit] | None) -> Steps[list[OffsetCommit]]:
+        if commits is None:
             yield from self._shares.resolve()
-            return self._shares.positions()
-        return ats
+            return self._shares.commits(self._shares.held)
+        return commits
 
     # ---- commits that others ask for
 
-    def make(self, ats: Ats) -> Steps[Refused]:
+    def make(self, commits: list[OffsetCommit]) -> Steps[Refused]:
         """Commits these positions, if there are any."""
-        refused: Refused = {}
-        if ats:
-            refused = yield from self.request(ask.CommitSync(ats))
-            self._remember(ats, refused)
-        return refused
+        return (yield from self.request(ask.CommitSync(commits))) if commits else {}
 
     def make_due(self, now: float, *, at_once: bool = False) -> Steps[None]:
         """Commits the positions that are not committed, if that is due or asked for; and now and then says that the consumer is there.
@@ -120,20 +118,11 @@ class Committing:
         if self.in_flight:
             self._callbacks.keep((yield from ask.NotifyCommits()))
 
-    def ended(self, ats: Ats, refused: Refused | BaseException) -> None:
-        """An asynchronous commit has ended."""
+    def ended(self, error: BaseException | None) -> None:
+        """An asynchronous commit has ended, and raised an error if one is given."""
         self.in_flight -= 1
-        if isinstance(refused, BaseException):
-            self.notice(refused)
-        else:
-            self._remember(ats, refused)
+        self.notice(error)
 
     def warn(self, error: SparklogError) -> None:
         """Logs that a commit failed which the program did not ask for."""
         _log.warning("The positions of group %s could not be committed: %s", self._settings.group, error)
-
-    def _remember(self, ats: Ats, refused: Refused) -> None:
-        for partition, at in ats.items():
-            share = self._shares.held.get(partition)
-            if partition not in refused and share is not None and share.topic_id == at.topic_id and at.holding in (None, share.holding):
-                share.committed = at.offset

@@ -28,11 +28,12 @@ from sparklog.consumer.records import (
     records_of,
     together,
 )
-from sparklog.consumer.requests import At, Ats, Committed
+from sparklog.consumer.requests import Committed
 from sparklog.consumer.settings import Settings
 from sparklog.consumer.shares import AssignedPartition
 from sparklog.consumer.shell import Shell
 from sparklog.errors import SparklogError
+from sparklog.groups.commits import OffsetCommit
 from sparklog.ondisk.watch import Pace
 
 if TYPE_CHECKING:
@@ -853,20 +854,20 @@ class Consumer:
 
     # ---- within
 
-    def _to_commit(self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None) -> Ats | None:
+    def _to_commit(self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None) -> list[OffsetCommit] | None:
         """These offsets, each with the id of its topic; None for all positions."""
         if offsets is None:
             return None
         # The offsets are of the topics that it reads, even if another topic has the name now.
         known = self._core.shares.held.copy()
-        given: Ats = {}
+        given: dict[TopicPartition, OffsetCommit] = {}
         for partition, value in arguments.mapping("offsets", offsets):
             (each,) = self._existing([partition])
             offset, metadata = (value[0], value[1]) if isinstance(value, tuple) else (value, None)
             offset, share = arguments.count("offset", offset), known.get(each)
             topic_id, holding = (share.topic_id, share.holding) if share else (self._shell.topic(each.topic).state.topic_id, None)
-            given[each] = At(topic_id, holding, offset, metadata or None)
-        return given
+            given[each] = OffsetCommit(*each, topic_id, offset, metadata or None, holding)
+        return list(given.values())
 
     def _decoded(self, partition: TopicPartition, batch: pa.RecordBatch) -> tuple[list[ConsumerRecord], Exception | None]:
         return records_of(partition, batch, *self._deserializers, self.root)

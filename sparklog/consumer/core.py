@@ -76,10 +76,10 @@ class Core:
             states = yield from self.subscription.find_matching(pattern)
         going = [each for each in self.shares.held if each.topic not in states]
         yield from self._hand_over(going)
-        ats = self.shares.not_committed(going) if self.settings.auto_commits else {}
+        commits = self.shares.not_committed(going) if self.settings.auto_commits else []
         if self.settings.shares:
             self._is_joined = False
-            yield from self.commits.request(ask.Join(sorted(names), None if pattern is None else text_of(pattern), going, ats))
+            yield from self.commits.request(ask.Join(sorted(names), None if pattern is None else text_of(pattern), going, commits))
             self._is_joined = True
         self._change_subscription(states, names, pattern)
         self.callbacks.raise_first()
@@ -202,8 +202,8 @@ class Core:
                 yield from self._hand_over([each for each in view.asked_for if each in self.shares.held])
                 if not self.closed:
                     going = self._to_release(view)
-                    ats = self.shares.not_committed(going) if self.settings.auto_commits else {}
-                    yield from self._adopt((yield from ask.Release(going, ats)))
+                    commits = self.shares.not_committed(going) if self.settings.auto_commits else []
+                    yield from self._adopt((yield from ask.Release(going, commits)))
             if not self.closed:
                 yield from self._adopt((yield from ask.Take()))
         self.callbacks.raise_first()
@@ -215,7 +215,7 @@ class Core:
         """Names the subscription again if an interrupt came between the group and the answer."""
         if not self._is_joined:
             names, pattern = self.subscription.names, self.subscription.pattern
-            yield from ask.Join(sorted(names or ()), None if pattern is None else text_of(pattern), [], {})
+            yield from ask.Join(sorted(names or ()), None if pattern is None else text_of(pattern), [], [])
             self._is_joined = True
 
     def _to_release(self, view: View) -> list[TopicPartition]:

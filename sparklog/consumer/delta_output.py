@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from sparklog.consumer.consumer import Consumer
 from sparklog.consumer.records import TopicPartition
-from sparklog.consumer.requests import At, Ats
 from sparklog.consumer.shares import AssignedPartition
 from sparklog.errors import GenerationFenced, SparklogError
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.table import places
 
 if TYPE_CHECKING:
@@ -110,12 +110,12 @@ class DeltaOutput:
                 read[partition] = _Part(f"{self._group}/{share.topic_id}/{partition.partition}", share, begin, share.position)
                 shares.seek(share, begin)
             table = self._table() if found else None
-            written: Ats = {}
+            written: list[OffsetCommit] = []
             for partition, part in list(read.items()):
                 part.version = None if table is None else table.transaction_version(part.application)
                 if part.version is not None and part.version > part.begin:
                     shares.seek(part.share, part.version)
-                    written[partition] = At(part.share.topic_id, part.share.holding, part.version)
+                    written.append(part.share.commit(part.version))
                     del found[partition], read[partition]
             self._follow(written)
             if found or not written:
@@ -158,14 +158,14 @@ class DeltaOutput:
         for partition, part in self._read.items():
             if shares.held.get(partition) is part.share and part.share.position == part.begin:
                 shares.seek(part.share, part.end)
-        self._follow({partition: At(part.share.topic_id, part.share.holding, part.end) for partition, part in self._read.items()})
+        self._follow([part.share.commit(part.end) for part in self._read.values()])
         self._read = {}
 
-    def _follow(self, ats: Ats) -> None:
+    def _follow(self, commits: list[OffsetCommit]) -> None:
         """Commits the positions of the group where the table is."""
         try:
-            if ats:
-                self._consumer._shell.run(self._consumer._core.commits.commit(ats))
+            if commits:
+                self._consumer._shell.run(self._consumer._core.commits.commit(commits))
         except SparklogError as error:  # the next owner of a partition finds its offset in the table; a topic that is gone needs none
             if not isinstance(error, GenerationFenced) and error.id not in ("TOPIC_NOT_FOUND", "TOPIC_RECREATED", "GROUP_OF_OTHER_TOPIC"):
                 raise

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
 from sparklog.errors import SparklogError
+from sparklog.groups.commits import OffsetCommit
 from sparklog.ondisk.state import State
+
+if TYPE_CHECKING:
+    from sparklog.groups.rows import Position
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -34,22 +38,9 @@ Steps = Generator[Request[Any], object, T]
 """A call: it yields requests, is sent the replies, and returns the answer to the program."""
 
 
-class At(NamedTuple):
-    """A position that is committed or to be committed: in the topic of this id, and in the share as it was held.
-
-    Without a holding, the program named a partition that the consumer does not read.
-    """
-
-    topic_id: str
-    holding: Any
-    offset: int
-    metadata: str | None = None
-
-
-Ats = dict[TopicPartition, At]
 Known = dict[tuple[TopicPartition, str], OffsetAndMetadata]
 """Committed positions by partition and topic id."""
-Refused = dict[TopicPartition, SparklogError]
+Refused = dict[tuple[str, int], SparklogError]
 """The partitions of a commit that were not committed, each with the error."""
 Committed = Callable[[dict[TopicPartition, OffsetAndMetadata], BaseException | None], object]
 """Is called with the offsets of a commit, and its error; None if it was made."""
@@ -71,7 +62,7 @@ class View(NamedTuple):
     """Those of them that another member waits for."""
     topics: Mapping[str, str]
     """The topics that the group reads, each with its id."""
-    positions: Mapping[TopicPartition, At]
+    positions: Mapping[TopicPartition, Position]
     """The positions that are committed in these shares."""
     generation: int = 0
     """The generation of the group: positions go back only with another one."""
@@ -166,7 +157,7 @@ class Release(Request[View]):
     """Gives up shares and commits positions of them, in one commit."""
 
     shares: list[TopicPartition]
-    ats: Ats
+    commits: list[OffsetCommit]
 
 
 @dataclass(slots=True)
@@ -176,7 +167,7 @@ class Join(Request[None]):
     topics: Collection[str]
     pattern: str | None
     shares: list[TopicPartition]
-    ats: Ats
+    commits: list[OffsetCommit]
 
 
 @dataclass(slots=True)
@@ -200,14 +191,14 @@ class ReadCommitted(Request[Known]):
 class CommitSync(Request[Refused]):
     """Commits positions, each partition by itself."""
 
-    ats: Ats
+    commits: list[OffsetCommit]
 
 
 @dataclass(slots=True)
 class CommitAsync(Request[Future[None]]):
     """Begins a commit. When the commit has ended, `Committing.ended` is called, and then the callback."""
 
-    ats: Ats
+    commits: list[OffsetCommit]
     callback: Committed | None
 
 

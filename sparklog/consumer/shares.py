@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from sparklog.consumer import requests as ask
 from sparklog.consumer.records import TopicPartition
-from sparklog.consumer.requests import At, Ats, Known, Steps, View
+from sparklog.consumer.requests import Known, Steps, View
 from sparklog.consumer.settings import Settings
 from sparklog.consumer.subscription import Subscription
 from sparklog.errors import SparklogError
+from sparklog.groups.commits import OffsetCommit
 from sparklog.ondisk.state import State, unread
 
 _log = logging.getLogger(__name__)
@@ -34,8 +35,6 @@ class AssignedPartition:
         """True if the group is known to have read a topic of this name before."""
         self.position: int | None = None
         """The offset that the program gets next; None until it is known."""
-        self.committed: int | None = None
-        """The newest known position that the group has committed."""
         self.paused = False
         self.is_going = False
         """Whether the program was notified that it goes, and it is not given up yet."""
@@ -47,11 +46,9 @@ class AssignedPartition:
         self.failed: Failed | None = None
         """The record that could not be decoded, if the share stopped at one."""
 
-    @property
-    def at(self) -> At:
-        """Its position, as a commit takes it."""
-        assert self.position is not None
-        return At(self.topic_id, self.holding, self.position)
+    def commit(self, offset: int) -> OffsetCommit:
+        """A commit of it at an offset."""
+        return OffsetCommit(*self.partition, self.topic_id, offset, holding=self.holding)
 
     @property
     def is_read(self) -> bool:
@@ -85,6 +82,8 @@ class Shares:
 
     def __init__(self, settings: Settings, subscription: Subscription) -> None:
         self._settings, self._subscription = settings, subscription
+        self.is_committed: Callable[[OffsetCommit], bool] = lambda _: False
+        """Whether the group is at an offset, as far as is known. The group alone remembers its positions."""
         self.held: dict[TopicPartition, AssignedPartition] = {}
         """The shares by partition."""
         self.order: deque[AssignedPartition] = deque()
@@ -124,18 +123,15 @@ class Shares:
         shares = self.assigned().values()
         return [unread(each.position, self.start(each), self.end(each)) for each in shares if each.position is not None]
 
-    def positions(self) -> Ats:
-        """The positions that are known."""
-        return {partition: share.at for partition, share in self.held.items() if share.position is not None}
+    def commits(self, partitions: Iterable[TopicPartition]) -> list[OffsetCommit]:
+        """The positions of these shares, where they are known."""
+        shares = (self.held[each] for each in partitions if each in self.held)
+        return [share.commit(share.position) for share in shares if share.position is not None]
 
-    def not_committed(self, partitions: Iterable[TopicPartition]) -> Ats:
+    def not_committed(self, partitions: Iterable[TopicPartition]) -> list[OffsetCommit]:
         """The positions of these shares that are not committed, of topics that are still there."""
-        shares = ((each, self.held[each]) for each in partitions if each in self.held)
-        return {
-            each: share.at
-            for each, share in shares
-            if share.position is not None and share.position != share.committed and each.topic in self._subscription.states
-        }
+        its = self.commits(partitions)
+        return [each for each in its if each.topic in self._subscription.states and not self.is_committed(each)]
 
     # ---- calls of the program
 
@@ -201,7 +197,7 @@ class Shares:
                 if at := view.positions.get(each):
                     share.was_read = at.topic_id != holding.topic_id
                     if not share.was_read:
-                        share.position = share.committed = at.offset
+                        share.position = at.offset
         self.hold(dict(sorted((self.held | came).items())))
         self.changed(back=True)
         return list(came)
@@ -336,7 +332,7 @@ class Shares:
             if share.position is not None:
                 continue
             if found := known.get((share.partition, share.topic_id)):
-                share.position = share.committed = found.offset
+                share.position = found.offset
                 continue
             topic, number = share.partition
             # If the group has read a topic, new partitions of it are read from their first record.

@@ -13,9 +13,10 @@ from sparklog.consumer.core import Core
 from sparklog.consumer.groups import ConsumerGroup
 from sparklog.consumer.metrics import ConsumerMetrics
 from sparklog.consumer.records import TopicPartition
-from sparklog.consumer.requests import Ats, FetchReply, Refused, Request, Steps, T
+from sparklog.consumer.requests import FetchReply, Refused, Request, Steps, T
 from sparklog.consumer.topic_reads import TopicReads
 from sparklog.errors import SparklogError
+from sparklog.groups.commits import OffsetCommit
 from sparklog.ondisk.prefetch import Prefetch, Span
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_logs import TopicLogs
@@ -40,12 +41,23 @@ class Shell:
         fetch_bytes: int,
         pace: Pace,
     ) -> None:
-        self._core, self._logs, self.group, self._tells, self._dual = core, logs, group, tells, dual
+        self._core, self._logs, self._tells, self._dual = core, logs, tells, dual
+        self.group = group
         self._topics: dict[str, TopicReads] = {}
         self._watch = TopicWatch(logs.root.store, pace)
         self._prefetch = Prefetch(logs.root.store, fetch_bytes)
         self.async_commits = AsyncCommits(self._commit, core.commits.ended)
         self.metrics = ConsumerMetrics()
+
+    @property
+    def group(self) -> ConsumerGroup:
+        """The group of the consumer."""
+        return self._group
+
+    @group.setter
+    def group(self, group: ConsumerGroup) -> None:
+        self._group = group
+        self._core.shares.is_committed = group.is_committed
 
     def run(self, steps: Steps[T]) -> T:
         """Carries out the requests of a call, until the call has its answer."""
@@ -125,7 +137,7 @@ class Shell:
             case ask.Release():
                 return request.made(self._release(request))
             case ask.Join():
-                self.group.join(request.topics, request.pattern, request.shares, request.ats)
+                self.group.join(request.topics, request.pattern, request.shares, request.commits)
             case ask.Leave():
                 self.group.leave(for_good=request.for_good)
             case ask.IsLive():
@@ -133,9 +145,9 @@ class Shell:
             case ask.ReadCommitted():
                 return request.made(self.group.positions())
             case ask.CommitSync():
-                return request.made(self._commit(request.ats))
+                return request.made(self._commit(request.commits))
             case ask.CommitAsync():
-                return request.made(self.async_commits.ask(request.ats, request.callback))
+                return request.made(self.async_commits.ask(request.commits, request.callback))
             case ask.AwaitCommits():
                 return request.made(self.async_commits.end() if request.end else self.async_commits.settle())
             case ask.NotifyCommits():
@@ -182,30 +194,27 @@ class Shell:
         return None
 
     def _release(self, request: ask.Release) -> ask.View:
-        view = self.group.release(request.shares, request.ats)
-        self._follow(request.ats)
+        view = self.group.release(request.shares, request.commits)
+        self._follow(request.commits)
         return view
 
-    def _commit(self, ats: Ats) -> Refused:
+    def _commit(self, commits: list[OffsetCommit]) -> Refused:
         began = time.monotonic()
         try:
-            refused = self.group.commit(ats)
+            refused = self.group.commit(commits)
         except BaseException:
             self.metrics.failed_commits += 1
             raise
         self.metrics.failed_commits += bool(refused)
         self.metrics.commits.add(1000 * (time.monotonic() - began))
-        self._follow({each: at for each, at in ats.items() if each not in refused})
+        self._follow([each for each in commits if each.place not in refused])
         return refused
 
-    def _follow(self, ats: Ats) -> None:
+    def _follow(self, commits: list[OffsetCommit]) -> None:
         """Writes the commits of the first table to the second table. A failure there is logged."""
-        if self._dual is None or self.group.name is None or not ats:
+        if self._dual is None or self.group.name is None or not commits:
             return
-        offsets: dict[str, dict[int, int]] = {}
-        for (topic, number), at in ats.items():
-            offsets.setdefault(topic, {})[number] = at.offset
         try:
-            self._dual.follow(self.group.name, offsets, {topic: at.topic_id for (topic, _), at in ats.items()})
+            self._dual.generations.follow(self.group.name, self._dual.topics.rows(self.group.name, commits))
         except SparklogError as error:
             _log.warning("Positions of group %s are not in the second table %s: %s", self.group.name, self._dual.path, error)

@@ -18,6 +18,7 @@ from sparklog.consumer import requests as ask
 from sparklog.consumer.core import Core
 from sparklog.consumer.groups import Shared
 from sparklog.consumer.settings import Settings
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.member import standing
 from sparklog.groups.member.membership import Membership
 from sparklog.groups.member.state import MemberSettings
@@ -79,6 +80,7 @@ class Consumer:
             standing.Heartbeater = heartbeater  # type: ignore[misc]
         self.member._lock = Lock()  # type: ignore[assignment]
         self.group = Shared(self.member)
+        self.core.shares.is_committed = self.group.is_committed
         self.told: dict[TopicPartition, Any] = {}
         """The shares that the program was told to have."""
         self.next: dict[TopicPartition, tuple[Any, int]] = {}
@@ -86,9 +88,9 @@ class Consumer:
         self.subscribed, self.names = False, tuple[str, ...]()
         self.fetched_to: dict[Any, int] = {}
         """The shares of which records were fetched, each with the offset after those; without those of which some were dropped rightly."""
-        self.asked: list[ask.Ats] = []
+        self.asked: list[list[OffsetCommit]] = []
         """The commits that were begun beside the program, and are not made yet."""
-        self.ended: list[tuple[ask.Ats, ask.Refused | SparklogError]] = []
+        self.ended: list[SparklogError | None] = []
         """Commits that have ended, and that the core does not know yet."""
         self.revoked: dict[TopicPartition, object] = {}
         """How it held the partitions of which the program was told that they go."""
@@ -167,8 +169,8 @@ class Consumer:
                 finally:
                     self.viewed = world.commits
             case ask.Join():
-                self.operate_soon(request.ats)
-                return self.group.join(request.topics, request.pattern, request.shares, request.ats)
+                self.operate_soon(request.commits)
+                return self.group.join(request.topics, request.pattern, request.shares, request.commits)
             case ask.Leave():
                 return self.group.leave(for_good=request.for_good)
             case ask.IsLive():
@@ -183,9 +185,9 @@ class Consumer:
             case ask.CommitSync():
                 if world.lossy and world.chance(0.2):
                     raise SparklogError("OFFSETS_TABLE", table="table", cause="the disk is full")
-                return self.group.commit(request.ats)
+                return self.group.commit(request.commits)
             case ask.CommitAsync():
-                self.asked.append(request.ats)
+                self.asked.append(request.commits)
             case ask.AwaitCommits():
                 self.commit_async()
                 return self.tell_commits()
@@ -196,17 +198,17 @@ class Consumer:
     def commit_async(self) -> None:
         """Makes the commits that were begun, as their thread does; it waits while the program holds the lock."""
         while self.asked and not self.dead and not self.frozen and not self.member._lock.count:  # type: ignore[attr-defined]
-            ats = self.asked.pop(0)
             try:
-                self.ended.append((ats, self.group.commit(ats)))
+                self.group.commit(self.asked.pop(0))
+                self.ended.append(None)
             except SparklogError as error:
-                self.ended.append((ats, error))
+                self.ended.append(error)
 
     def tell_commits(self) -> list[BaseException]:
         """Calls the callbacks of commits that have ended."""
         raised: list[BaseException] = []
         while self.ended:
-            self.core.commits.ended(*self.ended.pop(0))
+            self.core.commits.ended(self.ended.pop(0))
             if self.raises and self.world.chance(0.6):
                 raised.append(ByProgram("commit"))
         return raised
@@ -217,13 +219,13 @@ class Consumer:
                 return self.group.look()
             case ask.Take():
                 return self.group.take()
-        self.operate_soon(request.ats)
-        return self.group.release(request.shares, request.ats)
+        self.operate_soon(request.commits)
+        return self.group.release(request.shares, request.commits)
 
-    def operate_soon(self, ats: Any) -> None:
+    def operate_soon(self, commits: list[OffsetCommit]) -> None:
         """An operator moves one of these shares before they are given up."""
-        if ats and self.world.depth < 2 and self.world.chance(0.7):
-            self.world.soon = lambda: self.world.operate(ats)
+        if commits and self.world.depth < 2 and self.world.chance(0.7):
+            self.world.soon = lambda: self.world.operate([each.place for each in commits])
 
     def expect(self, fetches: list[ask.Fetch]) -> None:
         for each in fetches:
@@ -417,16 +419,24 @@ class Consumer:
         if self.world.reset == "latest":  # an offset that has expired would go on at the end
             return
         at = self.world.table.newest.at
-        lower = {
-            partition: ask.At(share.topic_id, share.holding, row.offset - 1)
+        lower = [
+            share.commit(row.offset - 1)
             for partition, share in self.core.shares.held.items()
             if (row := at.get(partition)) and row.topic_id == share.topic_id and row.offset > 1
-        }
+        ]
         if self.subscribed and lower:
             if self.world.depth < 2 and self.world.chance(0.7):
-                self.world.soon = lambda: self.world.move_and_give_back(lower, self)
+                self.world.soon = lambda: self.world.move_and_give_back([each.place for each in lower], self)
             with contextlib.suppress(ByProgram):
                 self.call(self.core.commits.commit(lower))
+            self.require_gone_back(lower)
+
+    def require_gone_back(self, lower: list[OffsetCommit]) -> None:
+        """The group is where the program went back to, or lower by an operator, in the shares that this consumer still has."""
+        for each in lower:
+            share, row = self.core.shares.held.get(TopicPartition(*each.place)), self.world.table.newest.at.get(each.place)
+            if share and share.holding == each.holding and self.world.owns(self, share) and row and row.offset > each.offset:
+                raise Fault(f"{self.name} went back to {each}, and {row} is committed")
 
     def close(self) -> None:
         try:
