@@ -50,7 +50,7 @@ class Barrier:
                     offset, at = past.cut_of(donor), consumed(donor)
                     if at is not None and max(at, state.starts[donor]) < offset:
                         needs[donor] = max(offset, needs.get(donor, 0))
-                    for awaited, until in waits.get(donor, {}).items():
+                    for awaited, until in self._waits_of(donor, waits).items():
                         needs[awaited] = max(until, needs.get(awaited, 0))
                 if needs:
                     taken[partition] = needs
@@ -62,6 +62,10 @@ class Barrier:
             if not found:
                 self._passed = number + 1
         return found
+
+    def _waits_of(self, donor: int, waits: dict[int, dict[int, int]]) -> dict[int, int]:
+        """The offsets that a donor waits for itself, so that its keys come in order."""
+        return waits.get(donor, {})
 
 
 def until(open: Open, partition: int) -> int:

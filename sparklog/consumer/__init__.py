@@ -4,11 +4,14 @@ The classes of a consumer, each row beside the name of its package:
 
      consumer     Consumer (the program's calls, arguments, and errors)
                     +- Shell (answers requests: files, time, callbacks, asynchronous commits) --> Owner, Membership
-                         +- Core (all that the consumer believes: subscription, shares, positions, held records; no I/O)
-                         |    +- Barrier (the partitions that wait at re-routes)
+                         +- Core (the state of the consumer, without I/O: it runs its parts, and follows the group)
+                         |    +- Subscription (the topics that the program named, in their newest known states)
+                         |    +- Shares (the partitions that it holds, with their positions and fetched records)
+                         |    +- Committing (commits of positions), Callbacks (notifications of the program)
+                         |    +- Fetching (the next records) --> Reroutes, Barrier (the partitions that wait at re-routes)
                          +- Alone, Owned, Shared (the group: none, one of its own, one that is shared)
                          +- TopicReads (a topic: its newest state, and where in its segments the last reads stopped)
-     membership   Membership --> Committed (positions of a member that are committed), Heartbeater
+     membership   Membership (shares, and their positions that are committed) --> Heartbeater
      offsets      OffsetTable (for operators and viewers) --+
                   Owner (one generation of a group) --------+-> Generations (claims and commits) --> Lake (the Delta table)
      ondisk       TopicLogs (each topic of a root is opened once), TopicWatch (looks for commits), PartitionReader.part (whole batches)

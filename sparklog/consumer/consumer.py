@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import pyarrow as pa
 
 from sparklog import arguments
-from sparklog.consumer.beliefs import AssignedPartition, Settings
 from sparklog.consumer.core import Core
 from sparklog.consumer.groups import Alone, ByHand, ConsumerGroup, Owned, Shared, member_settings
 from sparklog.consumer.named import EXCLUSIVE, compiled, explained, named_topics, strategy, without
@@ -29,9 +28,12 @@ from sparklog.consumer.records import (
     records_of,
     together,
 )
-from sparklog.consumer.requests import At, Ats, Committed
+from sparklog.consumer.requests import Committed
+from sparklog.consumer.settings import Settings
+from sparklog.consumer.shares import AssignedPartition
 from sparklog.consumer.shell import Shell
 from sparklog.errors import SparklogError
+from sparklog.groups.commits import OffsetCommit
 from sparklog.ondisk.watch import Pace
 
 if TYPE_CHECKING:
@@ -222,7 +224,7 @@ class Consumer:
             from sparklog.groups.member.membership import Membership
             from sparklog.groups.table.assigned import Assigned
 
-            self._membership = Membership(opened, group, member, self._core.beginning)
+            self._membership = Membership(opened, group, member, self._core.subscription.beginning)
             self._membership.belongs_to(self)
             in_group = self._shared = Shared(self._membership)
             self._by_hand = ByHand(Assigned(opened, group), self._shared)
@@ -391,7 +393,7 @@ class Consumer:
         topics = arguments.texts("topics", topics)
         if bool(topics) == (pattern is not None):
             raise SparklogError("OPTION_VALUE", option="topics", value=list(topics), reason="give either topics or a pattern")
-        if self._core.by_hand:
+        if self._core.subscription.partitions:
             raise SparklogError("OPTION_CONFLICT", options="subscribe and assign", reason="call unsubscribe between them")
         wanted = None if pattern is None else compiled(pattern)
         self._shell.group = self._shared or self._shell.group
@@ -419,7 +421,7 @@ class Consumer:
         if not partitions:
             self.unsubscribe()
             return
-        if self._core.subscribes:
+        if self._core.subscription.is_by_topic:
             raise SparklogError("OPTION_CONFLICT", options="subscribe and assign", reason="call unsubscribe between them")
         self._shell.group = self._by_hand or self._shell.group
         self._shell.run(self._core.assign(partitions_of(partitions)))
@@ -448,7 +450,7 @@ class Consumer:
             >>> consumer.subscription()
             {'orders'}
         """
-        return self._core.topics
+        return self._core.subscription.topics
 
     def assignment(self) -> set[TopicPartition]:
         """Returns the partitions that it reads.
@@ -460,7 +462,7 @@ class Consumer:
             >>> sorted(each.partition for each in consumer.assignment())
             [0, 1]
         """
-        return set(self._core.assigned())
+        return set(self._core.shares.assigned())
 
     # ---- records
 
@@ -490,13 +492,13 @@ class Consumer:
         self._require_to_read("poll", timeout_ms)
         if not timeout_ms and self._shell.finds_nothing():
             return {}
-        self._core.last = []
+        self._core.shares.last = []
         try:
             found = self._shell.run(self._core.poll(timeout_ms / 1000, limit, self._fetch_bytes, self._decoded))
             self._measure()
             return found
         except BaseException:
-            self._core.take_back()
+            self._core.shares.take_back()
             raise
 
     def poll_batches(
@@ -528,13 +530,13 @@ class Consumer:
         self._require_to_read("poll_batches", timeout_ms)
         if not timeout_ms and self._shell.finds_nothing():
             return {}
-        self._core.last = []
+        self._core.shares.last = []
         try:
             found = self._shell.run(self._core.poll_batches(timeout_ms / 1000, limit, bytes_max))
             self._measure()
             return found
         except BaseException:
-            self._core.take_back()
+            self._core.shares.take_back()
             raise
 
     def __iter__(self) -> Consumer:
@@ -543,14 +545,14 @@ class Consumer:
     def __next__(self) -> ConsumerRecord:
         """The next record. It waits for one, and ends after `consumer_timeout_ms`, or when `wakeup` or `close` is called."""
         iterator, self._iterator = self._iterator or self._records(), None  # an error, the end, and a callback within it find no iterator
-        self._core.last = []
+        self._core.shares.last = []
         try:
             record = next(iterator)
             self._iterator = iterator
             return record
         except BaseException:
             self._iterator = None
-            self._core.take_back()
+            self._core.shares.take_back()
             raise
 
     def wakeup(self) -> None:
@@ -579,7 +581,7 @@ class Consumer:
             [0]
         """
         self._require_open("pause")
-        self._core.pause(map(partition_of, partitions))
+        self._core.shares.pause(map(partition_of, partitions))
 
     def resume(self, *partitions: TopicPartition) -> None:
         """Takes back `pause`.
@@ -597,7 +599,7 @@ class Consumer:
             set()
         """
         self._require_open("resume")
-        self._core.resume(map(partition_of, partitions))
+        self._core.shares.resume(map(partition_of, partitions))
 
     def paused(self) -> set[TopicPartition]:
         """Returns the partitions that are paused.
@@ -610,7 +612,7 @@ class Consumer:
             >>> consumer.paused()
             {TopicPartition(topic='orders', partition=1)}
         """
-        return {partition for partition, each in self._core.assigned().items() if each.paused}
+        return {partition for partition, each in self._core.shares.assigned().items() if each.paused}
 
     # ---- positions
 
@@ -629,7 +631,7 @@ class Consumer:
             >>> consumer.position(TopicPartition("orders", 0))
             1
         """
-        self._core.seek(self._share(partition), arguments.count("offset", offset))
+        self._core.shares.seek(self._share(partition), arguments.count("offset", offset))
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Continues at the log start offset of partitions.
@@ -646,7 +648,7 @@ class Consumer:
             0
         """
         for each in self._in_newest("seek_to_beginning", partitions):
-            self._core.seek(each, self._core.states[each.partition.topic].starts[each.number])
+            self._core.shares.seek(each, self._core.shares.start(each))
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
         """Continues at the end offset of partitions.
@@ -663,7 +665,7 @@ class Consumer:
             15
         """
         for each in self._in_newest("seek_to_end", partitions):
-            self._core.seek(each, self._core.states[each.partition.topic].ends[each.number])
+            self._core.shares.seek(each, self._core.shares.end(each))
 
     def position(self, partition: TopicPartition) -> int:
         """Returns the offset of the record that comes next in a partition.
@@ -681,7 +683,7 @@ class Consumer:
             >>> consumer.position(TopicPartition("orders", 0))
             3
         """
-        return self._shell.run(self._core.position(self._share(partition).partition))
+        return self._shell.run(self._core.shares.position(self._share(partition).partition))
 
     def waiting(self) -> dict[TopicPartition, dict[TopicPartition, int]]:
         """Returns the partitions that wait for others, so that the records of each key come in order over a change of partitions.
@@ -717,7 +719,7 @@ class Consumer:
             5
         """
         each = self._share(partition)
-        state = self._core.states[each.partition.topic]
+        state = self._core.subscription.states[each.partition.topic]
         arguments.partitions(state, self._root, each.number)
         return state.ends[each.number]
 
@@ -740,7 +742,7 @@ class Consumer:
             4
         """
         self._require_group("commit")
-        self._shell.run(self._core.commit(self._to_commit(offsets)))
+        self._shell.run(self._core.commits.commit(self._to_commit(offsets)))
 
     def commit_async(
         self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None, callback: Committed | None = None
@@ -765,8 +767,7 @@ class Consumer:
         """
         self._require_group("commit_async")
         arguments.function("callback", callback)
-        found: Future[None] = self._shell.run(self._core.commit_beside(self._to_commit(offsets), callback))
-        return found
+        return self._shell.run(self._core.commits.commit_async(self._to_commit(offsets), callback))
 
     @overload
     def committed(self, partition: TopicPartition, metadata: Literal[False] = ...) -> int | None: ...
@@ -794,7 +795,7 @@ class Consumer:
         metadata = arguments.boolean("metadata", metadata)
         self._require_group("committed")
         (each,) = self._existing([partition])
-        found = self._shell.run(self._core.committed()).get((each, self._shell.topic(each.topic).state.topic_id))
+        found = self._shell.run(self._core.commits.committed()).get((each, self._shell.topic(each.topic).state.topic_id))
         return found if found is None or metadata else found.offset
 
     def metrics(self) -> dict[str, dict[str, float]]:
@@ -814,7 +815,7 @@ class Consumer:
             0
         """
         self._require_open("metrics")
-        return self._shell.metrics.told(self._core.lags(), len(self._core.assigned()))
+        return self._shell.metrics.told(self._core.shares.lags(), len(self._core.shares.assigned()))
 
     @without("timeout_ms", "leave it out: it waits for commits alone, and at most 5 s for an operator")
     def close(self, autocommit: bool = True) -> None:
@@ -849,20 +850,20 @@ class Consumer:
 
     # ---- within
 
-    def _to_commit(self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None) -> Ats | None:
+    def _to_commit(self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None) -> list[OffsetCommit] | None:
         """These offsets, each with the id of its topic; None for all positions."""
         if offsets is None:
             return None
         # The offsets are of the topics that it reads, even if another topic has the name now.
-        known = self._core.shares.copy()
-        given: Ats = {}
+        known = self._core.shares.held.copy()
+        given: dict[TopicPartition, OffsetCommit] = {}
         for partition, value in arguments.mapping("offsets", offsets):
             (each,) = self._existing([partition])
             offset, metadata = (value[0], value[1]) if isinstance(value, tuple) else (value, None)
             offset, share = arguments.count("offset", offset), known.get(each)
             topic_id, holding = (share.topic_id, share.holding) if share else (self._shell.topic(each.topic).state.topic_id, None)
-            given[each] = At(topic_id, holding, offset, metadata or None)
-        return given
+            given[each] = OffsetCommit(*each, topic_id, offset, metadata or None, holding)
+        return list(given.values())
 
     def _decoded(self, partition: TopicPartition, batch: pa.RecordBatch) -> tuple[list[ConsumerRecord], Exception | None]:
         return records_of(partition, batch, *self._deserializers, self.root)
@@ -882,18 +883,18 @@ class Consumer:
             if not taken:
                 return
             self._measure()
-            yield from self._core.give(taken, self._decoded, is_live)
+            yield from self._core.fetching.one_by_one(taken, self._decoded, is_live)
 
     def _measure(self) -> None:
-        core, metrics = self._core, self._shell.metrics
-        if core.given_records:
-            metrics.records.add(core.given_records)
-            metrics.bytes.add(core.given_bytes)
-            core.given_records = core.given_bytes = 0
+        taken, metrics = self._core.fetching, self._shell.metrics
+        if taken.records:
+            metrics.records.add(taken.records)
+            metrics.bytes.add(taken.bytes)
+            taken.records = taken.bytes = 0
 
     def _share(self, partition: TopicPartition) -> AssignedPartition:
         self._require_open("a call about assigned partitions")
-        return self._core.share(partition_of(partition))
+        return self._core.shares.share(partition_of(partition))
 
     def _in_newest(self, call: str, partitions: Sequence[TopicPartition]) -> list[AssignedPartition]:
         """These partitions, or all, in the newest states of their topics; a topic that was created again may have fewer.
@@ -901,13 +902,13 @@ class Consumer:
         CallError NOT_SUBSCRIBED if there are none.
         """
         self._require_open("a call about assigned partitions")
-        if not partitions and not self._core.assigned():
+        if not partitions and not self._core.shares.assigned():
             raise SparklogError("NOT_SUBSCRIBED", call=call)
-        for topic in {self._core.share(partition_of(each)).partition.topic for each in partitions or self._core.assigned()}:
+        for topic in {self._core.shares.share(partition_of(each)).partition.topic for each in partitions or self._core.shares.assigned()}:
             self._shell.topic(topic)
-        self._core.absorb()
-        wanted = list(map(partition_of, partitions)) or list(self._core.assigned())
-        return list(map(self._core.share, self._existing(wanted)))
+        self._core.shares.take_news()
+        wanted = list(map(partition_of, partitions)) or list(self._core.shares.assigned())
+        return list(map(self._core.shares.share, self._existing(wanted)))
 
     def _existing(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         self._require_open("a call about partitions")
@@ -923,12 +924,12 @@ class Consumer:
 
     def _require_own(self, call: str) -> None:
         """A forked process does not read the records of its parent."""
-        if self._core.has_group and os.getpid() != self._pid:
+        if self._core.settings.has_group and os.getpid() != self._pid:
             raise SparklogError("CONSUMER_FORKED", call=call)
 
     def _require_group(self, call: str) -> None:
         self._require_open(call)
-        if not self._core.has_group:
+        if not self._core.settings.has_group:
             raise SparklogError("GROUP_REQUIRED", call=call, missing="group_id")
 
     def _opened(self, table: str | os.PathLike[str] | OffsetTable, logs: TopicLogs) -> OffsetTable:

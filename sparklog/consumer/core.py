@@ -1,354 +1,331 @@
 """The whole state of a consumer, and its next step: a state machine without a clock, a file, a thread or a table.
 
 A call of the program is a generator of requests (`requests.py`), which the caller answers; its result is the answer to the program.
-`beliefs.py` has the memory, `reading.py` how records are taken, and this module the subscription, the group and its commits.
-docs/decisions/0014-the-consumer-is-one-state-machine.md has the rules.
+The state has four parts. `Core` runs them, and follows the group. docs/decisions/0014-the-consumer-is-one-state-machine.md has the rules.
 """
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+import pyarrow as pa
 
 from sparklog.consumer import requests as ask
-from sparklog.consumer.beliefs import AssignedPartition, Steps
-from sparklog.consumer.reading import Reading
-from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
-from sparklog.consumer.requests import Ats, Committed, Refused, Request, View
+from sparklog.consumer.callbacks import Callbacks
+from sparklog.consumer.committing import Committing
+from sparklog.consumer.fetching import Decode, Fetching, Taken
+from sparklog.consumer.records import ConsumerRecord, TopicPartition
+from sparklog.consumer.requests import Request, Steps, View
+from sparklog.consumer.reroutes import Reroutes
+from sparklog.consumer.settings import Settings
+from sparklog.consumer.shares import Shares
+from sparklog.consumer.subscription import Subscription, text_of
 from sparklog.errors import GenerationFencedError, SparklogError
 from sparklog.ondisk.state import State
 
-_log = logging.getLogger(__name__)
-_ENDS = ("GENERATION_FENCED", "INSTANCE_FENCED", "OFFSETS_TABLE_REPLACED")
-"""The errors after which a member cannot go on: its group is another's, or is gone."""
-_FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
+_ROUND_S = 0.1
+"""In a program that polls, poll rounds are at most so many seconds apart. A round polls the group, and makes the commits that are due."""
 
 
-class Core(Reading):
-    """One consumer. Its methods that return `Steps` are run by the shell; the others ask for nothing."""
+class Core:
+    """One consumer. Its methods that return `Steps` are run by the shell; the others ask for nothing.
+
+    * The group, the program and `shares` learn of a change in this order, and each learns of it once: see `_adopt` and `_hand_over`.
+    * Once `closed`, no part changes, and nothing is returned.
+    """
+
+    CLOSE_ATTEMPTS = 3
+    """After an interrupt, and once its membership has ended, `close` does the rest."""
+    GOING = (("lost", False), ("revoked", True))
+    """The events of shares that go: a share of a topic that no longer exists is lost, another share is revoked."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.callbacks = Callbacks()
+        self.subscription = Subscription(settings)
+        self.shares = Shares(settings, self.subscription)
+        self.commits = Committing(settings, self.shares, self.callbacks)
+        self._reroutes = Reroutes(settings, self.subscription, self.shares, self.commits)
+        self.fetching = Fetching(settings, self.subscription, self.shares, self._reroutes)
+        self.waiting = self._reroutes.waiting
+        seconds = (_ROUND_S, settings.interval_s, settings.list_again_s, settings.commit_s)
+        self.round_s = min(each for each in seconds if each is not None)
+        """The seconds from one poll round to the next while nothing is found."""
+        self.woken = False
+        """Whether `wakeup` was called, and no call has ended by it yet."""
+        self.closed = False
+        self._is_joined = True
+        """Whether the group knows the subscription."""
+        self._generation = 0
+        """The generation of the group at the last poll of it."""
+        self._gone: dict[str, list[int]] = {}
+        """The partitions of topics that were deleted or created again while they were read. A poll round raises the error of one topic."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to read, and nothing that could come."""
+        return not self.shares.held and not self.subscription.is_by_topic
 
     # ---- topics and partitions
 
     def subscribe(self, names: Collection[str], pattern: re.Pattern[str] | None) -> Steps[None]:
         """Reads topics, or topics whose names begin with a match, in place of its topics before. CallError TOPIC_NOT_FOUND."""
-        found: dict[str, State | SparklogError] = yield ask.LookAtTopics(sorted(names), surely=True)
-        for state in found.values():
-            if isinstance(state, SparklogError):
-                raise state
+        states = yield from self.subscription.find(names)
         if pattern is not None:
-            now = yield ask.Now()
-            listed = yield ask.ListTopics(lambda name: pattern.match(name) is not None)
-            found = {name: each for name, each in (yield ask.LookAtTopics(listed)).items() if not isinstance(each, SparklogError)}
-            self._listed = now
-        states = {name: state for name, state in found.items() if not isinstance(state, SparklogError)}
-        going = [each for each in self.shares if each.topic not in states]
-        yield from self._hand_in(going)
-        ats = self._not_committed(going) if self.commits_by_itself else {}
-        if self.is_member:
+            states = yield from self.subscription.find_matching(pattern)
+        going = [each for each in self.shares.held if each.topic not in states]
+        yield from self._hand_over(going)
+        commits = self.shares.not_committed(going) if self.settings.auto_commits else []
+        if self.subscription.is_member:
             self._is_joined = False
-            yield from self._ask(ask.Join(sorted(names), None if pattern is None else text_of(pattern), going, ats))
+            yield from self.commits.request(ask.Join(sorted(names), None if pattern is None else text_of(pattern), going, commits))
             self._is_joined = True
-        self.names, self.pattern, self.by_hand = None if pattern else frozenset(names), pattern, []
-        self._become(states)
-        yield from self._raise()
+        self._change_subscription(states, names, pattern)
+        self.callbacks.raise_first()
 
     def assign(self, partitions: Sequence[TopicPartition]) -> Steps[None]:
         """Reads these partitions in place of its partitions before. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
-        yield from self._auto_commit((yield ask.Now()), at_once=True)
-        found = yield ask.LookAtTopics(sorted({topic for topic, _ in partitions}), surely=True)
-        for state in found.values():
-            if isinstance(state, SparklogError):
-                raise state
+        yield from self.commits.make_due((yield from ask.Now()), at_once=True)
+        states = yield from self.subscription.find({topic for topic, _ in partitions})
         for partition in partitions:
-            self._require(found[partition.topic], partition)
-        self.names, self.pattern, self.by_hand = None, None, list(dict.fromkeys(partitions))
-        self._become(found)
+            self.subscription.require(states[partition.topic], partition)
+        self._change_subscription(states, partitions=partitions)
 
     def unsubscribe(self) -> Steps[None]:
         """Stops reading, and leaves the group."""
-        yield from self._hand_in(list(self.shares))
-        if self.is_member:
-            if self.commits_by_itself:
-                yield from self._auto_commit((yield ask.Now()), at_once=True)
-            yield from self._ask(ask.Leave(for_good=False))
-        self.names, self.pattern, self.by_hand = None, None, []
-        self._become({})
-        yield ask.Expect([])
-        yield from self._raise()
+        yield from self._hand_over(list(self.shares.held))
+        if self.subscription.is_member:
+            if self.settings.auto_commits:
+                yield from self.commits.make_due((yield from ask.Now()), at_once=True)
+            yield from self.commits.request(ask.Leave(for_good=False))
+        self._change_subscription({})
+        yield from self._drop_fetches()
+        self.callbacks.raise_first()
+
+    def _change_subscription(
+        self,
+        states: dict[str, State],
+        names: Collection[str] | None = None,
+        pattern: re.Pattern[str] | None = None,
+        partitions: Iterable[TopicPartition] = (),
+    ) -> None:
+        self.subscription.change(states, names, pattern, list(dict.fromkeys(partitions)))
+        self.shares.follow_subscription()
+
+    def _drop_fetches(self) -> Steps[None]:
+        """Drops the bytes of fetches that were requested before."""
+        yield from ask.Expect([])
+
+    # ---- records
+
+    def poll(self, timeout_s: float, records_max: int, bytes_max: int, decode: Decode) -> Steps[dict[TopicPartition, list[ConsumerRecord]]]:
+        """The next records, decoded."""
+        self.callbacks.require_outside()
+        self.fetching.raise_failed()
+        return self.fetching.records_of((yield from self.take(timeout_s, records_max, bytes_max)), decode)
+
+    def poll_batches(self, timeout_s: float, records_max: int, bytes_max: int) -> Steps[dict[TopicPartition, pa.RecordBatch]]:
+        """The next records."""
+        return self.fetching.batches((yield from self.take(timeout_s, records_max, bytes_max)))
+
+    def take(self, timeout_s: float, records_max: int, bytes_max: int) -> Steps[list[Taken]]:
+        """The next records as soon as there are any; the caller sets the positions after them. Empty after the timeout, or when woken."""
+        self.callbacks.require_outside()
+        now = yield from ask.Now()
+        yield from self._round(now)
+        end = (yield from ask.Now()) + timeout_s if timeout_s else 0.0
+        while True:
+            found = [] if self.closed else (yield from self.fetching.take(now, records_max, bytes_max))
+            if found:
+                if not self.subscription.is_member or (yield from ask.IsLive()):
+                    self.fetching.count(found)
+                    return found
+                for each in found:  # it took so long that others may have its shares
+                    each.share.batch = None
+            left = end - (yield from ask.Now()) if timeout_s else 0.0
+            if self.woken or self.closed or (left <= 0 and not found):
+                self.woken = False
+                return []
+            if not found:
+                yield from ask.Wait(min(self.settings.interval_s, left))
+            now = yield from ask.Now()
+            yield from self._round(now)
+
+    def finds_nothing(self, now: float, newest: Callable[[str], State | SparklogError | None]) -> bool:
+        """Whether a call that does not wait would find nothing, and has nothing else to do.
+
+        `newest` gives the newest state of a topic; None if a refresh of it is due and takes long.
+
+        All is read, topics are as they were, and no poll round is due: each tenth of a second has at least one round.
+        """
+        if not self.shares.is_idle or self.subscription.news or self.callbacks.event or self.commits.in_flight or self.woken:
+            return False
+        return not self._is_round_due(now) and all(newest(name) is state for name, state in self.subscription.states.items())
+
+    def _is_round_due(self, now: float) -> bool:
+        return now - self.shares.refreshed >= self.round_s
 
     # ---- the group
 
-    def _turn(self, now: float) -> Steps[None]:
+    def _round(self, now: float) -> Steps[None]:
         """Runs before records are returned, and while no records are there. It reports commits, takes and gives partitions, and commits
         positions.
         """
-        if not self.has_group:
+        if not self.settings.has_group:
             return
-        if self._beside:
-            raised = yield ask.TellCommits()
-            self._raised += raised
+        yield from self.commits.notify()
         try:
-            if self.is_member and not self.closed and self.subscribes:
+            if self.subscription.is_member and not self.closed and self.subscription.is_by_topic:
                 yield from self._follow()
             if not self.closed:
-                yield from self._auto_commit(now)
+                yield from self.commits.make_due(now)
         except SparklogError as error:
-            self._fenced_by(error)
-            yield from self._lose()
+            self.commits.notice(error)
+            yield from self._lose_all()
             raise
-        yield from self._raise()
+        self.callbacks.raise_first()
 
-    def _ask(self, request: Request) -> Steps[Any]:
-        """Asks the group outside of a turn. The program learns of the end of its membership in the next turn, or as it closes."""
-        try:
-            return (yield request)
-        except SparklogError as error:
-            self._fenced_by(error)
-            raise
-
-    def _fenced_by(self, error: BaseException) -> None:
-        if self.is_member and isinstance(error, SparklogError) and error.id in _ENDS:
-            self._is_fenced = True
-
-    def _lose(self) -> Steps[None]:
+    def _lose_all(self) -> Steps[None]:
         """If others ended its membership, it no longer holds shares, and the program learns that its shares are lost."""
-        if self._is_fenced and self.shares:
-            yield from self._adopt(View({}, [], {each.topic: share.topic_id for each, share in self.shares.items()}, {}))
+        if self.commits.is_fenced and self.shares.held:
+            topics = {each.topic: share.topic_id for each, share in self.shares.held.items()}
+            yield from self._adopt(View({}, [], topics, {}))
 
     def _follow(self) -> Steps[None]:
         """Learns the changes of the group, gives up shares that others wait for, and takes free shares."""
-        if not self._is_joined:  # an interrupt came between the group and the answer
-            yield ask.Join(sorted(self.names or ()), None if self.pattern is None else text_of(self.pattern), [], {})
-            self._is_joined = True
-        view: View | None = yield ask.LookAtGroup()
+        yield from self._join_again()
+        view = yield from ask.PollGroup()
         if view is not None:
             yield from self._adopt(view)
             if view.asked_for and not self.closed:
-                yield from self._hand_in([each for each in view.asked_for if each in self.shares])
+                yield from self._hand_over([each for each in view.asked_for if each in self.shares.held])
                 if not self.closed:
-                    # Also shares that were never read: the program changed the subscription before the consumer knew of them.
-                    going = list(view.asked_for)
-                    yield from self._adopt((yield ask.Release(going, self._not_committed(going) if self.commits_by_itself else {})))
+                    going = self._to_release(view)
+                    commits = self.shares.not_committed(going) if self.settings.auto_commits else []
+                    yield from self._adopt((yield from ask.Release(going, commits)))
             if not self.closed:
-                yield from self._adopt((yield ask.Take()))
-        yield from self._raise()
-        for topic in sorted(self._gone):  # one in each turn
-            settings, partitions = self._settings, ", ".join(map(str, sorted(self._gone.pop(topic))))
-            raise SparklogError(
-                "MEMBER_TOPIC_GONE", topic=topic, root=settings.root, group=settings.group, table=settings.table, partitions=partitions
-            )
+                yield from self._adopt((yield from ask.Take()))
+        self.callbacks.raise_first()
+        for topic in sorted(self._gone):  # one in each round
+            its, partitions = self.settings, ", ".join(map(str, sorted(self._gone.pop(topic))))
+            raise SparklogError("MEMBER_TOPIC_GONE", topic=topic, root=its.root, group=its.group, table=its.table, partitions=partitions)
+
+    def _join_again(self) -> Steps[None]:
+        """Names the subscription again if an interrupt came between the group and the answer."""
+        if not self._is_joined:
+            names, pattern = self.subscription.names, self.subscription.pattern
+            yield from ask.Join(sorted(names or ()), None if pattern is None else text_of(pattern), [], [])
+            self._is_joined = True
+
+    def _to_release(self, view: View) -> list[TopicPartition]:
+        """The shares to give up. Some were never read: the program changed the subscription before the consumer knew of them."""
+        return list(view.asked_for)
 
     def _adopt(self, view: View) -> Steps[None]:
-        """Holds the shares that a look at the group showed, and informs the program: first of lost shares, then of new shares."""
-        held = view.held
+        """Holds the shares that a poll of the group showed, and notifies the program: first of lost shares, then of new shares."""
         if view.generation != self._generation:  # an operator, or a commit of another member, may have moved positions back
-            self._generation, self._asked = view.generation, float("-inf")
-            self._moved(back=True)
-        # The program was told that a share goes. If the hand-over fails and the plan changes, the share stays, and comes to the program
+            self._generation = view.generation
+            self._reroutes.forget_group()
+            self.shares.changed(back=True)
+        lost = yield from self._drop_lost(view)
+        yield from self.callbacks.notify("lost", lost)
+        if came := self._new(view):
+            yield from self._add_topics({each.topic for each in came})
+            yield from self.callbacks.notify("assigned", self.shares.take(came, view))
+
+    def _drop_lost(self, view: View) -> Steps[list[TopicPartition]]:
+        """Holds the shares no longer that the group gave to others. Returns the shares whose end the program does not expect."""
+        held = self.shares.held
+        # The program was notified that a share goes. If the hand-over fails and the plan changes, the share stays, and comes to the program
         # again.
-        stays = {each for each, share in self.shares.items() if share.asked} - set(view.asked_for)
-        lost = [each for each, share in self.shares.items() if held.get(each) != share.holding or each in stays]
-        yield from self._find_gone([each for each in lost if view.topics.get(each.topic) != self.shares[each].topic_id])
-        untold = [each for each in lost if not self.shares[each].asked]
-        if lost:
-            self._keep({partition: share for partition, share in self.shares.items() if partition not in set(lost)})
-            self._moved(back=True)
-        yield from self._tell("lost", untold)
-        new = [each for each in held if each not in self.shares]
-        if self.closed or not new:
-            return
-        for name, state in (yield ask.LookAtTopics(sorted({each.topic for each in new}), surely=True)).items():
-            if not isinstance(state, SparklogError) and self.reads(name):
-                self.states[name] = state
-                self._align(name, late=True)
-        came = {}
-        for each in new:
-            known, holding = self.states.get(each.topic), held[each]
-            if known is not None and known.topic_id == holding.topic_id and each.partition < known.partitions:
-                came[each] = AssignedPartition(each, holding.topic_id, holding, known.ends[each.partition])
-                at = view.positions.get(each)
-                came[each].late = at is not None and at.topic_id != holding.topic_id
-                if at is not None and at.topic_id == holding.topic_id:
-                    came[each].position = came[each].committed = at.offset
-        self._keep(dict(sorted((self.shares | came).items())))
-        self._moved(back=True)
-        yield from self._tell("assigned", list(came))
+        stays = {each for each, share in held.items() if share.is_going} - set(view.asked_for)
+        lost = [each for each, share in held.items() if view.held.get(each) != share.holding or each in stays]
+        yield from self._find_gone([each for each in lost if view.topics.get(each.topic) != held[each].topic_id])
+        unknown = [each for each in lost if not held[each].is_going]
+        self.shares.drop(lost)
+        return unknown
+
+    def _new(self, view: View) -> list[TopicPartition]:
+        """The shares that the group gave to this consumer. A consumer that a callback closed takes no shares."""
+        return [] if self.closed else [each for each in view.held if each not in self.shares.held]
+
+    def _add_topics(self, names: Collection[str]) -> Steps[None]:
+        for name, state in (yield from ask.RefreshTopics(sorted(names), surely=True)).items():
+            if not isinstance(state, SparklogError) and self.subscription.reads(name):
+                self.shares.add_topic(state)
 
     def _find_gone(self, lost: list[TopicPartition]) -> Steps[None]:
         """Notes the partitions whose topics were deleted, or created again, while they were read.
 
         A member that was expired may have been the only reader of a topic. The group then does not know the topic, although it exists.
         """
-        read = [each for each in lost if self.reads(each.topic)]
-        found = (yield ask.LookAtTopics(sorted({each.topic for each in read}), surely=True)) if read else {}
+        read = [each for each in lost if self.subscription.reads(each.topic)]
+        found = (yield from ask.RefreshTopics(sorted({each.topic for each in read}), surely=True)) if read else {}
         for each in read:
-            if self._is_gone(self.shares[each], found[each.topic]):
+            state = found[each.topic]
+            if state.id == "TOPIC_NOT_FOUND" if isinstance(state, SparklogError) else state.topic_id != self.shares.held[each].topic_id:
                 self._gone.setdefault(each.topic, []).append(each.partition)
 
-    def _is_gone(self, share: AssignedPartition, found: State | SparklogError) -> bool:
-        """Whether the topic of a share was deleted, or created again."""
-        return found.id == "TOPIC_NOT_FOUND" if isinstance(found, SparklogError) else found.topic_id != share.topic_id
-
-    def _hand_in(self, going: list[TopicPartition]) -> Steps[None]:
-        """Before shares are given up: commits them, where it commits by itself, and tells the program, each of them once."""
-        if not self.has_group:
+    def _hand_over(self, going: list[TopicPartition]) -> Steps[None]:
+        """Before shares are given up: commits them, where it commits by itself, and notifies the program, once of each."""
+        if not self.settings.has_group:
             return
-        if self.commits_by_itself and any(not self.shares[each].asked for each in going):
+        if self.settings.auto_commits and any(not self.shares.held[each].is_going for each in going):
             try:
-                yield from self._settle()
-                yield from self._commit(self._not_committed(going))
+                yield from self.commits.wait()
+                yield from self._commit_going(going)
             except GenerationFencedError:
                 raise
             except SparklogError as error:
-                self._warn(error)
-        if self.is_member:
-            yield from self._tell_of(going)
-            yield from self._settle()
+                self.commits.warn(error)
+        if self.subscription.is_member:
+            yield from self._notify_going(going)
+            yield from self.commits.wait()
 
-    def _tell_of(self, going: list[TopicPartition]) -> Steps[None]:
-        """Tells the program of each share once: a share of a topic that is gone is lost, another one is revoked."""
-        for event, alive in (("lost", False), ("revoked", True)):
-            shares = ((each, self.shares[each]) for each in going if each in self.shares)
-            untold = [each for each, share in shares if share.alive is alive and not share.asked]
+    def _commit_going(self, going: list[TopicPartition]) -> Steps[None]:
+        """Commits the positions of shares before the program learns that they go."""
+        yield from self.commits.make(self.shares.not_committed(going))
+
+    def _notify_going(self, going: list[TopicPartition]) -> Steps[None]:
+        """The program learns that shares go."""
+        for event, alive in self.GOING:
+            untold = self._unknown(going, alive=alive)
             for each in untold:
-                self.shares[each].asked = True
-            yield from self._tell(event, untold)
+                self.shares.held[each].is_going = True
+            yield from self.callbacks.notify(event, untold)
 
-    def _tell(self, event: str, partitions: list[TopicPartition]) -> Steps[None]:
-        """Tells the program of it. An error that it raises is kept until the turn is done."""
-        if not partitions:
-            return
-        within, self._within = self._within, event
-        try:
-            raised = yield ask.Tell(event, sorted(partitions))
-        finally:
-            self._within = within
-        if raised is not None:
-            self._raised.append(raised)
-
-    def _raise(self) -> Steps[None]:
-        """Raises the first error of callbacks."""
-        raised, self._raised = self._raised, []
-        if raised and not self._within:
-            raise raised[0]
-        self._raised = raised
-        return
-        yield
-
-    # ---- commits
-
-    def _not_committed(self, partitions: Iterable[TopicPartition]) -> Ats:
-        """The positions of these shares that are not committed, of topics that are still there."""
-        shares = ((each, self.shares[each]) for each in partitions if each in self.shares)
-        return {
-            each: share.at
-            for each, share in shares
-            if share.position is not None and share.position != share.committed and each.topic in self.states
-        }
-
-    def commit(self, ats: Ats | None = None) -> Steps[None]:
-        """Commits these positions, or all. Each partition is taken by itself: the error names a partition that could not be committed."""
-        ats = yield from self.to_commit(ats)
-        yield from self._settle()
-        refused = yield from self._commit(ats)
-        for error in refused.values():
-            raise error
-        yield from self._raise()
-
-    def to_commit(self, ats: Ats | None) -> Steps[Ats]:
-        """These positions, or all."""
-        if ats is None:
-            yield from self.settle()
-            return self.positions()
-        return ats
-
-    def committed(self) -> Steps[dict[tuple[TopicPartition, str], OffsetAndMetadata]]:
-        """The offsets that the group has committed, by partition and topic id."""
-        yield from self._settle()
-        found: dict[tuple[TopicPartition, str], OffsetAndMetadata] = yield ask.LookAtPositions()
-        yield from self._raise()
-        return found
-
-    def commit_beside(self, ats: Ats | None, callback: Committed | None) -> Steps[Any]:
-        """Begins to commit these positions, or all, and does not wait for it."""
-        ats = yield from self.to_commit(ats)
-        self._beside += 1
-        return (yield ask.CommitAsync(ats, callback))
-
-    def _commit(self, ats: Ats) -> Steps[Refused]:
-        refused: Refused = {}
-        if ats:
-            refused = yield from self._ask(ask.CommitSync(ats))
-            self._remember(ats, refused)
-        return refused
-
-    def _remember(self, ats: Ats, refused: Refused) -> None:
-        for partition, at in ats.items():
-            share = self.shares.get(partition)
-            if partition not in refused and share is not None and share.topic_id == at.topic_id and at.holding in (None, share.holding):
-                share.committed = at.offset
-
-    def _auto_commit(self, now: float, *, at_once: bool = False) -> Steps[None]:
-        """Commits those positions that are not committed, if that is due or asked for; and now and then says that the consumer is there.
-
-        A commit that fails is tried again after an interval. GenerationFencedError if the group is another's.
-        """
-        if not self.has_group:
-            return
-        self._tried = now if self._tried is None else self._tried
-        try:
-            if self._settings.commit_s is not None and (at_once or now - self._tried >= self._settings.commit_s):
-                yield from self._settle()
-                self._tried = now
-                refused = yield from self._commit(self._not_committed(self.shares))
-                for error in [each for each in refused.values() if each.id == "MEMBER_FENCED"][:1]:
-                    self._warn(error)
-            if not self._beside:
-                yield ask.Beat()
-        except GenerationFencedError:
-            raise
-        except SparklogError as error:
-            self._warn(error)
-
-    def _warn(self, error: SparklogError) -> None:
-        _log.warning("The positions of group %s could not be committed: %s", self._settings.group, error)
-
-    def ended(self, ats: Ats, refused: Refused | BaseException) -> None:
-        """A commit that was begun has ended."""
-        self._beside -= 1
-        if isinstance(refused, BaseException):
-            self._fenced_by(refused)
-        else:
-            self._remember(ats, refused)
+    def _unknown(self, going: list[TopicPartition], *, alive: bool) -> list[TopicPartition]:
+        """The shares among these whose end the program does not expect, if they are alive, or if they are not."""
+        shares = ((each, self.shares.held[each]) for each in going if each in self.shares.held)
+        return [each for each, share in shares if share.alive is alive and not share.is_going]
 
     # ---- the end
 
     def close(self, *, autocommit: bool) -> Steps[None]:
-        """Ends it: commits, tells the program that all partitions go, and leaves the group. A callback may call it too."""
+        """Ends it: commits, notifies the program that all partitions go, and leaves the group. A callback may call it too."""
         if self.closed:
             return
         failed: list[BaseException] = []
-        committing = autocommit and self.commits_by_itself
-        for _ in range(3):  # after an interrupt, and once its membership has ended, it does the rest
+        committing = autocommit and self.settings.auto_commits
+        for _ in range(self.CLOSE_ATTEMPTS):
             count = len(failed)
             yield from self._try(self._part(committing=committing), failed)
             if self.closed or len(failed) == count:
                 break
         if not self.closed:
             self.closed = True
-            for share in self.shares.values():
+            for share in self.shares.held.values():
                 share.alive = False
-            yield from self._try(_once(ask.Expect([])), failed)
-            if self.has_group:
-                yield from self._try(self._settle(end=True), failed)
-                yield from self._try(_once(ask.Leave(for_good=True)), failed)
+            yield from self._try(self._drop_fetches(), failed)
+            if self.settings.has_group:
+                yield from self._try(self.commits.wait(end=True), failed)
+                yield from self._try(ask.Leave(for_good=True), failed)
         if failed:
             raise failed[0]
-        yield from self._raise()
+        self.callbacks.raise_first()
 
-    def _try(self, steps: Steps[None], failed: list[BaseException]) -> Steps[None]:
+    def _try(self, steps: Steps[None] | Request[None], failed: list[BaseException]) -> Steps[None]:
         """A step of the end. The next one follows also if it fails or is interrupted."""
         try:
             yield from steps
@@ -358,22 +335,12 @@ class Core(Reading):
             failed.append(error)
 
     def _part(self, *, committing: bool) -> Steps[None]:
-        """Commits, if it does so by itself, and tells the program that all partitions go."""
-        yield from self._lose()
-        if self.is_member:
+        """Commits, if it does so by itself, and notifies the program that all partitions go."""
+        yield from self._lose_all()
+        if self.subscription.is_member:
             if committing:
-                yield from self._hand_in(list(self.shares))
+                yield from self._hand_over(list(self.shares.held))
             else:
-                yield from self._tell_of(list(self.shares))
+                yield from self._notify_going(list(self.shares.held))
         if committing and not self.closed:
-            yield from self._auto_commit((yield ask.Now()), at_once=True)
-
-
-def _once(request: Request) -> Steps[None]:
-    yield request
-
-
-def text_of(pattern: re.Pattern[str]) -> str:
-    """A pattern with its flags in its text, where other members read it."""
-    flags = "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
-    return f"(?{flags}){pattern.pattern}" if flags else pattern.pattern
+            yield from self.commits.make_due((yield from ask.Now()), at_once=True)

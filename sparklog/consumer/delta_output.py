@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sparklog.consumer.beliefs import AssignedPartition
 from sparklog.consumer.consumer import Consumer
 from sparklog.consumer.records import TopicPartition
-from sparklog.consumer.requests import At, Ats
+from sparklog.consumer.shares import AssignedPartition
 from sparklog.errors import GenerationFencedError, SparklogError
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.table import places
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ class DeltaOutput:
             >>> from sparklog.consumer import DeltaOutput
             >>> output = DeltaOutput("sales", consumer)
         """
-        group = consumer._core.group
+        group = consumer._core.settings.group
         if group is None:
             raise SparklogError("GROUP_REQUIRED", call="DeltaOutput()", missing="group_id")
-        if consumer._core.commits_by_itself:
+        if consumer._core.settings.auto_commits:
             reason = "positions follow the output; give the consumer enable_auto_commit=False"
             raise SparklogError("OPTION_CONFLICT", options="DeltaOutput and enable_auto_commit", reason=reason)
         self.path, self._consumer, self._group = places.delta_table(path, consumer._root, "output"), consumer, group
@@ -92,30 +92,30 @@ class DeltaOutput:
             >>> sorted((each.partition, batch.num_rows) for each, batch in batches.items())
             [(0, 2), (1, 5)]
         """
-        self._consumer._core.last = []
+        self._consumer._core.shares.last = []
         try:
             return self._next(timeout_ms, max_records)
         except BaseException:
-            self._consumer._core.take_back()
+            self._consumer._core.shares.take_back()
             raise
 
     def _next(self, timeout_ms: float, max_records: int | None) -> dict[TopicPartition, pa.RecordBatch]:
-        core = self._consumer._core
+        shares = self._consumer._core.shares
         while True:
             found = self._consumer.poll_batches(timeout_ms, max_records)  # a callback may write the records of the last poll in it
             read: dict[TopicPartition, _Part] = {}
             for partition, batch in found.items():
-                share, begin = core.shares[partition], int(batch.column("offset")[0].as_py())
+                share, begin = shares.held[partition], int(batch.column("offset")[0].as_py())
                 assert share.position is not None
                 read[partition] = _Part(f"{self._group}/{share.topic_id}/{partition.partition}", share, begin, share.position)
-                core.seek(share, begin)
+                shares.seek(share, begin)
             table = self._table() if found else None
-            written: Ats = {}
+            written: list[OffsetCommit] = []
             for partition, part in list(read.items()):
                 part.version = None if table is None else table.transaction_version(part.application)
                 if part.version is not None and part.version > part.begin:
-                    core.seek(part.share, part.version)
-                    written[partition] = At(part.share.topic_id, part.share.holding, part.version)
+                    shares.seek(part.share, part.version)
+                    written.append(part.share.commit(part.version))
                     del found[partition], read[partition]
             self._follow(written)
             if found or not written:
@@ -154,18 +154,18 @@ class DeltaOutput:
                 if part.is_strayed(self._table() or table):
                     root = self._consumer.root
                     raise SparklogError("OUTPUT_FENCED", table=self.path, topic=topic, partition=number, root=root, group=self._group)
-        core = self._consumer._core
+        shares = self._consumer._core.shares
         for partition, part in self._read.items():
-            if core.shares.get(partition) is part.share and part.share.position == part.begin:
-                core.seek(part.share, part.end)
-        self._follow({partition: At(part.share.topic_id, part.share.holding, part.end) for partition, part in self._read.items()})
+            if shares.held.get(partition) is part.share and part.share.position == part.begin:
+                shares.seek(part.share, part.end)
+        self._follow([part.share.commit(part.end) for part in self._read.values()])
         self._read = {}
 
-    def _follow(self, ats: Ats) -> None:
+    def _follow(self, commits: list[OffsetCommit]) -> None:
         """Commits the positions of the group where the table is."""
         try:
-            if ats:
-                self._consumer._shell.run(self._consumer._core.commit(ats))
+            if commits:
+                self._consumer._shell.run(self._consumer._core.commits.commit(commits))
         except SparklogError as error:  # the next owner of a partition finds its offset in the table; a topic that is gone needs none
             if not isinstance(error, GenerationFencedError) and error.id not in (
                 "TOPIC_NOT_FOUND",

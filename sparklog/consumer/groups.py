@@ -6,21 +6,18 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from sparklog import arguments
-from sparklog.consumer.beliefs import ALONE
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
-from sparklog.consumer.requests import At, Ats, Refused, View
+from sparklog.consumer.requests import Known, Refused, View
+from sparklog.consumer.shares import ALONE
 from sparklog.errors import SparklogError
+from sparklog.groups.commits import OffsetCommit
 
 if TYPE_CHECKING:
     from sparklog.groups.member.membership import Membership
-    from sparklog.groups.member.state import Held, MemberSettings
+    from sparklog.groups.member.state import MemberSettings
     from sparklog.groups.rows import Position
     from sparklog.groups.table.assigned import Assigned
     from sparklog.groups.table.owner import Owner
-    from sparklog.groups.topics import Ids, Offsets
-
-Known = dict[tuple[TopicPartition, str], OffsetAndMetadata]
-"""Committed positions by partition and topic id."""
 
 
 class ConsumerGroup(Protocol):
@@ -32,9 +29,9 @@ class ConsumerGroup(Protocol):
 
     def take(self) -> View: ...
 
-    def release(self, shares: list[TopicPartition], ats: Ats) -> View: ...
+    def release(self, shares: list[TopicPartition], commits: list[OffsetCommit]) -> View: ...
 
-    def join(self, topics: Collection[str], pattern: str | None, shares: list[TopicPartition], ats: Ats) -> None: ...
+    def join(self, topics: Collection[str], pattern: str | None, shares: list[TopicPartition], commits: list[OffsetCommit]) -> None: ...
 
     def leave(self, *, for_good: bool) -> None: ...
 
@@ -42,7 +39,9 @@ class ConsumerGroup(Protocol):
 
     def positions(self) -> Known: ...
 
-    def commit(self, ats: Ats) -> Refused: ...
+    def commit(self, commits: list[OffsetCommit]) -> Refused: ...
+
+    def is_committed(self, commit: OffsetCommit) -> bool: ...
 
     def beat(self) -> None: ...
 
@@ -58,10 +57,10 @@ class Alone:
     def take(self) -> View:
         return View({}, [], {}, {})
 
-    def release(self, shares: list[TopicPartition], ats: Ats) -> View:
+    def release(self, shares: list[TopicPartition], commits: list[OffsetCommit]) -> View:
         return self.take()
 
-    def join(self, topics: Collection[str], pattern: str | None, shares: list[TopicPartition], ats: Ats) -> None:
+    def join(self, topics: Collection[str], pattern: str | None, shares: list[TopicPartition], commits: list[OffsetCommit]) -> None:
         pass
 
     def leave(self, *, for_good: bool) -> None:
@@ -73,8 +72,11 @@ class Alone:
     def positions(self) -> Known:
         return {}
 
-    def commit(self, ats: Ats) -> Refused:
+    def commit(self, commits: list[OffsetCommit]) -> Refused:
         return {}
+
+    def is_committed(self, commit: OffsetCommit) -> bool:
+        return False
 
     def beat(self) -> None:
         pass
@@ -94,12 +96,15 @@ class Owned(Alone):
     def positions(self) -> Known:
         return _known(self._owner.positions())
 
-    def commit(self, ats: Ats) -> Refused:
-        def made(left: Ats) -> Refused:
-            self._owner.commit(*_by_topic(left), metadata=_texts(left))
+    def commit(self, commits: list[OffsetCommit]) -> Refused:
+        def made(left: list[OffsetCommit]) -> Refused:
+            self._owner.commit(left)
             return {}
 
-        return _by_itself(ats, made)
+        return _by_itself(commits, made)
+
+    def is_committed(self, commit: OffsetCommit) -> bool:
+        return self._owner.is_committed(commit)
 
     def beat(self) -> None:
         self._owner.beat()
@@ -118,15 +123,18 @@ class ByHand(Alone):
     def positions(self) -> Known:
         return _known(self._assigned.positions())
 
-    def commit(self, ats: Ats) -> Refused:
-        def made(left: Ats) -> Refused:
-            self._assigned.commit(*_by_topic(left), metadata=_texts(left))
+    def commit(self, commits: list[OffsetCommit]) -> Refused:
+        def made(left: list[OffsetCommit]) -> Refused:
+            self._assigned.commit(left)
             return {}
 
         # A commit that it began as a member may end after that: then the partition is another's.
-        held = {each: at for each, at in ats.items() if at.holding not in (None, ALONE)}
-        refused = self._member.commit(held) if held else {}
-        return refused | _by_itself({each: at for each, at in ats.items() if each not in held}, made)
+        of_member = [each for each in commits if each.holding not in (None, ALONE)]
+        refused = self._member.commit(of_member) if of_member else {}
+        return refused | _by_itself([each for each in commits if each not in of_member], made)
+
+    def is_committed(self, commit: OffsetCommit) -> bool:
+        return self._assigned.is_committed(commit)
 
 
 class Shared:
@@ -143,12 +151,12 @@ class Shared:
         self._membership.take()
         return self._view()
 
-    def release(self, shares: list[TopicPartition], ats: Ats) -> View:
-        self._membership.release(shares, *_by_topic(ats), _held(ats))
+    def release(self, shares: list[TopicPartition], commits: list[OffsetCommit]) -> View:
+        self._membership.release(shares, commits)
         return self._view()
 
-    def join(self, topics: Collection[str], pattern: str | None, shares: list[TopicPartition], ats: Ats) -> None:
-        self._membership.subscribe(topics, pattern, shares, *_by_topic(ats), _held(ats))
+    def join(self, topics: Collection[str], pattern: str | None, shares: list[TopicPartition], commits: list[OffsetCommit]) -> None:
+        self._membership.subscribe(topics, pattern, shares, commits)
 
     def leave(self, *, for_good: bool) -> None:
         if for_good:
@@ -162,12 +170,11 @@ class Shared:
     def positions(self) -> Known:
         return _known(self._membership.positions())
 
-    def commit(self, ats: Ats) -> Refused:
-        def made(left: Ats) -> Refused:
-            refused = self._membership.commit(*_by_topic(left), held=_held(left), metadata=_texts(left))
-            return {TopicPartition(*each): error for each, error in refused.items()}
+    def commit(self, commits: list[OffsetCommit]) -> Refused:
+        return _by_itself(commits, self._membership.commit)
 
-        return _by_itself(ats, made)
+    def is_committed(self, commit: OffsetCommit) -> bool:
+        return self._membership.is_committed(commit)
 
     def beat(self) -> None:
         self._membership.beat()
@@ -175,26 +182,22 @@ class Shared:
     def _view(self) -> View:
         its = self._membership
         held = {TopicPartition(*each): share for each, share in sorted(its.held().items(), key=lambda each: each[0])}
-        positions = {
-            place: At(each.topic_id, held[place], each.offset)
-            for place, each in ((TopicPartition(each.topic, each.partition), each) for each in its.known())
-            if place in held
-        }
+        positions = {TopicPartition(each.topic, each.partition): each for each in its.known()}
         return View(held, sorted(TopicPartition(*each) for each in its.to_release()), its.topics(), positions, its.generation)
 
 
-def _by_itself(ats: Ats, made: Callable[[Ats], Refused]) -> Refused:
+def _by_itself(commits: list[OffsetCommit], made: Callable[[list[OffsetCommit]], Refused]) -> Refused:
     """Commits, and again without the topics that were deleted or created again: each partition is taken by itself."""
-    left, refused = dict(ats), Refused()
-    while left:
+    refused = Refused()
+    while commits:
         try:
-            return refused | made(left)
+            return refused | made(commits)
         except SparklogError as error:
-            strayed = [each for each in left if each.topic == error.parameters.get("topic")]
+            strayed = [each.place for each in commits if each.topic == error.parameters.get("topic")]
             if error.id not in ("TOPIC_RECREATED", "TOPIC_NOT_FOUND", "GROUP_OF_OTHER_TOPIC") or not strayed:
                 raise
             refused |= dict.fromkeys(strayed, error)
-            left = {each: at for each, at in left.items() if each not in refused}
+            commits = [each for each in commits if each.place not in refused]
     return refused
 
 
@@ -202,22 +205,6 @@ def _known(positions: Iterable[Position]) -> Known:
     return {
         (TopicPartition(each.topic, each.partition), each.topic_id): OffsetAndMetadata(each.offset, each.metadata) for each in positions
     }
-
-
-def _by_topic(ats: Ats) -> tuple[Offsets, Ids]:
-    """Offsets as owners and members take them, with the ids of their topics."""
-    found: dict[str, dict[int, int]] = {}
-    for (topic, number), at in ats.items():
-        found.setdefault(topic, {})[number] = at.offset
-    return found, {topic: at.topic_id for (topic, _), at in ats.items()}
-
-
-def _held(ats: Ats) -> dict[tuple[str, int], Held]:
-    return {(topic, number): at.holding for (topic, number), at in ats.items() if at.holding is not None}
-
-
-def _texts(ats: Ats) -> dict[tuple[str, int], str | None]:
-    return {each: at.metadata for each, at in ats.items()}
 
 
 def member_settings(

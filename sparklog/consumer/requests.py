@@ -1,32 +1,46 @@
-"""The requests of the core of a consumer: all that it has done outside. Each request names its reply."""
+"""The requests of the core of a consumer: all that it has done outside. Each request names the type of its reply."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
 from sparklog.errors import SparklogError
+from sparklog.groups.commits import OffsetCommit
 from sparklog.ondisk.state import State
 
+if TYPE_CHECKING:
+    from sparklog.groups.rows import Position
 
-class At(NamedTuple):
-    """A position that is committed or to be committed: in the topic of this id, and in the share as it was held.
-
-    Without a holding, the program named a partition that the consumer does not read.
-    """
-
-    topic_id: str
-    holding: Any
-    offset: int
-    metadata: str | None = None
+R = TypeVar("R")
+T = TypeVar("T")
 
 
-Ats = dict[TopicPartition, At]
-Refused = dict[TopicPartition, SparklogError]
+class Request(Generic[R]):
+    """A request, which is replied to with an R: `reply = yield from request`."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Generator[Request[R], R, R]:
+        return (yield self)
+
+    def made(self, reply: R) -> R:
+        """The reply. A type checker finds a wrong type here."""
+        return reply
+
+
+Steps = Generator[Request[Any], object, T]
+"""A call: it yields requests, is sent the replies, and returns the answer to the program."""
+
+
+Known = dict[tuple[TopicPartition, str], OffsetAndMetadata]
+"""Committed positions by partition and topic id."""
+Refused = dict[tuple[str, int], SparklogError]
 """The partitions of a commit that were not committed, each with the error."""
 Committed = Callable[[dict[TopicPartition, OffsetAndMetadata], BaseException | None], object]
 """Is called with the offsets of a commit, and its error; None if it was made."""
@@ -40,7 +54,7 @@ class Holding(Protocol):
 
 
 class View(NamedTuple):
-    """A look of a member at its group."""
+    """The group, as a member sees it when it polls the group."""
 
     held: Mapping[TopicPartition, Holding]
     """The shares of this member whose positions are known."""
@@ -48,7 +62,7 @@ class View(NamedTuple):
     """Those of them that another member waits for."""
     topics: Mapping[str, str]
     """The topics that the group reads, each with its id."""
-    positions: Mapping[TopicPartition, At]
+    positions: Mapping[TopicPartition, Position]
     """The positions that are committed in these shares."""
     generation: int = 0
     """The generation of the group: positions go back only with another one."""
@@ -63,27 +77,27 @@ class FetchReply(NamedTuple):
 
 
 @dataclass(slots=True)
-class Now:
+class Now(Request[float]):
     """The seconds of a clock that only rises."""
 
 
 @dataclass(slots=True)
-class Wait:
-    """Some seconds pass, or fewer if the consumer is woken."""
+class Wait(Request[None]):
+    """Some seconds pass. A call of `wakeup` does not end them."""
 
     seconds: float
 
 
 @dataclass(slots=True)
-class ListTopics:
-    """The names of the topics that exist and are wanted. A look at the others is not needed."""
+class ListTopics(Request[list[str]]):
+    """The names of the topics that exist and are wanted. The others need no request."""
 
     wanted: Callable[[str], bool]
 
 
 @dataclass(slots=True)
-class LookAtTopics:
-    """The newest states of topics by name; None for a topic that does not exist.
+class RefreshTopics(Request[dict[str, State | SparklogError]]):
+    """The newest states of topics by name. A topic that cannot be read has its error, such as TOPIC_NOT_FOUND.
 
     `surely`: also if versions were put and deleted meanwhile.
     """
@@ -93,10 +107,10 @@ class LookAtTopics:
 
 
 @dataclass(slots=True)
-class News:
-    """The newest states of these topics that are known, and errors. Not every topic is looked at each time.
+class News(Request[dict[str, State | SparklogError]]):
+    """The newest known states of these topics, and errors. Not every topic is refreshed each time.
 
-    `idle`: the program waits for records. Then the reply comes with the first news, or when all looks have ended.
+    `idle`: the program waits for records. Then the reply comes with the first news, or when all refreshes have ended.
     """
 
     topics: Collection[str]
@@ -104,8 +118,8 @@ class News:
 
 
 @dataclass(slots=True)
-class Fetch:
-    """A `FetchReply` of about so many bytes. It is empty if the topic is another topic now, or if its files are gone."""
+class Fetch(Request[FetchReply]):
+    """About so many bytes. The reply is empty if the topic is another topic now, or if its files are gone."""
 
     partition: TopicPartition
     topic_id: str
@@ -114,102 +128,95 @@ class Fetch:
 
 
 @dataclass(slots=True)
-class Expect:
+class Expect(Request[None]):
     """The fetches that come next, in their order. Their bytes are requested now, and the bytes that no such fetch needs are dropped."""
 
     fetches: list[Fetch]
 
 
 @dataclass(slots=True)
-class Tell:
-    """The program learns that partitions were `assigned`, `revoked` or `lost`. The error of its callback comes back; else None."""
+class Notify(Request[BaseException | None]):
+    """The program learns that partitions were `assigned`, `revoked` or `lost`. The error of its callback is returned."""
 
     event: str
     partitions: list[TopicPartition]
 
 
 @dataclass(slots=True)
-class LookAtGroup:
-    """A `View` of the group; None if the group did not change since the last complete view."""
+class PollGroup(Request[View | None]):
+    """The group as it is now; None if it did not change since the last complete view."""
 
 
 @dataclass(slots=True)
-class Take:
-    """Takes the shares that this member wants and no member has. A `View`."""
+class Take(Request[View]):
+    """Takes the shares that this member wants and no member has."""
 
 
 @dataclass(slots=True)
-class Release:
-    """Gives up shares and commits positions of them, in one commit. A `View`."""
+class Release(Request[View]):
+    """Gives up shares and commits positions of them, in one commit."""
 
     shares: list[TopicPartition]
-    ats: Ats
+    commits: list[OffsetCommit]
 
 
 @dataclass(slots=True)
-class Join:
+class Join(Request[None]):
     """Names the subscription: topics, or a pattern. Gives up these shares, and commits these positions of them, in the same commit."""
 
     topics: Collection[str]
     pattern: str | None
     shares: list[TopicPartition]
-    ats: Ats
+    commits: list[OffsetCommit]
 
 
 @dataclass(slots=True)
-class Leave:
-    """Leaves the group; the next look joins it again. `for_good`: there will be none."""
+class Leave(Request[None]):
+    """Leaves the group; the next `PollGroup` joins it again. `for_good`: there will be none."""
 
     for_good: bool
 
 
 @dataclass(slots=True)
-class IsLive:
+class IsLive(Request[bool]):
     """Whether no other member may have taken the shares of this one."""
 
 
 @dataclass(slots=True)
-class LookAtPositions:
-    """The committed positions of the group by partition and topic id: `dict[tuple[TopicPartition, str], OffsetAndMetadata]`."""
+class ReadCommitted(Request[Known]):
+    """The committed positions of the group."""
 
 
 @dataclass(slots=True)
-class CommitSync:
-    """Commits positions, each partition by itself. `Refused`."""
+class CommitSync(Request[Refused]):
+    """Commits positions, each partition by itself."""
 
-    ats: Ats
+    commits: list[OffsetCommit]
 
 
 @dataclass(slots=True)
-class CommitAsync:
-    """Begins a commit. It ends with a call of `Core.ended`, before the callback is called."""
+class CommitAsync(Request[Future[None]]):
+    """Begins a commit. When the commit has ended, `Committing.ended` is called, and then the callback."""
 
-    ats: Ats
+    commits: list[OffsetCommit]
     callback: Committed | None
 
 
 @dataclass(slots=True)
-class Settle:
+class AwaitCommits(Request[list[BaseException]]):
     """Waits until all commits that were begun have ended, so that a later one comes after them. `end`: there will be no more.
 
-    The errors of their callbacks come back.
+    The errors of their callbacks are returned.
     """
 
     end: bool = False
 
 
 @dataclass(slots=True)
-class TellCommits:
-    """The callbacks of commits that have ended are called. The errors that these raised come back."""
+class NotifyCommits(Request[list[BaseException]]):
+    """The callbacks of commits that have ended are called. Their errors are returned."""
 
 
 @dataclass(slots=True)
-class Beat:
+class Beat(Request[None]):
     """Says now and then that the group is running."""
-
-
-Request = (
-    Now | Wait | ListTopics | LookAtTopics | News | Fetch | Expect | Tell | LookAtGroup | Take | Release | Join | Leave | IsLive
-    | LookAtPositions | CommitSync | CommitAsync | Settle | TellCommits | Beat
-)  # fmt: skip
-Reply = Any

@@ -5,18 +5,18 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from sparklog.consumer import requests as ask
 from sparklog.consumer.async_commits import AsyncCommits
-from sparklog.consumer.beliefs import Steps
 from sparklog.consumer.core import Core
 from sparklog.consumer.groups import ConsumerGroup
 from sparklog.consumer.metrics import ConsumerMetrics
 from sparklog.consumer.records import TopicPartition
-from sparklog.consumer.requests import Ats, FetchReply, Refused
+from sparklog.consumer.requests import FetchReply, Refused, Request, Steps, T
 from sparklog.consumer.topic_reads import TopicReads
 from sparklog.errors import SparklogError
+from sparklog.groups.commits import OffsetCommit
 from sparklog.ondisk.prefetch import Prefetch, Span
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_logs import TopicLogs
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from sparklog.groups import OffsetTable
 
 _log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 class Shell:
@@ -42,34 +41,23 @@ class Shell:
         fetch_bytes: int,
         pace: Pace,
     ) -> None:
-        self._core, self._logs, self.group, self._tells, self._dual = core, logs, group, tells, dual
+        self._core, self._logs, self._tells, self._dual = core, logs, tells, dual
+        self.group = group
         self._topics: dict[str, TopicReads] = {}
         self._watch = TopicWatch(logs.root.store, pace)
         self._prefetch = Prefetch(logs.root.store, fetch_bytes)
-        self.async_commits = AsyncCommits(self._commit, core.ended)
+        self.async_commits = AsyncCommits(self._commit, core.commits.ended)
         self.metrics = ConsumerMetrics()
-        self._does: dict[type, Callable[[Any], Any]] = {
-            ask.Now: lambda _: time.monotonic(),
-            ask.Wait: lambda request: time.sleep(request.seconds),
-            ask.ListTopics: lambda request: logs.root.topics(request.wanted),
-            ask.LookAtTopics: self._look,
-            ask.News: self._news,
-            ask.Fetch: self._fetch,
-            ask.Expect: self._expect,
-            ask.Tell: self._tell,
-            ask.LookAtGroup: lambda _: self.group.look(),
-            ask.Take: lambda _: self.group.take(),
-            ask.Release: self._release,
-            ask.Join: lambda request: self.group.join(request.topics, request.pattern, request.shares, request.ats),
-            ask.Leave: lambda request: self.group.leave(for_good=request.for_good),
-            ask.IsLive: lambda _: self.group.is_live(),
-            ask.LookAtPositions: lambda _: self.group.positions(),
-            ask.CommitSync: lambda request: self._commit(request.ats),
-            ask.CommitAsync: lambda request: self.async_commits.ask(request.ats, request.callback),
-            ask.Settle: lambda request: self.async_commits.end() if request.end else self.async_commits.settle(),
-            ask.TellCommits: lambda _: self.async_commits.tell(),
-            ask.Beat: lambda _: self.group.beat(),
-        }
+
+    @property
+    def group(self) -> ConsumerGroup:
+        """The group of the consumer."""
+        return self._group
+
+    @group.setter
+    def group(self, group: ConsumerGroup) -> None:
+        self._group = group
+        self._core.shares.is_committed = group.is_committed
 
     def run(self, steps: Steps[T]) -> T:
         """Carries out the requests of a call, until the call has its answer."""
@@ -77,7 +65,7 @@ class Shell:
             request = next(steps)
             while True:
                 try:
-                    request = steps.send(self._does[type(request)](request))
+                    request = steps.send(self.reply(request))
                 except BaseException as error:
                     if steps.gi_frame is None:  # type: ignore[attr-defined]  # the call ended, with its answer or an error
                         raise
@@ -94,9 +82,9 @@ class Shell:
         """A topic in its newest state, which the core then knows too. CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
         found = self._asked(name, surely=True)
         if isinstance(found, SparklogError):
-            self._core.saw(name, found)
+            self._core.shares.saw(name, found)
             raise found
-        self._core.saw(name, found)
+        self._core.shares.saw(name, found)
         return self._topics[name]
 
     def _asked(self, name: str, *, surely: bool = False) -> State | SparklogError:
@@ -123,7 +111,54 @@ class Shell:
 
     # ---- requests
 
-    def _look(self, request: ask.LookAtTopics) -> dict[str, State | SparklogError]:
+    def reply(self, request: Request[Any]) -> object:
+        """Carries out a request. `made` makes the type checker compare the type of the reply."""
+        match request:
+            case ask.Now():
+                return request.made(time.monotonic())
+            case ask.Wait():
+                time.sleep(request.seconds)
+            case ask.ListTopics():
+                return request.made(self._logs.root.topics(request.wanted))
+            case ask.RefreshTopics():
+                return request.made(self._look(request))
+            case ask.News():
+                return request.made(self._news(request))
+            case ask.Fetch():
+                return request.made(self._fetch(request))
+            case ask.Expect():
+                self._prefetch.want(span for each in request.fetches for span in self._spans(each))
+            case ask.Notify():
+                return request.made(self._tell(request))
+            case ask.PollGroup():
+                return request.made(self.group.look())
+            case ask.Take():
+                return request.made(self.group.take())
+            case ask.Release():
+                return request.made(self._release(request))
+            case ask.Join():
+                self.group.join(request.topics, request.pattern, request.shares, request.commits)
+            case ask.Leave():
+                self.group.leave(for_good=request.for_good)
+            case ask.IsLive():
+                return request.made(self.group.is_live())
+            case ask.ReadCommitted():
+                return request.made(self.group.positions())
+            case ask.CommitSync():
+                return request.made(self._commit(request.commits))
+            case ask.CommitAsync():
+                return request.made(self.async_commits.ask(request.commits, request.callback))
+            case ask.AwaitCommits():
+                return request.made(self.async_commits.end() if request.end else self.async_commits.settle())
+            case ask.NotifyCommits():
+                return request.made(self.async_commits.tell())
+            case ask.Beat():
+                self.group.beat()
+            case _:
+                raise AssertionError(request)
+        return None
+
+    def _look(self, request: ask.RefreshTopics) -> dict[str, State | SparklogError]:
         names = list(request.topics)
         found = self._logs.root.store.at_once(lambda name: self._asked(name, surely=request.surely), names)
         return dict(zip(names, found, strict=True))
@@ -144,16 +179,13 @@ class Shell:
         part = topic.part(request.partition.partition, request.offset, request.bytes_max)
         return FetchReply(part.batches, part.offset, topic.state)
 
-    def _expect(self, request: ask.Expect) -> None:
-        self._prefetch.want(span for each in request.fetches for span in self._spans(each))
-
     def _spans(self, fetch: ask.Fetch) -> Iterator[Span]:
         topic = self._topics.get(fetch.partition.topic)
         if topic is None or topic.state.topic_id != fetch.topic_id:
             return iter(())
         return topic.spans(fetch.partition.partition, fetch.offset, fetch.bytes_max)
 
-    def _tell(self, request: ask.Tell) -> BaseException | None:
+    def _tell(self, request: ask.Notify) -> BaseException | None:
         try:
             self.metrics.rebalances.add(len(request.partitions))
             self._tells(request.event, request.partitions)
@@ -162,30 +194,27 @@ class Shell:
         return None
 
     def _release(self, request: ask.Release) -> ask.View:
-        view = self.group.release(request.shares, request.ats)
-        self._follow(request.ats)
+        view = self.group.release(request.shares, request.commits)
+        self._follow(request.commits)
         return view
 
-    def _commit(self, ats: Ats) -> Refused:
+    def _commit(self, commits: list[OffsetCommit]) -> Refused:
         began = time.monotonic()
         try:
-            refused = self.group.commit(ats)
+            refused = self.group.commit(commits)
         except BaseException:
             self.metrics.failed_commits += 1
             raise
         self.metrics.failed_commits += bool(refused)
         self.metrics.commits.add(1000 * (time.monotonic() - began))
-        self._follow({each: at for each, at in ats.items() if each not in refused})
+        self._follow([each for each in commits if each.place not in refused])
         return refused
 
-    def _follow(self, ats: Ats) -> None:
+    def _follow(self, commits: list[OffsetCommit]) -> None:
         """Writes the commits of the first table to the second table. A failure there is logged."""
-        if self._dual is None or self.group.name is None or not ats:
+        if self._dual is None or self.group.name is None or not commits:
             return
-        offsets: dict[str, dict[int, int]] = {}
-        for (topic, number), at in ats.items():
-            offsets.setdefault(topic, {})[number] = at.offset
         try:
-            self._dual.follow(self.group.name, offsets, {topic: at.topic_id for (topic, _), at in ats.items()})
+            self._dual.generations.follow(self.group.name, self._dual.topics.rows(self.group.name, commits))
         except SparklogError as error:
             _log.warning("Positions of group %s are not in the second table %s: %s", self.group.name, self._dual.path, error)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.member.state import Registered, SharedTopic
 from sparklog.groups.rows import Position, now
 from sparklog.groups.table import places
@@ -105,17 +106,34 @@ class Topics:
         made: list[Position] = []
         at = now()  # one time for all, by which `lags.together` knows the rows of a commit
         for topic, by_partition in arguments.mapping("offsets", offsets):
-            state = self.state(topic)
-            expected = (ids or {}).get(topic)
-            if expected not in (None, state.topic_id):
-                raise SparklogError("TOPIC_RECREATED", topic=topic, root=self.root, expected=expected, found=state.topic_id)
-            if topic in by_topic:
-                require_same(self.root, by_topic[topic], state)
+            state = self._state_of(topic, (ids or {}).get(topic), by_topic)
             for given, offset in arguments.mapping("offsets", by_partition):
                 # A position may have expired while its owner read on.
                 placed = placed_in(state, self.root, given, offset, [0] * state.partitions)
                 made.append(Position(group, 0, topic, state.topic_id, *placed, at))
         return made
+
+    def rows(self, group: str, commits: Iterable[OffsetCommit], known: Iterable[Position] = ()) -> list[Position]:
+        """The positions of a group by its commits, which are checked as in `placed`."""
+        by_topic = {each.topic: each for each in known}
+        states: dict[tuple[str, str], State] = {}
+        made: list[Position] = []
+        at = now()
+        for each in commits:
+            topic = (each.topic, each.topic_id)
+            state = states[topic] = states.get(topic) or self._state_of(*topic, by_topic)
+            placed = placed_in(state, self.root, each.partition, each.offset, [0] * state.partitions)
+            made.append(Position(group, 0, each.topic, state.topic_id, *placed, at, metadata=each.metadata))
+        return made
+
+    def _state_of(self, topic: str, id: str | None, known: Mapping[str, Position]) -> State:
+        """The newest state of a topic, which must have this id, and be the topic of a known position."""
+        state = self.state(topic)
+        if id not in (None, state.topic_id):
+            raise SparklogError("TOPIC_RECREATED", topic=topic, root=self.root, expected=id, found=state.topic_id)
+        if topic in known:
+            require_same(self.root, known[topic], state)
+        return state
 
     def unread(self, positions: Iterable[Position]) -> dict[tuple[str, int], int]:
         """How many offsets are unread, by topic and partition, where the position is of the topic that is there."""

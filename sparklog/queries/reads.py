@@ -11,6 +11,7 @@ from typing import Any
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.topics import Topics
 from sparklog.spark.progress import source_offsets
 from sparklog.store.stores import local
@@ -26,10 +27,8 @@ class Read:
 
     query_id: str
     epoch: int
-    offsets: dict[str, dict[int, int]]
-    """By topic and partition. If several sources read a partition, the offsets that all of them have read."""
-    ids: dict[str, str]
-    """The ids of these topics."""
+    commits: list[OffsetCommit]
+    """The offsets to commit. If several sources read a partition, the offsets that all of them have read."""
 
 
 def of_progress(last: Mapping[str, Any], topics: Topics) -> Read | None:
@@ -44,7 +43,7 @@ def of_progress(last: Mapping[str, Any], topics: Topics) -> Read | None:
         of_topics |= "topicIds" in metrics
         sources.append((json.loads(metrics.get("topicIds", "{}")), source_offsets(source.get("endOffset"))))
     read = _read(str(last["id"]), int(last["batchId"]), sources, topics, of_topics)
-    return read if read.offsets else None
+    return read if read.commits else None
 
 
 def of_checkpoint(checkpoint: str | os.PathLike[str], epoch: int, topics: Topics) -> Read:
@@ -86,7 +85,8 @@ def _read(query_id: str, epoch: int, sources: Sequence[Source], topics: Topics, 
                 offsets[topic][partition] = min(before, end)
     if not offsets and not (of_topics and not any(ends for _, ends in sources)):
         raise SparklogError("QUERY_NOT_OF_ROOT", query=query_id, root=topics.root)
-    return Read(query_id, epoch, offsets, {topic: ids[topic] for topic in offsets})
+    commits = [OffsetCommit(topic, number, ids[topic], end) for topic, its in offsets.items() for number, end in its.items()]
+    return Read(query_id, epoch, commits)
 
 
 def _text(file: Path) -> str:

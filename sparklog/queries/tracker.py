@@ -126,8 +126,8 @@ class Tracker:
         read = self._read()
         if ended and read is not None and opened.generations.group(group).exists:
             # A position in a topic that was created again since is not further than the query, which read the topic that is there.
-            same = [each for each in opened.positions(group) if each.topic_id == read.ids.get(each.topic)]
-            if is_behind(read.offsets, read.ids, same):
+            ids = {each.topic_id for each in read.commits}
+            if is_behind(read.commits, [each for each in opened.positions(group) if each.topic_id in ids]):
                 raise SparklogError("QUERY_ENDED", query=read.query_id, group=group, table=opened.path)
         self._owner = Owner(opened, group)
         self._thread = threading.Thread(target=self._run, name=f"sparklog tracker of {group}", daemon=True)
@@ -229,7 +229,7 @@ class Tracker:
     def _commit(self) -> None:
         read = self._read()
         if read is not None:
-            self._owner.commit(read.offsets, read.ids, query_id=read.query_id, epoch=read.epoch)
+            self._owner.commit(read.commits, query_id=read.query_id, epoch=read.epoch)
             self._committed = (read.query_id, read.epoch)
         self._owner.beat()
 

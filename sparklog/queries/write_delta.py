@@ -109,8 +109,8 @@ class WriteDelta:
         self._owner.require()
         once = {"txnAppId": read.query_id, "txnVersion": str(epoch)}
         rows.write.format("delta").mode("append").options(**self._options, **once).save(self._path)
-        if read.offsets:
-            self._owner.commit(read.offsets, read.ids, query_id=read.query_id, epoch=read.epoch)
+        if read.commits:
+            self._owner.commit(read.commits, query_id=read.query_id, epoch=read.epoch)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None, "_owner": None}

@@ -10,6 +10,7 @@ import pytest
 from handmade import Record, Topic, batch
 
 from sparklog.groups import OffsetTable
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.table.owner import Owner
 from sparklog.prometheus import _GAUGES, Exporter
 
@@ -76,13 +77,13 @@ def test_a_heartbeat_does_not_hide_that_a_group_stands_still(folder, monkeypatch
 
     monkeypatch.setattr("sparklog.groups.table.owner._HEARTBEAT_S", 0)
     owner, ids = Owner(table, "stuck"), {"orders": table.positions("billing")[0].topic_id}
-    owner.commit({"orders": {0: 5}}, ids)
+    owner.commit([OffsetCommit("orders", 0, ids["orders"], 5)])
     before, written = now(), table.group("stuck").summary.committed_at
     assert before
     owner.beat()
     assert table.group("stuck").summary.committed_at > written
     assert now() == before
-    owner.commit({"orders": {0: 6}}, ids)
+    owner.commit([OffsetCommit("orders", 0, ids["orders"], 6)])
     assert now() != before
 
 

@@ -15,9 +15,10 @@ import pyarrow as pa
 from sparklog import SparklogError
 from sparklog.consumer import TopicPartition
 from sparklog.consumer import requests as ask
-from sparklog.consumer.beliefs import Settings
 from sparklog.consumer.core import Core
 from sparklog.consumer.groups import Shared
+from sparklog.consumer.settings import Settings
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.member import standing
 from sparklog.groups.member.membership import Membership
 from sparklog.groups.member.state import MemberSettings
@@ -44,11 +45,14 @@ from groups.core_parts import (
 class Consumer:
     """A process with one consumer: `call` runs one of its calls."""
 
+    may_commit = True
+    """Whether it may commit without being asked."""
+
     def __init__(self, world: World, name: str) -> None:
         self.world, self.name = world, name
         self.busy, self.dead, self.frozen = False, False, False
         self.raises = world.random.random() < 0.2
-        self.commits = world.random.random() < 0.8
+        self.commits = world.random.random() < 0.8 and self.may_commit
         self.is_interrupted = world.random.random() < 0.25
         self.was_interrupted = False
         """Whether a signal came in the present call: there is one at most."""
@@ -71,11 +75,12 @@ class Consumer:
         standing.Heartbeater = lambda *given: Heartbeater(world, given[2])  # type: ignore[assignment,misc]
         try:
             timed = MemberSettings(world.assignor, session_s=SESSION, heartbeat_s=HEARTBEAT)
-            self.member.__init__(table, "g", timed, self.core.beginning, lambda: world.now)  # type: ignore[misc]
+            self.member.__init__(table, "g", timed, self.core.subscription.beginning, lambda: world.now)  # type: ignore[misc]
         finally:
             standing.Heartbeater = heartbeater  # type: ignore[misc]
         self.member._lock = Lock()  # type: ignore[assignment]
         self.group = Shared(self.member)
+        self.core.shares.is_committed = self.group.is_committed
         self.told: dict[TopicPartition, Any] = {}
         """The shares that the program was told to have."""
         self.next: dict[TopicPartition, tuple[Any, int]] = {}
@@ -83,9 +88,9 @@ class Consumer:
         self.subscribed, self.names = False, tuple[str, ...]()
         self.fetched_to: dict[Any, int] = {}
         """The shares of which records were fetched, each with the offset after those; without those of which some were dropped rightly."""
-        self.asked: list[ask.Ats] = []
+        self.asked: list[list[OffsetCommit]] = []
         """The commits that were begun beside the program, and are not made yet."""
-        self.ended: list[tuple[ask.Ats, ask.Refused | SparklogError]] = []
+        self.ended: list[SparklogError | None] = []
         """Commits that have ended, and that the core does not know yet."""
         self.revoked: dict[TopicPartition, object] = {}
         """How it held the partitions of which the program was told that they go."""
@@ -126,12 +131,12 @@ class Consumer:
         """The reply to a request. A signal may interrupt the program before it has it; a callback that it interrupts has raised."""
         comes = self.is_interrupted and not self.was_interrupted and self.world.chance(0.3 if isinstance(request, ask.Join) else 0.03)
         self.was_interrupted |= comes
-        if comes and self.world.random.random() < 0.5 and not isinstance(request, ask.Tell):
+        if comes and self.world.random.random() < 0.5 and not isinstance(request, ask.Notify):
             self.fell_silent |= isinstance(request, ask.Leave)
             self.expected = set() if self.core.closed else self.expected
             raise Interrupted
         reply = self.does(request)
-        if comes and isinstance(request, ask.Tell):
+        if comes and isinstance(request, ask.Notify):
             return Interrupted()
         if comes:
             raise Interrupted
@@ -146,7 +151,7 @@ class Consumer:
                 world.now += request.seconds
             case ask.ListTopics():
                 return [name for name, topic in world.topics.items() if topic and request.wanted(name)]
-            case ask.LookAtTopics():
+            case ask.RefreshTopics():
                 return {name: world.state_of(name) for name in request.topics}
             case ask.News():
                 if self.far and not request.idle and world.random.random() < 0.5:
@@ -156,16 +161,16 @@ class Consumer:
                 return self.fetched(request)
             case ask.Expect():
                 self.expect(request.fetches)
-            case ask.Tell():
+            case ask.Notify():
                 return self.tell(request.event, request.partitions)
-            case ask.LookAtGroup() | ask.Take() | ask.Release():
+            case ask.PollGroup() | ask.Take() | ask.Release():
                 try:
                     return self.view(request)
                 finally:
                     self.viewed = world.commits
             case ask.Join():
-                self.operate_soon(request.ats)
-                return self.group.join(request.topics, request.pattern, request.shares, request.ats)
+                self.operate_soon(request.commits)
+                return self.group.join(request.topics, request.pattern, request.shares, request.commits)
             case ask.Leave():
                 return self.group.leave(for_good=request.for_good)
             case ask.IsLive():
@@ -173,59 +178,59 @@ class Consumer:
                     self.fetched_to = {}
                     return False
                 return True
-            case ask.LookAtPositions():
+            case ask.ReadCommitted():
                 if (world.quiet or world.depth < 2) and world.random.random() < 0.3:
                     world.call("commit")  # just before the look
                 return self.group.positions()
             case ask.CommitSync():
                 if world.lossy and world.chance(0.2):
                     raise SparklogError("OFFSETS_TABLE", table="table", cause="the disk is full")
-                return self.group.commit(request.ats)
+                return self.group.commit(request.commits)
             case ask.CommitAsync():
-                self.asked.append(request.ats)
-            case ask.Settle():
-                self.commit_beside()
+                self.asked.append(request.commits)
+            case ask.AwaitCommits():
+                self.commit_async()
                 return self.tell_commits()
-            case ask.TellCommits():
+            case ask.NotifyCommits():
                 return self.tell_commits()
         return None
 
-    def commit_beside(self) -> None:
+    def commit_async(self) -> None:
         """Makes the commits that were begun, as their thread does; it waits while the program holds the lock."""
         while self.asked and not self.dead and not self.frozen and not self.member._lock.count:  # type: ignore[attr-defined]
-            ats = self.asked.pop(0)
             try:
-                self.ended.append((ats, self.group.commit(ats)))
+                self.group.commit(self.asked.pop(0))
+                self.ended.append(None)
             except SparklogError as error:
-                self.ended.append((ats, error))
+                self.ended.append(error)
 
     def tell_commits(self) -> list[BaseException]:
         """Calls the callbacks of commits that have ended."""
         raised: list[BaseException] = []
         while self.ended:
-            self.core.ended(*self.ended.pop(0))
+            self.core.commits.ended(self.ended.pop(0))
             if self.raises and self.world.chance(0.6):
                 raised.append(ByProgram("commit"))
         return raised
 
     def view(self, request: Any) -> Any:
         match request:
-            case ask.LookAtGroup():
+            case ask.PollGroup():
                 return self.group.look()
             case ask.Take():
                 return self.group.take()
-        self.operate_soon(request.ats)
-        return self.group.release(request.shares, request.ats)
+        self.operate_soon(request.commits)
+        return self.group.release(request.shares, request.commits)
 
-    def operate_soon(self, ats: Any) -> None:
+    def operate_soon(self, commits: list[OffsetCommit]) -> None:
         """An operator moves one of these shares before they are given up."""
-        if ats and self.world.depth < 2 and self.world.chance(0.7):
-            self.world.soon = lambda: self.world.operate(ats)
+        if commits and self.world.depth < 2 and self.world.chance(0.7):
+            self.world.soon = lambda: self.world.operate([each.place for each in commits])
 
     def expect(self, fetches: list[ask.Fetch]) -> None:
         for each in fetches:
-            share = self.core.shares.get(each.partition)
-            if share is None or share.topic_id != each.topic_id or share.paused or share.asked:
+            share = self.core.shares.held.get(each.partition)
+            if share is None or share.topic_id != each.topic_id or share.paused or share.is_going:
                 raise Fault(f"{self.name} requests {each}, and does not read that")
         self.expected = {(each.partition, each.offset) for each in fetches}
 
@@ -236,10 +241,10 @@ class Consumer:
         if topic is None or topic.id != request.topic_id or request.offset < topic.starts[request.partition.partition]:
             return ask.FetchReply([], request.offset, topic.state if topic else None)
         end = min(len(topic.records[request.partition.partition]), request.offset + request.bytes_max)
-        share = self.core.shares[request.partition]
+        share = self.core.shares.held[request.partition]
         if topic.starts[share.number] < request.offset < self.fetched_to.get(share, 0):
             raise Fault(f"{self.name} fetched {request.partition} at {request.offset} again, after {self.fetched_to[share]}")
-        if self.core.states.get(topic.name) is topic.state:
+        if self.core.subscription.states.get(topic.name) is topic.state:
             self.fetched_to[share] = end
         return ask.FetchReply([batch_of(topic.life).slice(request.offset, end - request.offset)], end, topic.state)
 
@@ -250,17 +255,17 @@ class Consumer:
         if event == "assigned":  # one that was to go may stay, since the plan has changed
             self.revoked = {each: held for each, held in self.revoked.items() if each not in partitions}
         if event == "revoked":
-            self.revoked |= {each: self.core.shares[each].holding for each in partitions}
+            self.revoked |= {each: self.core.shares.held[each].holding for each in partitions}
         for each in partitions if event == "assigned" else ():
-            self.core.shares[each].since = self.viewed  # type: ignore[attr-defined]
-            self.told[each] = self.core.shares[each]
+            self.core.shares.held[each].since = self.viewed  # type: ignore[attr-defined]
+            self.told[each] = self.core.shares.held[each]
         for each in partitions if event != "assigned" else ():
             share = self.told.pop(each)
             if event == "lost" and self.world.owns(self, share) and (topic := self.world.topics[each.topic]) and topic.id == share.topic_id:
                 raise Fault(f"{self.name} was told that {each} is lost, and has it")
         if event == "revoked" and self.commits and not self.world.lossy:
             for each in partitions:
-                share, row = self.core.shares[each], self.world.table.newest.at.get(each)
+                share, row = self.core.shares.held[each], self.world.table.newest.at.get(each)
                 topic = self.world.topics.get(each.topic)
                 mine = self.world.owns(self, share) and topic is not None and topic.id == share.topic_id
                 if (
@@ -279,7 +284,7 @@ class Consumer:
     def call_within(self) -> None:
         """The callback calls the consumer."""
         name = self.world.random.choice(("poll", "commit", "commit", "close"))
-        steps: Any = {"poll": lambda: self.core.poll(0, 1, 1, self.decode), "commit": self.core.commit}.get(name)
+        steps: Any = {"poll": lambda: self.core.poll(0, 1, 1, self.decode), "commit": self.core.commits.commit}.get(name)
         try:
             self.call(steps() if steps else self.core.close(autocommit=True))
         except ByProgram:
@@ -300,8 +305,9 @@ class Consumer:
             self.call(self.core.subscribe([] if pattern else names, pattern))
         self.require_left_if_closed()
         self.world.subscribed(names)
-        if not self.core.closed and (self.core.names, self.core.pattern) != (None if pattern else frozenset(names), pattern):
-            raise Fault(f"{self.name} subscribed to {names}, and is subscribed to {self.core.names}, {self.core.pattern}")
+        its = self.core.subscription
+        if not self.core.closed and (its.names, its.pattern) != (None if pattern else frozenset(names), pattern):
+            raise Fault(f"{self.name} subscribed to {names}, and is subscribed to {its.names}, {its.pattern}")
         self.subscribed, self.names = True, NAMES if pattern else tuple(names)
 
     def resubscribe(self) -> None:
@@ -335,29 +341,29 @@ class Consumer:
         timeout_s, records_max = self.world.random.choice((0, 0, 0.3 * self.waits)), self.world.random.choice((2, 50))
         if not timeout_s and self.core.finds_nothing(self.world.now, self.world.state_of):
             return
-        self.core.last = []
+        self.core.shares.last = []
         try:
             found = self.call(self.core.poll(timeout_s, records_max, 1 << 30, self.decode))
             if self.is_interrupted and self.world.chance(0.05):
-                self.core.take_back()
+                self.core.shares.take_back()
                 raise Interrupted
         except ByProgram:
             self.require_handed_over()
             return
         except Poison as poison:
-            share = self.core.shares[poison.partition]
+            share = self.core.shares.held[poison.partition]
             if share.position != poison.offset:
                 raise Fault(f"{poison.partition} stopped at {share.position}, and {poison.offset} cannot be decoded") from None
             self.world.given(self, share, [poison.offset], skipped=True)  # the program skips it
-            self.core.seek(share, poison.offset + 1)
+            self.core.shares.seek(share, poison.offset + 1)
             return
         for partition, records in found.items():
-            self.world.given(self, self.core.shares[partition], [record.offset for record in records])
+            self.world.given(self, self.core.shares.held[partition], [record.offset for record in records])
 
     def end(self, *, in_turn: bool) -> None:
         """Its group is another's. The program has learned in a turn that its partitions are lost, or learns it as it ends the consumer."""
-        if in_turn and (self.told or self.core.assigned()):
-            raise Fault(f"{self.name} is fenced, was told to have {sorted(self.told)}, and has {self.core.assigned()}")
+        if in_turn and (self.told or self.core.shares.assigned()):
+            raise Fault(f"{self.name} is fenced, was told to have {sorted(self.told)}, and has {self.core.shares.assigned()}")
         self.revoked = {}
         self.close()
         if self.revoked:
@@ -378,16 +384,16 @@ class Consumer:
         try:
             taken = self.call(self.core.take(0, 50, 1 << 30))
             self.fetched_to = {}  # the loop may end within these, or call `poll`
-            self.core.last = []
-            given = self.core.give(taken, self.decode, self.group.is_live)
+            self.core.shares.last = []
+            given = self.core.fetching.one_by_one(taken, self.decode, self.group.is_live)
             for record in itertools.islice(given, self.world.random.randrange(1, 9)):
                 if self.is_interrupted and self.world.chance(0.05):
-                    self.core.take_back()
+                    self.core.shares.take_back()
                     raise Interrupted
-                share = self.core.shares.get(TopicPartition(record.topic, record.partition))
+                share = self.core.shares.held.get(TopicPartition(record.topic, record.partition))
                 if share is None:
                     raise Fault(f"{self.name} was given {record}, and does not hold it")
-                self.core.last = []
+                self.core.shares.last = []
                 self.world.given(self, share, [record.offset])
                 self.world.interrupt(self)
                 if self.world.depth < 2 and self.world.chance(0.02):
@@ -397,32 +403,43 @@ class Consumer:
         except ByProgram:
             return
         except Poison as poison:
-            share = self.core.shares[poison.partition]
+            share = self.core.shares.held[poison.partition]
             self.world.given(self, share, [poison.offset], skipped=True)
-            self.core.seek(share, poison.offset + 1)
+            self.core.shares.seek(share, poison.offset + 1)
         finally:
             self.require_left_if_closed()
 
     def commit(self) -> None:
         if self.subscribed:
             with contextlib.suppress(ByProgram):
-                self.call(self.core.commit_beside(None, None) if len(self.world.acts) % 3 == 0 else self.core.commit())
+                self.call(self.core.commits.commit_async(None, None) if len(self.world.acts) % 3 == 0 else self.core.commits.commit())
 
     def go_back(self) -> None:
         """The program commits an offset below the committed one. An operator may move the partition first, and others give it back."""
         if self.world.reset == "latest":  # an offset that has expired would go on at the end
             return
         at = self.world.table.newest.at
-        lower = {
-            partition: ask.At(share.topic_id, share.holding, row.offset - 1)
-            for partition, share in self.core.shares.items()
+        lower = [
+            share.commit(row.offset - 1)
+            for partition, share in self.core.shares.held.items()
             if (row := at.get(partition)) and row.topic_id == share.topic_id and row.offset > 1
-        }
+        ]
         if self.subscribed and lower:
             if self.world.depth < 2 and self.world.chance(0.7):
-                self.world.soon = lambda: self.world.move_and_give_back(lower, self)
+                self.world.soon = lambda: self.world.move_and_give_back([each.place for each in lower], self)
             with contextlib.suppress(ByProgram):
-                self.call(self.core.commit(lower))
+                self.call(self.core.commits.commit(lower))
+            self.require_gone_back(lower)
+
+    def require_gone_back(self, lower: list[OffsetCommit]) -> None:
+        """The group is where the program went back to, or lower by an operator, in the shares that this consumer still has.
+
+        A member that lost the answer to a commit does not know that a later commit goes back.
+        """
+        for each in lower if not self.world.lossy else ():
+            share, row = self.core.shares.held.get(TopicPartition(*each.place)), self.world.table.newest.at.get(each.place)
+            if share and share.holding == each.holding and self.world.owns(self, share) and row and row.offset > each.offset:
+                raise Fault(f"{self.name} went back to {each}, and {row} is committed")
 
     def close(self) -> None:
         try:
@@ -437,7 +454,7 @@ class Consumer:
     def beat(self) -> None:
         if not self.dead and not self.frozen:
             self.member._beat()
-            self.commit_beside()
+            self.commit_async()
 
     def decode(self, partition: TopicPartition, batch: pa.RecordBatch) -> tuple[list[Any], Exception | None]:
         life, records = batch.column("partition")[0].as_py(), []

@@ -14,6 +14,7 @@ import pyarrow as pa
 from sparklog import SparklogError
 from sparklog.batches.columns import SCHEMA
 from sparklog.groups import rows
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.member import heartbeater
 from sparklog.groups.member.heartbeats import Mark
 from sparklog.groups.member.state import GroupState, SharedTopic
@@ -191,14 +192,14 @@ class Topics:
             if topic and any(each.reads(name) for each in readers)
         }
 
-    def placed(self, group: str, offsets: Any, ids: Any = None, known: Any = ()) -> list[Position]:
-        ids = ids or {}
+    def rows(self, group: str, commits: Iterable[OffsetCommit], known: Any = ()) -> list[Position]:
         found = []
-        for name, its in offsets.items():
-            state = self.find_state(name)
-            if state is None or ids.get(name, state.topic_id) != state.topic_id:
-                raise SparklogError("TOPIC_RECREATED", topic=name, root="root", expected=ids.get(name), found="another")
-            found += [Position(group, 0, name, state.topic_id, number, offset, rows.now()) for number, offset in its.items()]
+        for each in commits:
+            state = self.find_state(each.topic)
+            if state is None or each.topic_id != state.topic_id:
+                raise SparklogError("TOPIC_RECREATED", topic=each.topic, root="root", expected=each.topic_id, found="another")
+            at = (each.topic, each.topic_id, each.partition, each.offset)
+            found.append(Position(group, 0, *at, rows.now(), metadata=each.metadata))
         return found
 
 

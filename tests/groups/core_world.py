@@ -234,7 +234,7 @@ class World(Model):
             pass
         except Interrupted:
             one.fetched_to = {}
-            one.subscribed = one.core.subscribes
+            one.subscribed = one.core.subscription.is_by_topic
         except GenerationFencedError as error:
             if error.id == "GENERATION_FENCED":
                 if not self.owners:

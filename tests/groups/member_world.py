@@ -86,7 +86,7 @@ class Thread(Member):
         with mock.patch.object(membership, "Membership", functools.partial(membership.Membership, clock=self.clock)):
             self.said.append(json.loads(json.dumps(self.driver.do({"do": do, **given}))))
         if do == "open" and self.driver.consumer is not None:
-            self.driver.consumer._core._turn_s = 0  # Each poll has a turn: its clock runs faster than that of the machine.
+            self.driver.consumer._core.round_s = 0  # Each poll has a round: its clock runs faster than that of the machine.
 
     def freeze(self) -> None:
         self.clock.silent.add(self)

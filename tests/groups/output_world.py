@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from typing import Any
 
@@ -52,11 +51,10 @@ class OutputConsumer(Consumer):
 
     world: OutputWorld
     root = "root"
+    may_commit = False
 
     def __init__(self, world: OutputWorld, name: str) -> None:
         super().__init__(world, name)
-        self.commits = False
-        self.core._settings = dataclasses.replace(self.core._settings, commit_s=None)
         self.flushes = world.random.random() < 0.5
         self._core, self._shell = self.core, self
         self.run = self.call
@@ -128,7 +126,7 @@ class OutputConsumer(Consumer):
 
     def rows_of(self, found: Any) -> pa.Table:
         rows = [
-            (self.core.shares[partition].topic_id, partition.partition, offset)
+            (self.core.shares.held[partition].topic_id, partition.partition, offset)
             for partition, batch in found.items()
             for offset in batch.column("offset").to_pylist()
         ]
@@ -156,25 +154,25 @@ class OutputConsumer(Consumer):
 
     def iterate(self) -> None:
         """Moves itself, or stands still for a while, between two polls."""
-        alive = sorted(self.core.assigned().items())
+        alive = sorted(self.core.shares.assigned().items())
         if not alive:
             return
         partition, share = self.world.random.choice(alive)
         topic = self.world.topics.get(partition.topic)
         if self.world.random.random() < 0.5:
-            self.core.pause([partition]) if not share.paused else self.core.resume([partition])
+            self.core.shares.pause([partition]) if not share.paused else self.core.shares.resume([partition])
         elif topic and topic.id == share.topic_id and share.position is not None:
             row = self.world.table.newest.at.get(partition)
             lowest = row.offset if row and row.topic_id == topic.id else share.position
             to = self.world.random.randint(min(lowest, topic.ends[share.number]), topic.ends[share.number])
             self.world.excused.setdefault((topic.id, share.number), set()).update(range(share.position, to))
-            self.core.seek(share, to)
+            self.core.shares.seek(share, to)
 
     def commit(self) -> None:
         """Resumes all partitions, and commits: not the positions after records in hand."""
         if self.subscribed:
-            self.core.resume(list(self.core.assigned()))
-            self.call(self.core.commit())
+            self.core.shares.resume(list(self.core.shares.assigned()))
+            self.call(self.core.commits.commit())
 
     def tell(self, event: str, partitions: list[TopicPartition]) -> BaseException | None:
         raised = super().tell(event, partitions)

@@ -80,23 +80,21 @@ def test_once_a_second_the_version_before_is_looked_at_too(topic, calls, monkeyp
 
 @pytest.mark.parametrize(
     ("given", "wanted"),
-    [({}, ["Now", "News"]), (OWNER, ["Now", "Beat", "News"]), (MEMBER, ["Now", "LookAtGroup", "Beat", "News"])],
+    [({}, ["Now", "News"]), (OWNER, ["Now", "Beat", "News"]), (MEMBER, ["Now", "PollGroup", "Beat", "News"])],
     ids=["alone", "owner", "member"],
 )
-def test_a_poll_that_finds_nothing_makes_requests_where_a_turn_is_due(topic, table, given, wanted):
+def test_a_poll_that_finds_nothing_makes_requests_where_a_round_is_due(topic, table, given, wanted):
     """Each costs as much as a record. Between turns, a poll sees new records all the same."""
     with Consumer(topic.root, "t", **given, **({"table": table} if given else {})) as consumer:
-        consumer._core._turn_s = 60
+        consumer._core.round_s = 60
         for _ in range(3):
             consumer.poll()
         asked: list[str] = []
-        shell = consumer._shell
-        shell._does = {
-            kind: lambda request, does=does: asked.append(type(request).__name__) or does(request) for kind, does in shell._does.items()
-        }
+        shell, reply = consumer._shell, consumer._shell.reply
+        shell.reply = lambda request: asked.append(type(request).__name__) or reply(request)
         assert consumer.poll() == consumer.poll_batches() == {}
         assert asked == []
-        consumer._core._looked -= 60
+        consumer._core.shares.refreshed -= 60
         assert consumer.poll() == {}
         assert asked == wanted
         topic.append(records(1))

@@ -10,7 +10,7 @@ from groups.consumer_world import fault
 from handmade import draw_seed
 
 from sparklog.consumer.consumer import Consumer
-from sparklog.consumer.core import Core
+from sparklog.consumer.fetching import Fetching
 from sparklog.consumer.shell import Shell
 
 SEEDS = 200
@@ -19,7 +19,7 @@ SEEDS = 200
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture) -> None:
     """It warns of each position that is not in the log."""
-    caplog.set_level(logging.ERROR, "sparklog.consumer.reading")
+    caplog.set_level(logging.ERROR, "sparklog.consumer.shares")
 
 
 def found(seeds: Iterable[int], *, with_group: bool = False, far: bool = False) -> str | None:
@@ -77,7 +77,7 @@ def test_each_public_call_is_among_them(monkeypatch: pytest.MonkeyPatch) -> None
 def test_records_that_were_fetched_before_a_seek_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault put back: a partition's turn takes the position that it then has for the one it was fetched at."""
 
-    def give(self, taken, decode, is_live):
+    def one_by_one(self, taken, decode, is_live):
         for share, batch, after, _ in taken:
             position = share.position
             for record in decode(share.partition, batch)[0]:
@@ -89,7 +89,7 @@ def test_records_that_were_fetched_before_a_seek_are_found(monkeypatch: pytest.M
                 if share.position == position:
                     share.position = after
 
-    monkeypatch.setattr(Core, "give", give)
+    monkeypatch.setattr(Fetching, "one_by_one", one_by_one)
     assert found(range(400)) is not None
 
 

@@ -100,7 +100,7 @@ def test_a_consumer_that_begins_again_keeps_the_order(tmp_path: Path) -> None:
 
 def test_without_the_barrier_keys_come_out_of_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above would find it."""
-    monkeypatch.setattr("sparklog.consumer.reading.until", lambda open, partition: 2**63 - 1)
+    monkeypatch.setattr("sparklog.consumer.reroutes.until", lambda open, partition: 2**63 - 1)
     assert out_of_order(Written, tmp_path)
 
 

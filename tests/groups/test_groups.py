@@ -12,6 +12,7 @@ from handmade import Topic, identity, records
 
 import sparklog
 from sparklog.groups import OffsetTable
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.table.owner import Owner
 
 
@@ -162,8 +163,8 @@ def test_of_two_claims_of_a_generation_one_wins(table, topic):
 def test_an_owner_goes_back_only_while_its_generation_is_the_newest(table, topic):
     """Another owner takes the group just before the claim: what goes back does not take it from that one."""
     owner, ids = Owner(table, "g"), {"t": identity("t")}
-    owner.commit({"t": {0: 5}}, ids)
-    owner.commit({"t": {0: 3}}, ids)
+    owner.commit([OffsetCommit("t", 0, ids["t"], 5)])
+    owner.commit([OffsetCommit("t", 0, ids["t"], 3)])
     assert places(table) == {("t", 0): 3}
     rival, engine = OffsetTable(topic.root, table.path), table._lake
     append = engine.append
@@ -176,9 +177,9 @@ def test_an_owner_goes_back_only_while_its_generation_is_the_newest(table, topic
     engine.append = beaten
     for offset in (2, 1):  # refused by the table, and by a look before
         with pytest.raises(sparklog.GenerationFencedError, match="newest generation is 3"):
-            owner.commit({"t": {0: offset}}, ids)
+            owner.commit([OffsetCommit("t", 0, ids["t"], offset)])
     with pytest.raises(sparklog.GenerationFencedError):
-        owner.commit({"t": {0: 3}}, ids)  # which moves nothing
+        owner.commit([OffsetCommit("t", 0, ids["t"], 3)])  # which moves nothing
     assert places(table) == {("t", 0): 9}
 
 

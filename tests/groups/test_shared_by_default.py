@@ -13,6 +13,7 @@ from handmade import draw_seed, either
 from sparklog import CallError, Consumer, GenerationFencedError, TopicPartition
 from sparklog.consumer import OffsetAndMetadata
 from sparklog.groups import OffsetTable
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.rows import Group
 from sparklog.groups.table.assigned import Assigned
 
@@ -141,7 +142,7 @@ def histories(table: OffsetTable, some: random.Random) -> None:
                 assert {each.partition: each.offset for each in consumer.positions()} == positions
             number, offset = some.randrange(2), some.randrange(21)
             try:
-                consumer.commit({"t": {number: offset}}, {"t": id}, {})
+                consumer.commit([OffsetCommit("t", number, id, offset)])
             except GenerationFencedError:
                 assert knew and knew[0] != taken, "it was fenced by an assigned consumer"
             else:

@@ -98,7 +98,7 @@ def test_each_key_stays_in_order(tool: LogTool, tmp_path: Path, monkeypatch: pyt
     check_all(world, check_consumed(world))
     assert faults(world.tool.root, unfinished=True) == []
     assert disorder(world) == 0
-    monkeypatch.setattr("sparklog.consumer.reading.until", lambda open, partition: 2**63 - 1)
+    monkeypatch.setattr("sparklog.consumer.reroutes.until", lambda open, partition: 2**63 - 1)
     assert disorder(world) > 0, "without the barrier"
 
 

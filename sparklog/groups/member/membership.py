@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 import logging
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 
 from sparklog.errors import SparklogError
 from sparklog.groups import rows
 from sparklog.groups.assignors import Partition
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.member.standing import Standing
 from sparklog.groups.member.state import GroupState, Held
 from sparklog.groups.rows import Position
-from sparklog.groups.topics import Ids, Offsets
 
 _log = logging.getLogger(__name__)
 _PATIENCE_S = 5
@@ -38,18 +38,15 @@ class Membership(Standing):
     # ---- the turns of the caller
 
     def subscribe(
-        self, topics: Iterable[str], pattern: str | None = None, given: Iterable[Partition] = (), offsets: Offsets | None = None,
-        ids: Ids | None = None, held: Mapping[Partition, Held] | None = None,
-    ) -> None:  # fmt: skip
+        self, topics: Iterable[str], pattern: str | None = None, given: Iterable[Partition] = (), commits: Collection[OffsetCommit] = ()
+    ) -> None:
         """Names the topics that it reads, and gives up shares of others, in one commit. A later `look` joins.
 
         Args:
             topics: The names of the topics.
             pattern: A regular expression for more topics.
             given: The shares to give up.
-            offsets: The offsets of the next records of these shares, by topic and partition.
-            ids: The ids of these topics, by name.
-            held: The shares as it held them.
+            commits: The offsets of the next records of these shares.
 
         Raises:
             GenerationFencedError: If one owner took the group alone.
@@ -62,7 +59,7 @@ class Membership(Standing):
                     me = self.id or ""
                     return self._with_me(state.released(me, given), me).taken(me)
 
-                self._change("subscribes", step, self._placed(offsets or {}, ids or {}, held or {}))
+                self._change("subscribes", step, self._placed(commits))
 
     def look(self) -> bool:
         """Joins if it is not a member, and learns what others changed.
@@ -100,14 +97,12 @@ class Membership(Standing):
         with self._lock:
             return [each for each in self._state.to_release(self.id or "") if each in self._mine]
 
-    def release(self, shares: Iterable[Partition], offsets: Offsets, ids: Ids, held: Mapping[Partition, Held]) -> None:
+    def release(self, shares: Iterable[Partition], commits: Collection[OffsetCommit]) -> None:
         """Gives up shares, and commits offsets of the shares that it still has, in one commit.
 
         Args:
             shares: The partitions to give up.
-            offsets: The offsets of the next records, by topic and partition.
-            ids: The ids of these topics, by name.
-            held: The shares as it held them.
+            commits: The offsets of the next records.
 
         Raises:
             GenerationFencedError: If one owner took the group alone.
@@ -115,7 +110,7 @@ class Membership(Standing):
         with self._lock:
             self._waits_for_operator()
             given = [each for each in shares if each in self._mine]
-            placed = self._placed(offsets, ids, held)
+            placed = self._placed(commits)
             self._change("releases", lambda state: state.released(self.id or "", given).taken(self.id or ""), placed)
 
     def take(self) -> None:
@@ -180,19 +175,13 @@ class Membership(Standing):
         Returns:
             The positions.
         """
-        return self._committed.all()
+        return list(self._at.values())
 
-    def commit(
-        self, offsets: Offsets, ids: Ids, *, held: Mapping[Partition, Held] | None = None,
-        metadata: Mapping[Partition, str | None] | None = None,
-    ) -> dict[Partition, SparklogError]:  # fmt: skip
-        """Commits offsets of its shares, as it held them. Only fencing conflicts.
+    def commit(self, commits: Collection[OffsetCommit]) -> dict[Partition, SparklogError]:
+        """Commits offsets of its shares, as the consumer held them. Only fencing conflicts.
 
         Args:
-            offsets: The offsets of the next records, by topic and partition.
-            ids: The ids of these topics, by name.
-            held: The shares as it held them.
-            metadata: Texts that are kept with the rows, by topic and partition.
+            commits: The offsets of the next records.
 
         Returns:
             The partitions that it no longer owns so, each with its error. They were not committed.
@@ -204,7 +193,7 @@ class Membership(Standing):
             if self._ended is not None:
                 raise self._ended
             while True:
-                mine, refused = self._of_mine(offsets, ids, held or {})
+                mine, refused = self._of_mine(commits)
                 if not mine:
                     return refused
                 if not self._heartbeater.is_live:
@@ -212,10 +201,10 @@ class Membership(Standing):
                     continue
                 if self._waits_for_operator():
                     continue
-                placed = self._moved(mine, ids, metadata or {})
+                placed = self._moved(mine)
                 if not placed:
                     return refused
-                if any(map(self._committed.is_back, placed)):
+                if any(map(self._is_back, placed)):
                     if self._go_back(placed):
                         return refused
                 elif self._has_committed(placed):
@@ -239,7 +228,7 @@ class Membership(Standing):
             if self._clock() - self._wrote < every or self.id is None or self._state.announced not in (None, self._waited_for):
                 return
             self._wrote = self._clock()
-            known = self._committed.first(self._mine)
+            known = next((at for share, at in self._at.items() if share in self._mine), None)
             if self._is_unseen or (known is not None and self._state.first_owner() == self.id):
                 again = [dataclasses.replace(known, committed_at=rows.now())] if known else []
                 self._changed |= not self._has_committed(again)
@@ -296,7 +285,7 @@ class Membership(Standing):
                 self._watched = number, state  # a program in a long batch watches those too that came since its last poll
             self._changed |= number != self._number  # after the state was read, which its program then finds in memory
             self._heartbeater.live(began)
-            self._expire(me, self._watched[1])
+            self._expire(me, self._newest_known())
             if self._lock.acquire(timeout=self._patience_s):
                 try:
                     self.beat()
@@ -307,6 +296,10 @@ class Membership(Standing):
             if isinstance(error, SparklogError) and error.id == "OFFSETS_TABLE_REPLACED":
                 with self._lock:
                     self._end_by(error)
+
+    def _newest_known(self) -> GroupState:
+        """The newest state that the thread of heartbeats knows."""
+        return self._watched[1]
 
     def _leave_alone(self) -> None:
         after = "its instance stays until its session ends" if self._settings.instance else "it leaves the group"

@@ -8,14 +8,14 @@ import socket
 import threading
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from sparklog.errors import SparklogError
 from sparklog.groups import rows
 from sparklog.groups.assignors import Partition
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.member import heartbeats
 from sparklog.groups.member.attempts import attempts
-from sparklog.groups.member.committed import Committed
 from sparklog.groups.member.heartbeater import Heartbeater
 from sparklog.groups.member.heartbeats import clock, pause
 from sparklog.groups.member.state import GroupState, Held, MemberSettings, Registered, Share, SharedTopic
@@ -23,7 +23,6 @@ from sparklog.groups.member.weights import Weigher
 from sparklog.groups.rows import Position
 from sparklog.groups.table.generations import HOLD_S, OF_OPERATORS
 from sparklog.groups.table.offset_table import OffsetTable
-from sparklog.groups.topics import Ids, Offsets
 
 _log = logging.getLogger(__name__)
 Begin = Callable[[Partition, str, int, int, bool], int | None]
@@ -55,7 +54,10 @@ class Standing(ABC):
         self._state = GroupState(settings.shared_by)
         self._mine: dict[Partition, Held] = {}
         """The shares whose positions are known."""
-        self._committed = Committed()
+        self._at: dict[Partition, Position] = {}
+        """The positions of shares, as the table had them when they were taken, or as they were committed since. Shares that were lost
+        keep theirs until they are taken again.
+        """
         self._changed = False
         self._turned: GroupState | None = None
         """The state after the caller's last turn."""
@@ -116,7 +118,7 @@ class Standing(ABC):
             except SparklogError as error:
                 if error.id not in ("GROUP_ASSIGNOR", "GROUP_ROOT"):
                     raise
-                dead = self._heartbeater.dead(before.sessions(but=me), self._settings.heartbeat_s)
+                dead = self._dead_of_other_assignor(before, me)
                 if not dead:
                     raise
                 before = dataclasses.replace(before.without(*dead), assignor=asked, weights={})
@@ -130,11 +132,14 @@ class Standing(ABC):
             if self._generations.commit(self.group, number + 1, generation, [note, *carried, *begun], fenced) is not None:
                 break
         self.id, self._number, self._generation, self._version = me, number + 1, generation, 0
-        self._state, self._committed = after, Committed()
-        self._committed.remember([*known, *begun])
-        self._mine = first
+        self._state, self._mine, self._at = after, {}, {}
+        self._hold(first, [*known, *begun])
         self._heartbeater.call(_given(before, after, me))
         self._go_back(back)
+
+    def _dead_of_other_assignor(self, state: GroupState, me: str) -> list[str]:
+        """The members of a state that died, so that they do not keep members of another assignor out."""
+        return self._heartbeater.dead(state.sessions(but=me), self._settings.heartbeat_s)
 
     def _admitted(self, state: GroupState, me: str) -> GroupState:
         """The state with this member. CallError GROUP_ASSIGNOR or GROUP_ROOT if it cannot join the members of the state while they live."""
@@ -211,7 +216,7 @@ class Standing(ABC):
             # A step from an older state is refused for certain, and costs more than a look.
             if number or self._generations.last(self.group) != self._number:
                 self._adopt()
-                placed = [each for each in placed if (each.topic, each.partition) in self._mine]
+                placed = self._still_mine(placed)
             if self.id is None:
                 break
             before, after = self._state, step(self._state)
@@ -226,9 +231,8 @@ class Standing(ABC):
                 self._number, self._state = self._number + 1, after
                 self._drop_strayed()
                 self._version += self.id in versions
-                self._committed.remember(known)
-                self._remember([*placed, *begun])
-                self._mine |= first
+                self._remember(placed)
+                self._hold(first, known, begun)
                 self._heartbeater.call(_given(before, after, self.id))
                 self._go_back(back)
                 return True
@@ -244,11 +248,21 @@ class Standing(ABC):
             if begun and not self._has_committed(begun):
                 self._adopt()
                 continue
-            self._committed.remember(known)
-            self._remember(begun)
-            self._mine |= came
+            self._hold(came, known, begun)
             self._go_back(back)
             break
+
+    def _hold(self, came: Mapping[Partition, Held], known: Iterable[Position], begun: Iterable[Position] = ()) -> None:
+        """Owns shares from now on. `known` are the positions of the group in them, and `begun` the positions that this member committed."""
+        for each in came:
+            self._at.pop(each, None)
+        self._at |= {(each.topic, each.partition): each for each in known}
+        self._remember(list(begun))
+        self._mine |= came
+
+    def _still_mine(self, placed: list[Position]) -> list[Position]:
+        """The positions of these in shares that this member has not lost."""
+        return [each for each in placed if (each.topic, each.partition) in self._mine]
 
     def _go_back(self, placed: list[Position]) -> bool:
         """Commits offsets that are lower than before: a reset of these shares, which this member keeps. False if it lost any of them."""
@@ -260,7 +274,7 @@ class Standing(ABC):
                 break
             number, group, versions = self._generations.fenceable(self.group)
             owned = {} if group.state is None else group.state.owned(self.id)
-            if group.state is None or any(each not in owned or owned[each] != self._mine.get(each) for each in moved):
+            if group.state is None or not all(self._has_as_before(each, owned) for each in moved):
                 self._adopt()
                 return False
             # Rows of a topic before stay: by them, its other partitions begin at their first records.
@@ -272,6 +286,10 @@ class Standing(ABC):
                 self._adopt()
                 return True
         return False
+
+    def _has_as_before(self, share: Partition, owned: Mapping[Partition, Held]) -> bool:
+        """Whether this member has a share in the same epoch in a newer state of the group."""
+        return share in owned and owned[share] == self._mine.get(share)
 
     def _waits_for_operator(self) -> bool:
         """Waits until a change that an operator announced was made, or for `HOLD_S`, once. Whether it waited."""
@@ -344,48 +362,65 @@ class Standing(ABC):
     def _drop(self, shares: Iterable[Partition]) -> None:
         for each in list(shares):
             del self._mine[each]
-            self._committed.forget(each)
 
-    def _of_mine(
-        self, offsets: Offsets, ids: Ids, held: Mapping[Partition, Held]
-    ) -> tuple[dict[str, dict[int, int]], dict[Partition, SparklogError]]:
-        """The offsets of shares that it owns as it held them, and the error of each other one."""
-        mine: dict[str, dict[int, int]] = {}
+    def _of_mine(self, commits: Collection[OffsetCommit]) -> tuple[list[OffsetCommit], dict[Partition, SparklogError]]:
+        """The commits of shares that it owns as the consumer held them, and the error of each other one."""
+        mine: list[OffsetCommit] = []
         refused: dict[Partition, SparklogError] = {}
-        for topic, by_partition in offsets.items():
-            for number, offset in by_partition.items():
-                now = self._mine.get((topic, number))
-                if now is None or now.topic_id != ids.get(topic, now.topic_id) or now != held.get((topic, number), now):
-                    refused[topic, number] = self._lost(topic, number, ids.get(topic))
-                else:
-                    mine.setdefault(topic, {})[number] = offset
+        for each in commits:
+            if self._owns(each):
+                mine.append(each)
+            else:
+                refused[each.place] = self._lost(each)
         return mine, refused
 
-    def _lost(self, topic: str, number: int, id: str | None) -> SparklogError:
+    def _owns(self, commit: OffsetCommit) -> bool:
+        """Whether it has the share of a commit in the same topic, and in the epoch in which the consumer held it."""
+        now = self._mine.get(commit.place)
+        return now is not None and now.topic_id == commit.topic_id and commit.holding in (None, now)
+
+    def _lost(self, commit: OffsetCommit) -> SparklogError:
         """The error of a commit in a share that it does not hold: its topic of this id is gone, or the share is another member's."""
+        topic, number = commit.place
         try:
             found = self._topics.state(topic).topic_id
         except SparklogError as error:
             if error.id == "TOPIC_NOT_FOUND":
                 return error  # otherwise it cannot be seen now, and the share is not this member's
         else:
-            if id not in (None, found):
-                return SparklogError("TOPIC_RECREATED", topic=topic, root=self.root, expected=id, found=found)
+            if commit.topic_id != found:
+                return SparklogError("TOPIC_RECREATED", topic=topic, root=self.root, expected=commit.topic_id, found=found)
         return SparklogError("MEMBER_FENCED", group=self.group, table=self.table, root=self.root, topic=topic, partition=number)
 
-    def _placed(self, offsets: Offsets, ids: Ids, held: Mapping[Partition, Held]) -> list[Position]:
+    def _placed(self, commits: Collection[OffsetCommit]) -> list[Position]:
         """The rows of offsets that a change commits with it, of topics that are still there.
 
         Where one is lower than before, it goes back first, in a commit of its own.
         """
-        offsets, _ = self._of_mine(offsets, ids, held)
-        found = {topic: self._topics.find_state(topic) for topic in offsets}
-        there = {topic: its for topic, its in offsets.items() if (state := found[topic]) is not None and state.topic_id == ids[topic]}
-        placed = self._moved(there, ids, {})
-        if any(map(self._committed.is_back, placed)):
+        mine, _ = self._of_mine(commits)
+        found = {topic: self._topics.find_state(topic) for topic in dict.fromkeys(each.topic for each in mine)}
+        placed = self._moved([each for each in mine if (state := found[each.topic]) is not None and state.topic_id == each.topic_id])
+        if any(map(self._is_back, placed)):
             self._go_back(placed)
             return []
         return placed
+
+    def is_committed(self, commit: OffsetCommit) -> bool:
+        """Returns whether the group is at an offset, as far as this member knows.
+
+        Args:
+            commit: The offset.
+
+        Returns:
+            True if the group is there.
+        """
+        known = self._at.get(commit.place)
+        return known is not None and (known.topic_id, known.offset) == (commit.topic_id, commit.offset)
+
+    def _is_back(self, to: Position) -> bool:
+        """Whether a position is lower than the known one, or in a topic that was created again: rows of the generation hide it."""
+        known = self._at.get((to.topic, to.partition))
+        return known is not None and (known.topic_id != to.topic_id or known.offset > to.offset)
 
     def _has_committed(self, placed: list[Position]) -> bool:
         """Commits rows, if nothing fenced this member."""
@@ -393,13 +428,13 @@ class Standing(ABC):
         self._version += made
         return made
 
-    def _moved(self, offsets: Offsets, ids: Ids, metadata: Mapping[Partition, str | None]) -> list[Position]:
-        """The rows of these offsets, without offsets that are committed already."""
-        placed = self._topics.placed(self.group, new, ids) if (new := self._committed.new(offsets, ids, metadata)) else []
-        return [dataclasses.replace(each, metadata=metadata.get((each.topic, each.partition))) for each in placed]
+    def _moved(self, commits: Collection[OffsetCommit]) -> list[Position]:
+        """The rows of these commits, without offsets that are committed already."""
+        new = [each for each in commits if each.metadata is not None or not self.is_committed(each)]
+        return self._topics.rows(self.group, new) if new else []
 
     def _remember(self, placed: list[Position]) -> None:
-        self._committed.remember(placed)
+        self._at |= {(each.topic, each.partition): each for each in placed}
         self._wrote = self._clock() if placed else self._wrote
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 
 from sparklog.errors import GenerationFencedError, SparklogError
 from sparklog.groups import rows
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.rows import Group, Position
 from sparklog.groups.table.offset_table import OffsetTable
 from sparklog.groups.table.owner import is_behind, moved
-from sparklog.groups.topics import Ids, Offsets
 
 
 class Assigned:
@@ -38,13 +37,11 @@ class Assigned:
             self._seen = found.generation
         return found.positions if found.exists else []
 
-    def commit(self, offsets: Offsets, ids: Ids, metadata: Mapping[tuple[str, int], str | None]) -> None:
+    def commit(self, commits: list[OffsetCommit]) -> None:
         """Moves the group to offsets, forward or back.
 
         Args:
-            offsets: The offsets of the next records, by topic and partition.
-            ids: The ids of these topics, by name.
-            metadata: Texts that are kept with the rows, by topic and partition.
+            commits: The offsets of the next records.
 
         Raises:
             CallError: GROUP_HAS_MEMBERS if members share the group.
@@ -55,16 +52,28 @@ class Assigned:
             group = self._table.generations.group(self.group)
             self._require_mine(group)
             with suppress(GenerationFencedError):  # another one took the group since that look
-                self._seen = self._committed(group, offsets, ids, metadata)
+                self._seen = self._committed(group, commits)
                 return
 
-    def _committed(self, group: Group, offsets: Offsets, ids: Ids, metadata: Mapping[tuple[str, int], str | None]) -> int:
+    def is_committed(self, commit: OffsetCommit) -> bool:
+        """Returns whether the group is at an offset, as far as this object knows.
+
+        Args:
+            commit: The offset.
+
+        Returns:
+            True if the group is there.
+        """
+        known = None if self._seen is None else self._table.generations.remembered(self.group, self._seen).get(commit.place)
+        return known is not None and (known.topic_id, known.offset) == (commit.topic_id, commit.offset)
+
+    def _committed(self, group: Group, commits: list[OffsetCommit]) -> int:
         """Commits to a group as it was at a look. The generation to which it committed. GenerationFencedError if there is a later one."""
         generations, topics = self._table.generations, self._table.topics
-        if group.event == rows.ASSIGNED and not is_behind(offsets, ids, group.positions):
-            generations.add(self.group, group.generation, lambda found: moved(found, topics, offsets, ids, metadata))
+        if group.event == rows.ASSIGNED and not is_behind(commits, group.positions):
+            generations.add(self.group, group.generation, lambda found: moved(found, topics, commits))
             return group.generation
-        first = moved(Group(self.group, []), topics, offsets, ids, metadata)
+        first = topics.rows(self.group, commits)
         since = {"since": group.since}
         return generations.claim(self.group, rows.ASSIGNED, lambda _: first, after=group.generation, more=since)
 

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
 from sparklog.errors import CallError
 from sparklog.groups import rows
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.rows import Group, Position
 from sparklog.groups.table.offset_table import OffsetTable
-from sparklog.groups.topics import Ids, Offsets, Topics
+from sparklog.groups.topics import Topics
 
 _HEARTBEAT_S = 60
 """A group that wrote nothing for three minutes does not count as running."""
 
 
-def is_behind(offsets: Offsets, ids: Ids, positions: Iterable[Position]) -> bool:
-    """Whether a position is further than these offsets in topics of these ids, or of a topic that was created again since."""
+def is_behind(commits: Collection[OffsetCommit], positions: Iterable[Position]) -> bool:
+    """Whether a position is further than these commits, or of a topic that was created again since."""
+    to = {each.place: each.offset for each in commits}
+    ids = {each.topic: each.topic_id for each in commits}
     return any(
-        each.topic in ids
-        and (each.topic_id != ids[each.topic] or offsets.get(each.topic, {}).get(each.partition, each.offset) < each.offset)
+        each.topic in ids and (each.topic_id != ids[each.topic] or to.get((each.topic, each.partition), each.offset) < each.offset)
         for each in positions
     )
 
@@ -60,43 +62,32 @@ class Owner:
         """
         return self._generations.existing(self.group).positions
 
-    def commit(
-        self,
-        offsets: Offsets,
-        ids: Ids,
-        *,
-        query_id: str | None = None,
-        epoch: int | None = None,
-        metadata: Mapping[tuple[str, int], str | None] | None = None,
-    ) -> None:
+    def commit(self, commits: Collection[OffsetCommit], *, query_id: str | None = None, epoch: int | None = None) -> None:
         """Moves the group to offsets.
 
         In a generation offsets only rise. To go back, it takes the next generation, if its own is still the newest.
 
         Args:
-            offsets: The offsets of the next records, by topic and partition.
-            ids: The ids of these topics, by name.
+            commits: The offsets of the next records.
             query_id: The id of the streaming query that read the records.
             epoch: The micro-batch of that query.
-            metadata: Texts that are kept with the rows, by topic and partition.
 
         Raises:
             GenerationFencedError: If another owner took the group. Nothing was moved.
             RetryError: TOPIC_RECREATED if a topic has another id now; OFFSETS_TABLE.
 
         Example:
-            >>> ids = {"orders": owner.positions()[0].topic_id}
-            >>> owner.commit({"orders": {0: 5}}, ids)
+            >>> from sparklog.groups.commits import OffsetCommit
+            >>> owner.commit([OffsetCommit("orders", 0, owner.positions()[0].topic_id, 5)])
             >>> [each.offset for each in owner.positions()]
             [5, 10]
         """
-        texts = metadata or {}
-        if is_behind(offsets, ids, self._remembered().values()):
-            first = self._topics.placed(self.group, offsets, ids)
+        if is_behind(commits, self._remembered().values()):
+            first = self._topics.rows(self.group, commits)
             self._generation = self._generations.claim(self.group, rows.RUNNING, lambda _: first, after=self._generation)
 
         def made(group: Group) -> list[Position]:
-            placed = moved(group, self._topics, offsets, ids, texts)
+            placed = moved(group, self._topics, commits)
             return [dataclasses.replace(each, query_id=query_id, epoch=epoch) for each in placed]
 
         self._generations.add(self.group, self._generation, made)
@@ -138,24 +129,22 @@ class Owner:
         """
         self._generations.end(self.group, self._generation)
 
-    def is_committed(self, topic: str, id: str, partition: int, offset: int) -> bool:
+    def is_committed(self, commit: OffsetCommit) -> bool:
         """Returns whether the group is at an offset, as far as this object knows.
 
         Args:
-            topic: The name of the topic.
-            id: The id of the topic.
-            partition: The number of the partition.
-            offset: The offset.
+            commit: The offset.
 
         Returns:
             True if the group is there.
 
         Example:
-            >>> owner.is_committed("orders", owner.positions()[0].topic_id, 0, 5)
+            >>> from sparklog.groups.commits import OffsetCommit
+            >>> owner.is_committed(OffsetCommit("orders", 0, owner.positions()[0].topic_id, 5))
             False
         """
-        known = self._remembered().get((topic, partition))
-        return known is not None and (known.topic_id, known.offset) == (id, offset)
+        known = self._remembered().get(commit.place)
+        return known is not None and (known.topic_id, known.offset) == (commit.topic_id, commit.offset)
 
     def _remembered(self) -> Mapping[tuple[str, int], Position]:
         return self._generations.remembered(self.group, self._generation)
@@ -169,19 +158,11 @@ class Owner:
         return [rows.note(self.group, self._generation, rows.RUNNING)]
 
 
-def moved(group: Group, topics: Topics, offsets: Offsets, ids: Ids, metadata: Mapping[tuple[str, int], str | None]) -> list[Position]:
-    """The rows of a commit: of the offsets that are not committed already. Errors are those of `Topics.placed`."""
-    new = {
-        topic: {
-            partition: offset
-            for partition, offset in of.items()
-            if _is_new(group.at.get((topic, partition)), offset, metadata.get((topic, partition)))
-        }
-        for topic, of in offsets.items()
-    }
-    placed = topics.placed(group.name, new, ids, group.positions) if any(new.values()) else []
-    return [dataclasses.replace(each, metadata=metadata.get((each.topic, each.partition))) for each in placed]
+def moved(group: Group, topics: Topics, commits: Iterable[OffsetCommit]) -> list[Position]:
+    """The rows of these commits, without offsets that are committed already. Errors are those of `Topics.rows`."""
+    new = [each for each in commits if _is_new(group.at.get(each.place), each)]
+    return topics.rows(group.name, new, group.positions) if new else []
 
 
-def _is_new(known: Position | None, offset: int, metadata: str | None) -> bool:
-    return known is None or known.offset != offset or metadata not in (None, known.metadata)
+def _is_new(known: Position | None, commit: OffsetCommit) -> bool:
+    return known is None or known.offset != commit.offset or commit.metadata not in (None, known.metadata)
