@@ -159,7 +159,7 @@ class Lake:
             except self._delta.exceptions.CommitFailedError as error:
                 now = self._table()
                 # Another program created the table at the same time: then the schema is written twice, which changes nothing.
-                is_created_twice = "Metadata changed" in str(error)
+                is_created_twice = any(words in str(error) for words in ("Metadata changed", "Protocol changed"))
                 if now is None or (self._are_free(now, group, number, versions) and not is_created_twice):
                     raise
                 # The commit that was first may be this one, whose answer was lost: then its rows count, and adding them again is safe.
