@@ -98,7 +98,7 @@ def raising(*_: object) -> None:
 
 
 def take(world: World) -> None:
-    world.consumer("t", partition_assignment_strategy=None).poll(0)
+    world.consumer("t", partition_assignment_strategy="exclusive").poll(0)
 
 
 def delete(world: World) -> None:
