@@ -71,12 +71,12 @@ ready: toolchain packages $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $
 test: ready ## run the tests that a change needs, in 13 to 15 minutes: Java beside Python, with Spark, Delta and Kafka's tools
 	@$(PY) tests/run_all.py quick $(ARGS)
 
-.PHONY: rest
-rest: ready $(SLOW) ## run the tests that are marked slow: what make full runs beside make test
+.PHONY: test-slow
+test-slow: ready $(SLOW) ## run the tests that are marked slow: what make full runs beside make test
 	@$(PY) tests/run_all.py slow $(ARGS)
 
 .PHONY: full
-full: ready $(SLOW) ## run all tests but the soak, in 45 minutes: those of make test and make rest in one run
+full: ready $(SLOW) ## run all tests but the soak, in 45 minutes: those of make test and make test-slow in one run
 	@$(PY) tests/run_all.py full $(ARGS)
 
 .PHONY: packages

@@ -31,7 +31,7 @@ POLLS = 2_000
 _JOINED = """
 import sys, time
 from sparklog import Consumer
-consumer = Consumer(sys.argv[1], "t", group="idle", table=sys.argv[2], assignor="sticky")
+consumer = Consumer(sys.argv[1], "t", group_id="idle", table=sys.argv[2])
 consumer.poll(1_000)
 print("begins", flush=True)
 """

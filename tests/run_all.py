@@ -1,4 +1,4 @@
-"""`make test`, `make rest` and `make full`: the tests of Python, and beside them those of Java, whose output waits in a file.
+"""`make test`, `make test-slow` and `make full`: the tests of Python, and beside them those of Java, whose output waits in a file.
 
 The first argument is the tier: `quick`, `slow` for the tests that are marked so in either language, or `full` for both in one run, which
 starts and collects once. The others are arguments of pytest.

@@ -39,7 +39,7 @@ def test_kcat_writes_and_reads_a_topic(server: RunningServer) -> None:
     assert len(listed["topics"][0]["partitions"]) == 8
 
 
-if GO_CLIENTS.exists():  # `make rest` builds the program where Go 1.26 or later is
+if GO_CLIENTS.exists():  # `make test-slow` builds the program where Go 1.26 or later is
 
     @pytest.mark.slow
     @pytest.mark.parametrize("client", ["franz-go", "sarama"])
