@@ -27,6 +27,7 @@ OF_STORES = {
 FASTEST_FIRST = (
     "tests/test_tidy.py",
     "tests/test_layers.py",
+    "tests/model/",
     "tests/unit/",
     "tests/cli/",
     "tests/groups/",

@@ -114,8 +114,8 @@ class Placement:
             clock: The function that gives the time in seconds, for tests.
 
         Raises:
-            ValueError: If `refresh_s` is less than 1, or groups are given without a table.
-            CallError: TOPIC_NOT_FOUND; OPTION_VALUE if the topic has another placement.
+            CallError: TOPIC_NOT_FOUND; OPTION_VALUE if the topic has another placement, if `refresh_s` is less than 1, or if groups are
+                given without a table.
 
         Example:
             >>> try:
@@ -125,10 +125,11 @@ class Placement:
             PARTLOG_OPTION_VALUE
         """
         if not arguments.duration("refresh_s", refresh_s) >= 1:
-            raise ValueError(f"`refresh_s` must be at least 1 second, not {refresh_s!r}")
+            raise SparklogError("OPTION_VALUE", option="refresh_s", value=refresh_s, reason="it must be at least 1 second")
         self.groups = [group] if isinstance(group, str) else list(group)
         if self.groups and table is None:
-            raise ValueError("`table` must be the offset table that has the positions of the groups")
+            reason = "give the offset table that has the positions of the groups"
+            raise SparklogError("OPTION_VALUE", option="table", value=None, reason=reason)
         self._logs = arguments.topic_logs(root)
         self.topic = Topic(self._logs, topic)
         self.refresh_s = refresh_s
