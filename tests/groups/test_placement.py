@@ -150,9 +150,9 @@ def test_a_closed_partition_has_no_share_and_a_reroute_begins_anew(tmp_path: Pat
 
 def test_what_cannot_be(tmp_path: Path) -> None:
     Placed(tmp_path)
-    with pytest.raises(SparklogError, match="OPTION_VALUE.*at least 1 second"):
+    with pytest.raises(SparklogError, match=r"OPTION_VALUE.*at least 1 second"):
         Placement(tmp_path, "t", refresh_s=0.5)
-    with pytest.raises(SparklogError, match="OPTION_VALUE.*give the offset table"):
+    with pytest.raises(SparklogError, match=r"OPTION_VALUE.*give the offset table"):
         Placement(tmp_path, "t", group="g")
     with pytest.raises(SparklogError, match="TOPIC_NOT_FOUND"):
         Placement(tmp_path, "other")
