@@ -9,13 +9,14 @@ from handmade import TIME, Record, Topic, records
 
 import sparklog
 from sparklog.groups import OffsetTable
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.table import owner
 from sparklog.groups.table.owner import Owner
 
 
 def test_a_heartbeat_repeats_the_whole_row(table, topic, monkeypatch):
     own = Owner(table, "g")
-    own.commit({"t": {0: 5}}, {"t": table.topics.state("t").topic_id}, query_id="q", epoch=3, metadata={("t", 0): "m"})
+    own.commit([OffsetCommit("t", 0, table.topics.state("t").topic_id, 5, "m")], query_id="q", epoch=3)
     monkeypatch.setattr(owner, "_HEARTBEAT_S", 0)
     own.beat()
     (position,) = table.positions("g")
@@ -26,7 +27,7 @@ def test_a_heartbeat_repeats_the_whole_row(table, topic, monkeypatch):
 @pytest.mark.parametrize("again", [False, True])
 def test_a_group_runs_on_when_a_topic_of_it_is_gone(table, topic, monkeypatch, again):
     own = Owner(table, "g")
-    own.commit({"t": {0: 5}}, {"t": table.topics.state("t").topic_id})
+    own.commit([OffsetCommit("t", 0, table.topics.state("t").topic_id, 5)])
     topic.delete()
     if again:
         topic.append(records(9))
@@ -189,6 +190,7 @@ FORKS = """
 import os, sys
 import sparklog
 from sparklog.groups import OffsetTable
+from sparklog.groups.commits import OffsetCommit
 
 table = OffsetTable(None, sys.argv[1])
 print("before", table.begin("g"), flush=True)

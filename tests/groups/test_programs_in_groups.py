@@ -65,8 +65,8 @@ def test_a_topic_that_its_pattern_meets_is_read_from_its_start_by_the_next_proce
     assert found == {"tb-0": list(range(10)), "tb-1": list(range(10))}
 
 
-@pytest.mark.parametrize("strategy", [None, "sticky"])
-def test_latest_begins_with_what_is_committed_after_the_call(world: World, strategy: str | None) -> None:
+@pytest.mark.parametrize("strategy", ["exclusive", "sticky"])
+def test_latest_begins_with_what_is_committed_after_the_call(world: World, strategy: str) -> None:
     one = world.consumer("t", partition_assignment_strategy=strategy, auto_offset_reset="latest")
     for number in (0, 1):
         world.topics["t"].append(records(10), number)

@@ -189,11 +189,11 @@ def iterated(one: Consumer) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize(
-    ("call", "shared"), [(polled, None), (polled, "sticky"), (batched, "sticky"), (iterated, "sticky")], ids=lambda each: str(each)[:20]
+    ("call", "shared"),
+    [(polled, "exclusive"), (polled, "sticky"), (batched, "sticky"), (iterated, "sticky")],
+    ids=lambda each: str(each)[:20],
 )
-def test_an_interrupt_at_any_line_skips_and_repeats_no_record(
-    tmp_path: Path, call: Callable[[Consumer], list[Any]], shared: str | None
-) -> None:
+def test_an_interrupt_at_any_line_skips_and_repeats_no_record(tmp_path: Path, call: Callable[[Consumer], list[Any]], shared: str) -> None:
     """The positions of partitions that `poll` had decoded were behind records that the program never got, and `close` committed them."""
     topic = Topic(tmp_path / "root", partitions=2)
     for number in (0, 1):
