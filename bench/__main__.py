@@ -103,7 +103,7 @@ def main() -> None:
     patched = [index.patch(classes)] if any(CASES[case][0] == "index" for case in arguments.cases) else [str(classes)]
     spark = session(
         app_name="sparklog bench",
-        **{
+        conf={
             "spark.master": arguments.master,
             # With Spark's default of 1 GB, reads of Parquet run out of direct memory in the end.
             "spark.driver.memory": "4g",
