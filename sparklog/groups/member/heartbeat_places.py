@@ -26,7 +26,7 @@ It is compared. Only people read its first part: the time in nanoseconds by the 
 
 _HEARTBEAT_MS = 5_000
 _HEARTBEAT_IN_BUCKET_MS = 15_000
-"""Each heartbeat is a PUT, and each look at the others a LIST. Both cost money."""
+"""Each heartbeat is a PUT, and each check of the others a LIST. Both cost money."""
 
 
 class HeartbeatPlace(ABC):
@@ -35,7 +35,7 @@ class HeartbeatPlace(ABC):
     name: str
     """Where it is, for messages."""
     calls_every_s: float
-    """The least seconds between two looks of a member at its file of calls."""
+    """The least seconds between two checks of a member of its file of calls."""
     remedy: str
     """The remedy if members do not see one another's files here."""
 

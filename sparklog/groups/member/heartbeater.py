@@ -179,7 +179,7 @@ class Heartbeater:
                 self._heartbeats.call(each)
 
     def is_called(self, member: str) -> bool:
-        """Whether another member called this member since the last look. Soon after a look the answer is False: on a disk, a look takes as
+        """Whether another member called this member since the last check. Soon after a check the answer is False: on a disk, a look takes as
         long as some records; in a bucket, it is a request.
         """
         now = self._clock()

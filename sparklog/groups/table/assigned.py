@@ -51,7 +51,7 @@ class Assigned:
         while True:
             group = self._table.generations.group(self.group)
             self._require_mine(group)
-            with suppress(GenerationFencedError):  # another one took the group since that look
+            with suppress(GenerationFencedError):  # another program took the group since the refresh
                 self._seen = self._committed(group, commits)
                 return
 
@@ -64,11 +64,13 @@ class Assigned:
         Returns:
             True if the group is there.
         """
-        known = None if self._seen is None else self._table.generations.remembered(self.group, self._seen).get(commit.place)
-        return known is not None and (known.topic_id, known.offset) == (commit.topic_id, commit.offset)
+        return self._seen is not None and self._table.generations.is_committed(self.group, self._seen, commit)
 
     def _committed(self, group: Group, commits: list[OffsetCommit]) -> int:
-        """Commits to a group as it was at a look. The generation to which it committed. GenerationFencedError if there is a later one."""
+        """Commits to a group as it was at a refresh, and returns the generation of the commit.
+
+        GenerationFencedError if there is a later generation.
+        """
         generations, topics = self._table.generations, self._table.topics
         if group.event == rows.ASSIGNED and not is_behind(commits, group.positions):
             generations.add(self.group, group.generation, lambda found: moved(found, topics, commits))

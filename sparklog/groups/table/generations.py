@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.groups import rows
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.member.heartbeats import Heartbeats
 from sparklog.groups.member.state import GroupState
 from sparklog.groups.rows import Group, Position
@@ -120,6 +121,11 @@ class Generations:
         """
         known = self._known.get(name)
         return known[1].at if known and known[1].generation == generation else {}
+
+    def is_committed(self, name: str, generation: int, commit: OffsetCommit) -> bool:
+        """Whether a generation is at this offset, as far as this object knows; it asks for nothing."""
+        known = self.remembered(name, generation).get(commit.place)
+        return known is not None and (known.topic_id, known.offset) == (commit.topic_id, commit.offset)
 
     # ---- commits
 

@@ -143,8 +143,7 @@ class Owner:
             >>> owner.is_committed(OffsetCommit("orders", 0, owner.positions()[0].topic_id, 5))
             False
         """
-        known = self._remembered().get(commit.place)
-        return known is not None and (known.topic_id, known.offset) == (commit.topic_id, commit.offset)
+        return self._generations.is_committed(self.group, self._generation, commit)
 
     def _remembered(self) -> Mapping[tuple[str, int], Position]:
         return self._generations.remembered(self.group, self._generation)
