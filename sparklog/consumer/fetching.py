@@ -48,7 +48,7 @@ class Fetching:
     # ---- taking records
 
     def take(self, now: float, records_max: int, bytes_max: int) -> Steps[list[Taken]]:
-        """The fetched records. Topics are refreshed first if no record is fetched, or if the last refresh was a poll interval ago."""
+        """The fetched records. It refreshes topics first if no record is fetched, or if the last refresh was a poll interval ago."""
         shares, refreshed = self._shares, False
         while True:
             if shares.is_idle or now - shares.refreshed >= self._settings.interval_s:

@@ -179,8 +179,9 @@ class Heartbeater:
                 self._heartbeats.call(each)
 
     def is_called(self, member: str) -> bool:
-        """Whether another member called this member since the last check. Soon after a check the answer is False: on a disk, a look takes as
-        long as some records; in a bucket, it is a request.
+        """Whether another member called this member since the last check.
+
+        Soon after a check the answer is False: on a disk, a check takes as long as an empty poll, and in a bucket it costs money.
         """
         now = self._clock()
         if now - self._asked < self._heartbeats.place.calls_every_s:
