@@ -181,7 +181,7 @@ class Heartbeater:
     def is_called(self, member: str) -> bool:
         """Whether another member called this member since the last check.
 
-        Soon after a check the answer is False: on a disk, a check takes as long as an empty poll, and in a bucket it costs money.
+        Soon after a check the answer is False: on a disk, a check takes as long as some records, and in a bucket it is a request.
         """
         now = self._clock()
         if now - self._asked < self._heartbeats.place.calls_every_s:
