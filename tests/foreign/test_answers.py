@@ -271,6 +271,7 @@ def test_writers(tool: LogTool) -> None:
     assert wrong == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["in versions", "in a checkpoint"])
 @pytest.mark.parametrize("more", [0, 1])
 def test_the_numbers_of_re_routes(tool: LogTool, more: int, where: str) -> None:

@@ -107,8 +107,6 @@ class World:
         self.now = 0.0
         self.placement: Placement | None = None
         self.consumer: Consumer | None = None
-        self.heartbeats = {"heartbeat_interval_ms": 1} if seed % 2 else {}
-        """In every second world a member finds at once that its topic is another one; in the others after some seconds."""
         self.is_other = False
         """Whether the topic has begun again under the consumer, which has not said so."""
         self.since: tuple[int, int] | None = None
@@ -260,7 +258,6 @@ class World:
         self.write()
         if self.consumer:
             self.is_other = True
-            # Otherwise it may take a second until it finds that there is another topic of the name.
             assert self.consumer.end_offsets([(self.name, 0)]) == {(self.name, 0): len(self.model.rows[0])}
 
     def rebuild(self) -> None:
@@ -310,8 +307,9 @@ class World:
     # ---- readers
 
     def opened(self) -> Consumer:
+        """A member that finds at its next poll that its topic is another one; by default that takes it some seconds."""
         if self.consumer is None:
-            how = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "poll_interval_ms": 1, **self.heartbeats}
+            how = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "poll_interval_ms": 1, "heartbeat_interval_ms": 1}
             self.consumer = Consumer(self.tool.root, self.name, group_id="g", table=self.table, **how)
         return self.consumer
 
