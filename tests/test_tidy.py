@@ -538,9 +538,9 @@ MOST_HABITS = {
 
 
 def kind_of(path: Path) -> str | None:
-    """The kind of texts in a file whose habits are counted; None for tests, benchmarks, and the notes of releases."""
+    """The kind of texts in a file whose habits are counted; None for tests, benchmarks, and the changelog."""
     if path.suffix == ".md" and (path.parent == ROOT or "docs" in path.parts):
-        return None if path.name == "CHANGELOG.md" or path.parent.name == "releases" else "pages"
+        return None if path.name == "CHANGELOG.md" else "pages"
     if path.suffix == ".java" and any(path.is_relative_to(folder / "main") for folder in JAVA):
         return "Java"
     if PACKAGE in path.parents:
