@@ -17,7 +17,6 @@ BROUGHT = {
     "docs/README.md": "pages.md",
     "CHANGELOG.md": "CHANGELOG.md",
     "CONTRIBUTING.md": "CONTRIBUTING.md",
-    "bench/RESULTS.md": "RESULTS.md",
 }
 """Pages that have another place in the site than in docs/, by their place in the repository."""
 FOR_USERS = ("index.md", "guide/", "reference/", "glossary.md", "performance.md", "reliability.md")

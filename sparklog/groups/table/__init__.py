@@ -1,1 +1,1 @@
-"""Groups in a Delta table: an offset table. docs/guide/members.md has its rules."""
+"""Groups in a Delta table: an offset table. docs/reference/members.md has its rules."""
