@@ -157,6 +157,13 @@ def test_groups_of_both_homes_are_told_apart(run, topic, table):
     assert 'home="topic"' in run("metrics", topic.root)
 
 
+def test_a_damaged_topic_of_groups_is_named_and_the_groups_of_the_table_are_there(run, topic, table):
+    topic_of_groups(topic.root, position("mail", "t", 0, 3)).version_file(0).write_text("{")
+    found = parsed(run("metrics", topic.root, "--table", table.path))
+    assert found["partlog_unreadable groups __consumer_offsets PARTLOG_VERSION_CORRUPT"] == 1
+    assert found["partlog_group_partition_lag g t 0"] == 5
+
+
 def test_names_of_groups_are_escaped(run, topic, table):
     hostile = 'a"b\\c\nd{}=,ü\x1b'
     table.end(hostile, table.begin(hostile, {"t": {0: 1}}))
