@@ -59,7 +59,7 @@ def is_in_topic(root: str, group: str) -> bool:
 
 
 def another_in_topic(root: str, group: str) -> str | None:
-    """A line about the other group of this name that is in the root; None if there is none."""
+    """A line about another group of this name in the root; None without such a group."""
     from sparklog.groups.all_groups import in_both_homes
 
     return in_both_homes([group, group]) if is_in_topic(root, group) else None

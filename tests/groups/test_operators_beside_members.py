@@ -21,6 +21,7 @@ import pytest
 from groups.member_world import REPOSITORY, Group
 from groups.programs import count_looks
 from handmade import Topic, batch, records
+from owners import Own
 
 import sparklog
 from sparklog import Consumer
@@ -34,7 +35,7 @@ PARTITIONS = 12
 
 def with_history(table: OffsetTable, topic: Topic, count: int) -> None:
     """Gives group `g` so many rows in one file, as if it had run for long: all are of the first offset."""
-    table.begin("g")
+    own = Own(table, "g")
     place = np.arange(count)
     null, same = pa.nulls(count), {"group": "g", "topic": "t", "topic_id": topic.versions[-1]["topicId"]}
     columns = {
@@ -45,7 +46,7 @@ def with_history(table: OffsetTable, topic: Topic, count: int) -> None:
     }
     found = pa.table({name: columns.get(name, null) for name in rows.SCHEMA.names}).cast(rows.SCHEMA)
     deltalake.write_deltalake(table.path, found, mode="append")
-    table.end("g", 1)
+    own.end()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from groups.programs import count_looks
 from handmade import Topic, batch, draw_seed, records
+from owners import Own, add, commits
 
 from sparklog.groups import OffsetTable, rows
 from sparklog.groups.rows import Group
@@ -41,7 +42,7 @@ class World:
             count_looks(table, self.looks)
             fault(table._lake)
         for group in GROUPS:
-            self.table.begin(group, {"t": {0: 1}})
+            Own(self.table, group, {"t": {0: 1}})
 
     @property
     def table(self) -> OffsetTable:
@@ -86,7 +87,7 @@ class World:
     def _member_commits(self) -> None:
         generations, name, member = self.table.generations, self.group, f"m{self.random.randrange(4)}"
         group = generations.group(name)
-        placed = self.tables[0].topics.placed(name, self._offsets())
+        placed = self.tables[0].topics.rows(name, commits(self.tables[0].topics, self._offsets()))
         # Its clock is wrong, and two members say something of one offset.
         early = [dataclasses.replace(each, committed_at=each.committed_at - _minutes(self.random), metadata=member) for each in placed]
         assert generations.commit_of_member(
@@ -96,10 +97,10 @@ class World:
     def _owner_commits(self) -> None:
         table, name = self.table, self.group
         if generation := table.generations.group(name).generation:
-            table.append(name, generation, self._offsets())
+            add(table, name, generation, self._offsets())
 
     def _begins(self) -> None:
-        self.table.begin(self.group, self._offsets() if self.random.random() < 0.5 else None)
+        Own(self.table, self.group, self._offsets() if self.random.random() < 0.5 else None)
 
     def _resets(self) -> None:
         table, name = self.table, self.group
@@ -109,7 +110,7 @@ class World:
     def _ends(self) -> None:
         table, name = self.table, self.group
         if generation := table.generations.group(name).generation:
-            table.end(name, generation)
+            table.generations.end(name, generation)
 
     def _deletes(self) -> None:
         table, name = self.table, self.group
