@@ -219,7 +219,7 @@ def test_a_look_opens_only_the_files_that_came_since(tmp_path: Path) -> None:
     table, writer = world.tables[:2]
     generation = table.generations.group("g").generation
     for number in range(2, 20):
-        writer.append("g", generation, {"t": {0: number}})
+        add(writer, "g", generation, {"t": {0: number}})
     assert table.positions("g")[0].offset == 19
     before = {*Path(table.path).glob("*.parquet")}
     table.positions("g")
@@ -227,7 +227,7 @@ def test_a_look_opens_only_the_files_that_came_since(tmp_path: Path) -> None:
     for file in before - {newest}:
         file.rename(file.with_suffix(".away"))
     for number in range(20, 24):
-        writer.append("g", generation, {"t": {0: number}})
+        add(writer, "g", generation, {"t": {0: number}})
         assert table.positions("g")[0].offset == number
     with pytest.raises(Exception, match=r"OFFSETS_TABLE"):
         OffsetTable(None, table.path).positions("g")

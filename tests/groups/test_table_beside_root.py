@@ -95,7 +95,7 @@ def test_a_table_beside_a_root_is_not(topic, tmp_path, links, monkeypatch):
         Own(OffsetTable(topic.root, path), "g")
         assert OffsetTable(None, path).groups() == ["g"]
     monkeypatch.chdir(topic.root)
-    OffsetTable(topic.root, os.path.join("..", "by-name")).begin("g")  # noqa: PTH118 # as a user writes it
+    Own(OffsetTable(topic.root, os.path.join("..", "by-name")), "g")  # noqa: PTH118 # as a user writes it
     assert (tmp_path / "by-name" / "_delta_log").is_dir()
     with pytest.raises(sparklog.CallError, match=rf"for example in {topic.root}-offsets\. "):
         OffsetTable(topic.root, "offsets")
