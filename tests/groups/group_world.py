@@ -73,7 +73,7 @@ class Process:
         """Its act, with which generation, to which partition and offset."""
         self.generation = 0
         engine: Any = self.table._lake
-        for name in ("rows", "look", "last", "append"):
+        for name in ("rows", "refresh", "last", "append"):
             setattr(engine, name, self._with_steps(getattr(engine, name)))
         delta = engine._delta
         engine._delta = SimpleNamespace(**vars(delta))

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from groups.member_world import REPOSITORY, Group
-from groups.programs import count_looks
+from groups.programs import count_refreshes
 from handmade import Topic, batch, records
 from owners import Own
 
@@ -82,11 +82,11 @@ def operate(folder: Path, *, processes: int, threads: int, history: int) -> dict
     table = OffsetTable(folder / "root", folder / "offsets")
     with_history(table, topics["t"], history)
     took: dict[str, float] = {}
-    looks: Counter[bool] = Counter()
-    # However many versions the members commit between two looks, the second reads on.
+    refreshes: Counter[bool] = Counter()
+    # However many versions the members commit between two refreshes, the second reads on.
     with committing(table, folder, processes, threads), mock.patch.object(lake, "_READ_ON", 10**9):
         table = OffsetTable(folder / "root", folder / "offsets")
-        count_looks(table, looks)
+        count_refreshes(table, refreshes)
 
         def timed(name: str, act: Callable[[], object]) -> None:
             began, used, before = time.monotonic(), time.process_time(), table._lake._table().version()
@@ -100,7 +100,7 @@ def operate(folder: Path, *, processes: int, threads: int, history: int) -> dict
         timed("drop", lambda: table.delete("g", topics="u", force=True))
         timed("delete", lambda: table.delete("g", force=True))
     assert not table.generations.group("g").exists
-    assert looks[True] == 1, f"all {history:,} rows are read once: {looks}"
+    assert refreshes[True] == 1, f"all {history:,} rows are read once: {refreshes}"
     return took
 
 
