@@ -18,7 +18,9 @@ from pathlib import Path
 import sparklog
 from bench.harness import Bench
 from sparklog.groups import OffsetTable
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.rows import table_of
+from sparklog.groups.table.owner import Owner
 
 MEMBERS = (1, 10, 50)
 PARTITIONS = 200
@@ -142,11 +144,11 @@ def latencies(root: Path, folder: Path, count: int, seconds: float) -> dict[str,
 def one_by_one(root: Path, folder: Path, seconds: float) -> dict[str, float]:
     """How long commits of one owner take, in ms, made for the given seconds in a table that maintains itself."""
     table = OffsetTable(root, folder / "one-by-one")
-    generation, ends, until = table.begin("g"), table.topics.state("t").ends, time.monotonic() + seconds
+    owner, state, until = Owner(table, "g"), table.topics.state("t"), time.monotonic() + seconds
     took: list[float] = []
     while (now := time.monotonic()) < until:
         partition = len(took) % PARTITIONS
-        table.append("g", generation, {"t": {partition: min(len(took) // PARTITIONS + 1, ends[partition])}})
+        owner.commit([OffsetCommit("t", partition, state.topic_id, min(len(took) // PARTITIONS + 1, state.ends[partition]))])
         took.append(1e3 * (time.monotonic() - now))
     tenth = len(took) // 10
     told: dict[str, float] = {"commits": len(took), "median of the first tenth, ms": round(statistics.median(took[:tenth]), 1)}
@@ -158,16 +160,16 @@ def grown(root: Path, folder: Path, commits: int) -> dict[str, float]:
     import deltalake
 
     table = OffsetTable(root, folder / "grown")
-    generation, ends = table.begin("g"), table.topics.state("t").ends
-    (first,) = table.topics.placed("g", {"t": {0: 0}})
+    owner, state = Owner(table, "g"), table.topics.state("t")
+    (first,) = table.topics.rows("g", [OffsetCommit("t", 0, state.topic_id, 0)])
     in_bulk = max(0, commits - SINGLE)
     for bulk in range(100):
         numbers = range(2 + bulk * in_bulk // 100, 2 + (bulk + 1) * in_bulk // 100)
-        rows = [vars(first) | {"generation": generation, "seq": number, "partition": number % PARTITIONS} for number in numbers]
+        rows = [vars(first) | {"generation": owner.generation, "seq": number, "partition": number % PARTITIONS} for number in numbers]
         deltalake.write_deltalake(table.path, table_of(type(first)(**row) for row in rows), mode="append")
     for number in range(min(SINGLE, commits)):
         partition = number % PARTITIONS
-        table.append("g", generation, {"t": {partition: min(number // PARTITIONS + 1, ends[partition])}})
+        owner.commit([OffsetCommit("t", partition, state.topic_id, min(number // PARTITIONS + 1, state.ends[partition]))])
     return _kept(table)
 
 

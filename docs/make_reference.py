@@ -190,7 +190,7 @@ def _offsets_page() -> str:
         + _row("`begin`", "a new owner, or a change of the members")
         + _row("`assign`", "a commit of a consumer that was assigned its partitions")
         + _row("`end`", "the owner ended, or the last member left")
-        + _row("`reset`, `load`, `copy`, `delete`", "the call of an operator")
+        + _row("`reset`, `load`, `delete`", "the call of an operator")
         + _row("`forget`", "a topic was dropped")
         + "\n* Commits of a group have **numbers**: 1, 2, 3, …. Each commit of an owner or an operator has a number, and so "
         "has each change of members. A commit of positions by a member has no number.\n"

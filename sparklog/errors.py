@@ -152,10 +152,11 @@ class GenerationFencedError(SparklogError):
     Consumers share a group if each has the same `partition_assignment_strategy`.
 
     Example:
-        >>> mine = table.begin("billing")
-        >>> another = table.begin("billing")
+        >>> given = {"group_id": "billing", "table": "offsets", "partition_assignment_strategy": "exclusive"}
+        >>> mine = sparklog.Consumer("events", "orders", **given)
+        >>> another = sparklog.Consumer("events", "orders", **given)
         >>> try:
-        ...     table.append("billing", mine, {"orders": {0: 5}})
+        ...     mine.commit({sparklog.TopicPartition("orders", 0): 5})
         ... except sparklog.GenerationFencedError as error:
         ...     print(error.condition)
         PARTLOG_GENERATION_FENCED

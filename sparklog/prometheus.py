@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
+from sparklog.groups.all_groups import AllGroups
 from sparklog.groups.topic.topic_groups import TOPIC, TopicGroups
 from sparklog.ondisk.config import retention
 from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_of
@@ -26,6 +27,7 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
+    from sparklog.groups import OffsetTable
     from sparklog.groups.snapshots import GroupSnapshot
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -90,7 +92,6 @@ class Exporter:
         self._logs = arguments.topic_logs(root, filesystem)
         self._in_topic = TopicGroups(self._logs)
         self._table = table
-        self._filesystem = filesystem
 
     def text(self) -> bytes:
         """The numbers of now, in Prometheus' text form. A topic or a group that cannot be read is in `partlog_unreadable`.
@@ -105,10 +106,10 @@ class Exporter:
         self._logs.keep(names)
         for samples in self._logs.root.store.at_once(self._of_folder, names):
             found.add(samples)
-        for group in self._of_table():
+        errors: list[SparklogError] = []
+        for group in AllGroups(self._opened_table(), self._in_topic if TOPIC in names else None).snapshots(errors.append):
             found.add(_of_group(group))
-        if TOPIC in names:
-            found.add(self._of_topic_groups())
+        found.add(("partlog_unreadable", ("groups", TOPIC, each.condition), 1) for each in errors)
         return generate_latest(found)
 
     def _of_folder(self, name: str) -> list[_Sample]:
@@ -122,19 +123,13 @@ class Exporter:
         except SparklogError as error:
             return [("partlog_unreadable", ("topic", name, error.condition), 1)]
 
-    def _of_topic_groups(self) -> list[_Sample]:
-        """The samples of the groups whose home is the root."""
-        try:
-            return [sample for group in self._in_topic.snapshots() for sample in _of_group(group)]
-        except SparklogError as error:
-            return [("partlog_unreadable", ("groups", TOPIC, error.condition), 1)]
-
-    def _of_table(self) -> list[GroupSnapshot]:
+    def _opened_table(self) -> OffsetTable | None:
+        """The table, opened for one text: another table may have its place by the next one."""
         if self._table is None:
-            return []
+            return None
         from sparklog.groups import OffsetTable
 
-        return OffsetTable(self._logs, self._table, filesystem=self._filesystem).snapshots()
+        return OffsetTable(self._logs, self._table)
 
 
 _Sample = tuple[str, tuple[str, ...], float]

@@ -13,6 +13,7 @@ from typing import Any
 
 from coordinated import position, topic_of_groups
 from handmade import TIME, Record, Topic
+from owners import Own
 
 import sparklog
 from sparklog import consumer, groups, spark_functions
@@ -63,7 +64,7 @@ def world(name: str) -> dict[str, Any]:
     for partition in range(2):
         topic.append([each for each in made if sparklog.partition_for(each.key, 2) == partition], partition)
     table = groups.OffsetTable("events", "offsets")
-    table.end("billing", table.begin("billing", {"orders": {0: 3, 1: 10}}))
+    Own(table, "billing", {"orders": {0: 3, 1: 10}}).end()
     names: dict[str, Any] = {"sparklog": sparklog, "log": sparklog.Log("events"), "topic": sparklog.Topic("events", "orders")}
     names |= {"table": table, "TopicPartition": sparklog.TopicPartition}
     if name.startswith("TopicGroups"):

@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli import homes
-from sparklog.cli.members import consume, doctor, history, members, opened, plan
+from sparklog.cli.members import (
+    all_groups,
+    consume,
+    doctor,
+    history,
+    is_in_topic,
+    members,
+    opened,
+    plan,
+    required_table,
+    say_if_in_both_homes,
+)
 from sparklog.cli.parameters import Group, Json, Root, SomeTable, Table, millis, numbers
 from sparklog.cli.show import answer, show, write, write_json
 from sparklog.errors import SparklogError
@@ -41,8 +51,10 @@ def groups(root: Root, at_table: SomeTable = None, as_json: Json = False) -> Non
       sparklog groups list my-log --table my-offsets
       sparklog groups list my-log
     """
-    found = homes.summaries(root, at_table)
-    after = homes.twice([each.group for each in found])
+    from sparklog.groups.all_groups import in_both_homes
+
+    found = all_groups(root, at_table).summaries()
+    after = in_both_homes(each.group for each in found)
     answer(as_json, lambda: [_as_json(each) for each in found], lambda: found.display(None), after=after)
 
 
@@ -73,7 +85,7 @@ def lag(
       sparklog lag my-log billing -t my-offsets
       sparklog lag my-log billing -t my-offsets --fail-above 10000
     """
-    found = homes.snapshots(root, group, at_table)
+    found = all_groups(root, at_table).named(group)
     _lag(found, as_json, gone=most is not None)
     behind = [] if most is None else [each for of in found for each in of.unread() if each.records is None or each.records > most]
     if behind:
@@ -100,7 +112,7 @@ def _lag(groups: list[GroupSnapshot], as_json: bool, gone: bool = False) -> None
         return
     for group, found in lags:
         show(_lag_shown(group, found), ["start", "bytes"])
-    _say_if_twice(groups)
+    say_if_in_both_homes(groups)
 
 
 def _lag_shown(group: GroupSnapshot, found: list[dict[str, Any]]) -> Display:
@@ -116,11 +128,6 @@ def _title(group: GroupSnapshot) -> str:
     return f"Group {readable(group.name, 100)}" + (" in the root's topic of groups" if group.home == "topic" else "")
 
 
-def _say_if_twice(groups: list[GroupSnapshot]) -> None:
-    if (said := homes.twice([each.name for each in groups])) is not None:
-        write(said)
-
-
 def describe(root: Root, group: Group, at_table: SomeTable = None, as_json: Json = False) -> None:
     """Show the offsets, lag and owner of each partition.
 
@@ -129,7 +136,7 @@ def describe(root: Root, group: Group, at_table: SomeTable = None, as_json: Json
     Example:
       sparklog groups describe my-log billing -t my-offsets
     """
-    groups = homes.snapshots(root, group, at_table)
+    groups = all_groups(root, at_table).named(group)
     shared = [each for each in groups if each.assignments()]
     if not shared:
         _lag(groups, as_json)
@@ -140,7 +147,7 @@ def describe(root: Root, group: Group, at_table: SomeTable = None, as_json: Json
         return
     for of, found in described:
         show(_owned_shown(of, found), ["epoch", "log end offset"])
-    _say_if_twice(groups)
+    say_if_in_both_homes(groups)
 
 
 def _owned(group: GroupSnapshot) -> list[dict[str, Any]]:
@@ -184,9 +191,9 @@ def delete(
       sparklog groups delete my-log billing -t my-offsets --execute
       sparklog groups delete my-log billing -t my-offsets --topic orders --execute
     """
-    of = opened(homes.of_table(root, group, at_table), root)
+    of = opened(required_table(root, group, at_table), root)
     count = sum(topics is None or each.topic in topics for each in of.positions(group))
-    stays = homes.is_in_topic(root, group)
+    stays = is_in_topic(root, group)
     of.generations.require_still(of.generations.existing(group), force=force)
     if execute:
         of.delete(group, topics=topics, force=force)

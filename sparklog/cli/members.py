@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli import homes
 from sparklog.cli.parameters import Group, Json, Root, SomeTable, Table, millis
 from sparklog.cli.show import answer, show, write, write_json
 from sparklog.errors import SparklogError
 
 if TYPE_CHECKING:
     from sparklog.groups import OffsetTable
+    from sparklog.groups.all_groups import AllGroups
     from sparklog.groups.plans import GroupPlan
+    from sparklog.groups.snapshots import GroupSnapshot
     from sparklog.groups.views import GroupMember
 
 
@@ -24,6 +25,52 @@ def opened(path: str, root: str) -> OffsetTable:
     from sparklog.groups import OffsetTable
 
     return OffsetTable(root, path)
+
+
+def all_groups(root: str, table: str | None) -> AllGroups:
+    """The groups of an offset table, if one is given, and of the root's topic of groups, if there is one."""
+    from sparklog import arguments
+    from sparklog.groups import OffsetTable, TopicGroups
+    from sparklog.groups.all_groups import AllGroups
+
+    logs = arguments.topic_logs(root)
+    topic = TopicGroups(logs)
+    in_topic = topic if topic.exists() else None
+    if table is None and in_topic is None:
+        raise typer.BadParameter("Missing option '--table' / '-t': the root has no groups of Kafka's clients. Give the offset table.")
+    return AllGroups(None if table is None else OffsetTable(logs, table), in_topic)
+
+
+def required_table(root: str, group: str, table: str | None) -> str:
+    """The offset table of a command about groups of tables alone. Without a table, the error names a group of the root."""
+    if table is not None:
+        return table
+    kept = "Give the offset table."
+    if is_in_topic(root, group):
+        kept = f"Group {group} is in the root: change it with Kafka's tools, such as kafka-consumer-groups.sh, through its server."
+    raise typer.BadParameter(f"Missing option '--table' / '-t'. {kept}")
+
+
+def is_in_topic(root: str, group: str) -> bool:
+    """Whether a server for Kafka's clients keeps a group of this name in the root."""
+    from sparklog.groups import TopicGroups
+
+    return group in TopicGroups(root).groups()
+
+
+def another_in_topic(root: str, group: str) -> str | None:
+    """A line about another group of this name in the root; None without such a group."""
+    from sparklog.groups.all_groups import in_both_homes
+
+    return in_both_homes([group, group]) if is_in_topic(root, group) else None
+
+
+def say_if_in_both_homes(groups: list[GroupSnapshot]) -> None:
+    """Writes a line about groups of one name in both homes."""
+    from sparklog.groups.all_groups import in_both_homes
+
+    if (said := in_both_homes(each.name for each in groups)) is not None:
+        write(said)
 
 
 def consume(
@@ -72,7 +119,7 @@ def consume(
         return lambda _, partitions: print(f"{word} {named_partitions(partitions)}", file=sys.stderr, flush=True)
 
     with suppress(SparklogError):  # only a hint: if it cannot be given, the consumer reads all the same
-        if (said := homes.other(root, group)) is not None:
+        if (said := another_in_topic(root, group)) is not None:
             print(said, file=sys.stderr, flush=True)
     consumer = Consumer(
         root,
@@ -110,15 +157,14 @@ def members(root: Root, group: Group, at_table: SomeTable = None, as_json: Json 
     Example:
       sparklog groups members my-log billing -t my-offsets
     """
-    groups = homes.snapshots(root, group, at_table)
+    groups = all_groups(root, at_table).named(group)
     found = [(of.home, of.members()) for of in groups]
     if as_json:
         write_json([_as_json(each, home) for home, of in found for each in of])
         return
     for _, of in found:
         show(of.display(None), ["heartbeat (UTC)", "host"])
-    if (said := homes.twice([each.name for each in groups])) is not None:
-        write(said)
+    say_if_in_both_homes(groups)
 
 
 def _as_json(member: GroupMember, home: str) -> dict[str, Any]:
@@ -154,10 +200,14 @@ def doctor(
       sparklog groups doctor my-log billing -t my-offsets
       sparklog groups doctor my-log billing -t my-offsets --watch 5 --json
     """
-    found = opened(homes.of_table(root, group, at_table), root).doctor(group, watch_s=watch_s)
+    found = opened(required_table(root, group, at_table), root).doctor(group, watch_s=watch_s)
     findings = [vars(each) for each in found]
     answer(
-        as_json, lambda: {"group": group, "stuck": found.is_stuck, "findings": findings}, found.display, ["rule"], homes.other(root, group)
+        as_json,
+        lambda: {"group": group, "stuck": found.is_stuck, "findings": findings},
+        found.display,
+        ["rule"],
+        another_in_topic(root, group),
     )
     return 1 if found.is_stuck else 0
 

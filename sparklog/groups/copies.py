@@ -8,6 +8,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from sparklog.errors import SparklogError
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.reset import Move
 from sparklog.groups.rows import Position, require_group
 
@@ -40,14 +41,6 @@ class Copy:
                 moves.append(Move(each.topic, each.topic_id, each.partition, None if was is None else was.offset, now, stays=stays))
         return cls(moves, [each for each in positions if each.note is not None])
 
-    @property
-    def offsets(self) -> dict[str, dict[int, int]]:
-        """The offsets by topic and partition."""
-        found: dict[str, dict[int, int]] = {}
-        for each in self.moves:
-            found.setdefault(each.topic, {})[each.partition] = each.now
-        return found
-
 
 def into_table(source: GroupSnapshot, table: OffsetTable, *, dry_run: bool, force: bool) -> Copy:
     """Copies a group of the root into an offset table, in one commit, by the ids of its topics. A dry run is refused where the copy is.
@@ -60,7 +53,8 @@ def into_table(source: GroupSnapshot, table: OffsetTable, *, dry_run: bool, forc
     copy = Copy.of(source, found.positions if found.exists else [])
     if copy.moves:
         table.generations.require_still(found, force=force)
-        placed = table.topics.placed(require_group(source.name), copy.offsets, {each.topic: each.topic_id for each in copy.moves})
+        commits = [OffsetCommit(each.topic, each.partition, each.topic_id, each.now) for each in copy.moves]
+        placed = table.topics.rows(require_group(source.name), commits)
         if not dry_run:
             table.generations.follow(source.name, placed)
     return copy
@@ -103,7 +97,9 @@ def _commit(group: str, server: str, copy: Copy) -> None:
     servers = server.split(",")
     admin = KafkaAdminClient(bootstrap_servers=servers, bootstrap_timeout_ms=_TIMEOUT_MS)
     try:
-        served = {str(each["name"]): str(each.get("topic_id")) for each in admin.describe_topics(sorted(copy.offsets))}
+        served = {
+            str(each["name"]): str(each.get("topic_id")) for each in admin.describe_topics(sorted({each.topic for each in copy.moves}))
+        }
     finally:
         admin.close()
     for each in copy.moves:

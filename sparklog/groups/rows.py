@@ -123,7 +123,7 @@ class Group:
         self._said = {} if self._note is None else _said(self._note)
         event = self._said.get("event")
         self.event = event if isinstance(event, str) else None
-        """The event that the newest note tells: begin, end, reset, load, copy or delete."""
+        """The event that the newest note tells: begin, assign, end, reset, load, forget or delete."""
         self.note_seq = (self._note.seq or 0) if self._note else 0
         """The number of the commit that wrote the newest note."""
         self.last = max((row.committed_at for row in newest), default=None)

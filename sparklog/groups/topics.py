@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 Offsets = Mapping[str, Mapping[int, int]]
 """Offsets by topic and partition."""
-Ids = Mapping[str, str]
-"""The ids of topics."""
 
 
 class Topics:
@@ -96,40 +94,28 @@ class Topics:
         names = sorted(set(topics))
         return dict(zip(names, map(find, names) if self.root is None else self.root.store.at_once(find, names), strict=True))
 
-    def placed(self, group: str, offsets: Offsets, ids: Ids | None = None, known: Iterable[Position] = ()) -> list[Position]:
-        """The positions of a group at these offsets, by topic and partition, which are checked; their generation is 0.
-
-        RetryError if a topic does not have its id in `ids`; CallError if it is not the topic of a known position, or if the topic or the
-        partition does not exist. Also if an offset is not from 0 to the end offset.
-        """
-        by_topic = {each.topic: each for each in known}
-        made: list[Position] = []
-        at = now()  # one time for all, by which `lags.together` knows the rows of a commit
-        for topic, by_partition in arguments.mapping("offsets", offsets):
-            state = self._state_of(topic, (ids or {}).get(topic), by_topic)
-            for given, offset in arguments.mapping("offsets", by_partition):
-                # A position may have expired while its owner read on.
-                placed = placed_in(state, self.root, given, offset, [0] * state.partitions)
-                made.append(Position(group, 0, topic, state.topic_id, *placed, at))
-        return made
-
     def rows(self, group: str, commits: Iterable[OffsetCommit], known: Iterable[Position] = ()) -> list[Position]:
-        """The positions of a group by its commits, which are checked as in `placed`."""
+        """The positions of a group by its commits, which are checked; their generation is 0.
+
+        RetryError if a topic does not have the id of its commit; CallError if it is not the topic of a known position, or if the topic or
+        the partition does not exist. Also if an offset is not from 0 to the end offset.
+        """
         by_topic = {each.topic: each for each in known}
         states: dict[tuple[str, str], State] = {}
         made: list[Position] = []
-        at = now()
+        at = now()  # one time for all, by which `lags.together` knows the rows of a commit
         for each in commits:
             topic = (each.topic, each.topic_id)
             state = states[topic] = states.get(topic) or self._state_of(*topic, by_topic)
+            # A position may have expired while its owner read on.
             placed = placed_in(state, self.root, each.partition, each.offset, [0] * state.partitions)
             made.append(Position(group, 0, each.topic, state.topic_id, *placed, at, metadata=each.metadata))
         return made
 
-    def _state_of(self, topic: str, id: str | None, known: Mapping[str, Position]) -> State:
+    def _state_of(self, topic: str, id: str, known: Mapping[str, Position]) -> State:
         """The newest state of a topic, which must have this id, and be the topic of a known position."""
         state = self.state(topic)
-        if id not in (None, state.topic_id):
+        if id != state.topic_id:
             raise SparklogError("TOPIC_RECREATED", topic=topic, root=self.root, expected=id, found=state.topic_id)
         if topic in known:
             require_same(self.root, known[topic], state)

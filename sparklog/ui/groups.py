@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from sparklog.errors import SparklogError
 from sparklog.groups import lags
+from sparklog.groups.all_groups import AllGroups
 from sparklog.groups.snapshots import GroupSnapshot
 from sparklog.groups.table.offset_table import OffsetTable
 from sparklog.groups.topic.topic_groups import TopicGroups
@@ -36,8 +37,7 @@ class GroupPages:
         """All groups, each with its lag. Groups that it does not reach in time have only the name."""
         table = None if self._path is None else OffsetTable(self._logs, self._path)
         exists = table is not None and table.exists()
-        there = table.snapshots() if table is not None and exists else []
-        there = sorted([*there, *self._topic.snapshots()], key=lambda each: (each.name, each.home))
+        there = AllGroups(table if exists else None, self._topic).snapshots()
         deadline = time.monotonic() + _LIST_S
         found = [_about(each) if time.monotonic() < deadline else _unknown(each) for each in there[:_GROUPS_MAX]]
         return {"table": None if table is None else table.path, "exists": exists, "groups": found, "more": max(0, len(there) - _GROUPS_MAX)}

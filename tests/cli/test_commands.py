@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from handmade import TIME, VALUES, Record, Topic, records, split
+from owners import Own
 
 import sparklog
 from sparklog.__main__ import main
@@ -183,7 +184,7 @@ def test_cat_formats(run, hostile, tmp_path, topic):
 
 def test_groups_lag_and_reset(run, topic, tmp_path, monkeypatch):
     table = OffsetTable(topic.root, tmp_path / "offsets")
-    table.end("g", table.begin("g", {"t": {0: 20, 1: 4}}))
+    Own(table, "g", {"t": {0: 20, 1: 4}}).end()
     given = ["--table", tmp_path / "offsets"]
     (group,) = json.loads(run("groups", topic.root, *given, "--json"))
     assert (group["group"], group["lag"], group["topics"]) == ("g", 11, ["t"])
@@ -214,7 +215,7 @@ def test_groups_lag_and_reset(run, topic, tmp_path, monkeypatch):
     assert moved("--to-offset", 3, "--topic", "t", "--execute") == {0: 3, 1: 3}
     assert moved("--from-file", tmp_path / "x.csv", "--execute") == {0: 9, 1: 3}
     assert moved(status=2) == moved("--to-earliest", "--to-latest", status=2) == {0: 9, 1: 3}
-    table.begin("g")
+    Own(table, "g")
     assert "PARTLOG_GROUP_RUNNING" in run("reset", topic.root, "g", "--to-latest", "--execute", status=2)
     assert moved("--to-latest", "--execute", "--force") == {0: 25, 1: 10}
     assert "PARTLOG_GROUP_NOT_FOUND" in run("lag", topic.root, "h", status=2)
@@ -347,7 +348,7 @@ def test_topics_and_groups_complete(topic, tmp_path):
     Topic(topic.root, "other").append(records(1))
     table = OffsetTable(topic.root, tmp_path / "offsets")
     for group in ("billing", "mail"):
-        table.end(group, table.begin(group))
+        Own(table, group).end()
 
     def offered(line: str, **environment: str) -> list[str]:
         """The words that the completion of bash offers for the last word of a line."""

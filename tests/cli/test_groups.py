@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from coordinated import classic, position, topic_of_groups
 from handmade import Topic, records
+from owners import Own
 
 from sparklog import CallError, Consumer
 from sparklog.__main__ import main
@@ -28,7 +29,7 @@ REPOSITORY = Path(__file__).parents[2]
 def table(topic, tmp_path, monkeypatch):
     """Group `g` of topic `t`, which has read all of partition 1 and 20 of 25 of partition 0; and topic `u` of six partitions."""
     table = OffsetTable(topic.root, tmp_path / "offsets")
-    table.end("g", table.begin("g", {"t": {0: 20, 1: 10}}))
+    Own(table, "g", {"t": {0: 20, 1: 10}}).end()
     monkeypatch.setenv("SPARKLOG_OFFSETS", str(tmp_path / "offsets"))
     other = Topic(topic.root, "u", partitions=6)
     for partition in range(6):
@@ -71,7 +72,7 @@ def test_an_alert_on_lag_is_an_exit_status_and_a_line(topic, table, capfd):
 
 def test_an_alert_counts_partitions_without_a_position(topic, table, capfd):
     """All of their records are unread: partitions 1 to 5 of `u` have 20 to 60."""
-    table.end("h", table.begin("h", {"u": {0: 10}}))
+    Own(table, "h", {"u": {0: 10}}).end()
     assert checked(capfd, "groups", "lag", topic.root, "h", "--fail-above", 60)[0] == 0
     status, _, err = checked(capfd, "groups", "lag", topic.root, "h", "--fail-above", 45)
     assert (status, err) == (1, ["Group h is behind: partition 5 of u (60), partition 4 of u (50)"])
@@ -80,7 +81,7 @@ def test_an_alert_counts_partitions_without_a_position(topic, table, capfd):
     wide = Topic(topic.root, "wide", partitions=9)
     for partition in range(9):
         wide.append(records(1), partition)
-    table.end("i", table.begin("i", {"wide": {0: 0}}))
+    Own(table, "i", {"wide": {0: 0}}).end()
     err = checked(capfd, "groups", "lag", topic.root, "i", "--fail-above", 0)[2]
     assert len(err) == 1 and err[0].endswith("partition 4 of wide (1) and 4 more partitions")
 
@@ -101,7 +102,7 @@ def test_an_alert_names_a_topic_of_members_that_was_created_again(topic, table, 
 
 def test_an_alert_names_topics_without_members_that_are_gone(topic, table, capfd):
     """Each partition of a topic that was deleted or created again comes before the partitions with the greatest lag."""
-    table.end("h", table.begin("h", {"t": {0: 20, 1: 10}, "u": dict.fromkeys(range(6), 0)}))
+    Own(table, "h", {"t": {0: 20, 1: 10}, "u": dict.fromkeys(range(6), 0)}).end()
     topic.delete()
     assert checked(capfd, "groups", "lag", topic.root, "h")[0] == 2
     for recreated in (False, True):
@@ -341,7 +342,7 @@ def test_three_consumers_one_killed_and_the_group_rewound(run, topic, table, sta
 
 
 def test_one_topic_is_dropped_from_a_group(run, topic, table):
-    table.append("g", table.begin("g"), {"u": {0: 3}})
+    Own(table, "g", {"u": {0: 3}})
     for more in ((), ("--execute",)):
         assert "PARTLOG_GROUP_RUNNING" in run("groups", "delete", topic.root, "g", "--topic", "t", *more, status=2)
     assert json.loads(run("groups", "delete", topic.root, "g", "--topic", "t", "--json", "--force"))["partitions"] == 2

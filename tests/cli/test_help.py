@@ -7,6 +7,7 @@ import pytest
 import typer.main
 from coordinated import position, topic_of_groups
 from handmade import TIME, Record, Topic
+from owners import Own
 
 from sparklog import partition_for
 from sparklog.cli import procedures
@@ -90,11 +91,11 @@ def world(tmp_path, monkeypatch):
     for partition in range(2):
         topic.append([each for each in records if partition_for(each.key, 2) == partition], partition)
     table = OffsetTable(topic.root, "my-offsets")
-    generation = table.begin("billing")
-    table.append("billing", generation, {"orders": {0: 15, 1: 7}})
+    own = Own(table, "billing")
+    own.to({"orders": {0: 15, 1: 7}})
     topic_of_groups(topic.root, position("mail", "orders", 0, 12))
     (tmp_path / "billing.csv").write_text("orders,0,15\norders,1,7\n")
-    return lambda: table.end("billing", generation)
+    return lambda: own.end()
 
 
 @pytest.mark.parametrize("name", EVERY)

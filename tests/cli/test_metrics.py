@@ -10,6 +10,7 @@ import httpx
 import pytest
 from coordinated import position, topic_of_groups
 from handmade import Topic, batches, records
+from owners import Own
 from prometheus_client.parser import text_string_to_metric_families
 
 from sparklog import Log
@@ -36,7 +37,7 @@ def parsed(text: str) -> dict[str, float]:
 def table(topic, tmp_path):
     """Group `g` of topic `t`, which has read all of partition 1 and 20 of 25 of partition 0."""
     table = OffsetTable(topic.root, tmp_path / "offsets")
-    table.end("g", table.begin("g", {"t": {0: 20, 1: 10}}))
+    Own(table, "g", {"t": {0: 20, 1: 10}}).end()
     return table
 
 
@@ -74,7 +75,7 @@ def test_positions_without_a_lag(run, topic, table):
     """A partition without a position has its records as lag, and no offset; a topic that was created again has neither."""
     wide = Topic(topic.root, "wide", partitions=3)
     wide.append(records(4), 2)
-    table.end("h", table.begin("h", {"wide": {0: 0}}))
+    Own(table, "h", {"wide": {0: 0}}).end()
     topic.delete()
     topic.append(records(3))
     found = parsed(run("metrics", topic.root, "--table", table.path))
@@ -114,7 +115,7 @@ def test_upkeep_that_is_behind(run, tmp_path):
 def test_what_cannot_be_read_is_named_and_the_rest_is_there(run, topic, table):
     broken = Topic(topic.root, "broken")
     broken.append(records(3))
-    table.end("h", table.begin("h", {"broken": {0: 1}}))
+    Own(table, "h", {"broken": {0: 1}}).end()
     broken.version_file(0).write_text("{")
     found = parsed(run("metrics", topic.root, "--table", table.path))
     assert found["partlog_unreadable topic broken PARTLOG_VERSION_CORRUPT"] == 1
@@ -124,9 +125,9 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_there(run, topic, table):
 
 
 def test_a_group_with_a_damaged_state_is_named_and_the_others_are_there(run, topic, table):
-    generation = table.begin("h", {"t": {0: 1}})
-    damaged = rows.note("h", generation, "begin", {"members": [{"id": 7}]})
-    assert table.generations.commit("h", table.generations.last("h") + 1, generation, [damaged])
+    own = Own(table, "h", {"t": {0: 1}})
+    damaged = rows.note("h", own.generation, "begin", {"members": [{"id": 7}]})
+    assert table.generations.commit("h", table.generations.last("h") + 1, own.generation, [damaged])
     found = parsed(run("metrics", topic.root, "--table", table.path))
     assert found["partlog_unreadable group h PARTLOG_GROUP_STATE"] == 1
     assert found["partlog_group_partition_lag g t 0"] == 5
@@ -157,9 +158,16 @@ def test_groups_of_both_homes_are_told_apart(run, topic, table):
     assert 'home="topic"' in run("metrics", topic.root)
 
 
+def test_a_damaged_topic_of_groups_is_named_and_the_groups_of_the_table_are_there(run, topic, table):
+    topic_of_groups(topic.root, position("mail", "t", 0, 3)).version_file(0).write_text("{")
+    found = parsed(run("metrics", topic.root, "--table", table.path))
+    assert found["partlog_unreadable groups __consumer_offsets PARTLOG_VERSION_CORRUPT"] == 1
+    assert found["partlog_group_partition_lag g t 0"] == 5
+
+
 def test_names_of_groups_are_escaped(run, topic, table):
     hostile = 'a"b\\c\nd{}=,ü\x1b'
-    table.end(hostile, table.begin(hostile, {"t": {0: 1}}))
+    Own(table, hostile, {"t": {0: 1}}).end()
     found = parsed(run("metrics", topic.root, "--table", table.path))
     assert found[f"partlog_group_partition_lag {hostile} t 0"] == 24
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from handmade import Record, Topic, batch
+from owners import Own
 
 from sparklog.groups import OffsetTable
 from sparklog.groups.commits import OffsetCommit
@@ -28,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     topic = Topic(tmp_path / "my-log", "orders", config={"retention.ms": "604800000"})
     write(topic, 20_000)
     table = OffsetTable(topic.root, tmp_path / "my-offsets")
-    table.append("billing", table.begin("billing"), {"orders": {0: 20_000}})
+    Own(table, "billing", {"orders": {0: 20_000}})
     command = tmp_path / "bin" / "sparklog"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sparklog "$@"\n')
@@ -60,7 +61,7 @@ def test_a_group_is_behind_and_stands_still(folder):
     topic = Topic(folder / "my-log", "clicks")
     write(topic, 10_001)
     table = OffsetTable(topic.root, folder / "my-offsets")
-    table.end("billing", table.begin("billing", {"clicks": {0: 0}}))
+    Own(table, "billing", {"clicks": {0: 0}}).end()
     assert mailed(folder, BEHIND) == "Group billing is behind: partition 0 of clicks (10,001)\n"
     assert "No program runs the group" in mailed(folder, STANDS_STILL)
 

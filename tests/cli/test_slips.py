@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 import typer.main
 from handmade import TIME, Topic, records
+from owners import Own
 
 from sparklog import Log
 from sparklog.cli.app import _INSTEAD, app
@@ -92,7 +93,7 @@ def test_words_that_mean_something_else(run, monkeypatch, words, said):
 def test_errors_have_the_words_of_the_shell(run, monkeypatch, topic, tmp_path, words, said):
     """Not the arguments of Python's calls, and not the words of the library that reads numbers."""
     monkeypatch.setenv("COLUMNS", "200")
-    OffsetTable(topic.root, tmp_path / "offsets").begin("g", {"t": {0: 20, 1: 10}})
+    Own(OffsetTable(topic.root, tmp_path / "offsets"), "g", {"t": {0: 20, 1: 10}})
     given = [{"ROOT": topic.root, "TABLE": tmp_path / "offsets"}.get(word, word) for word in words]
     told = " ".join(run(*given, status=2).replace("│", " ").split())
     assert said in told
@@ -180,7 +181,7 @@ def test_a_root_or_a_table_that_is_none(run, topic, tmp_path):
 def test_remedies_are_those_of_the_shell(run, topic, tmp_path):
     """Not those of Python, of a Spark read or of a stream."""
     table = OffsetTable(topic.root, tmp_path / "offsets")
-    table.begin("g", {"t": {0: 20, 1: 10}})
+    Own(table, "g", {"t": {0: 20, 1: 10}})
     given = ["g", "--table", tmp_path / "offsets"]
     said = run("reset", topic.root, *given, "--to-earliest", "--execute", status=2)
     assert "With --force the group moves now" in said
@@ -202,7 +203,7 @@ def test_remedies_are_those_of_the_shell(run, topic, tmp_path):
 
 def test_a_reset_counts_what_moves(run, topic, tmp_path):
     table = OffsetTable(topic.root, tmp_path / "offsets")
-    table.end("g", table.begin("g", {"t": {0: 25, 1: 4}}))
+    Own(table, "g", {"t": {0: 25, 1: 4}}).end()
 
     def said(*words: object) -> str:
         return run("reset", topic.root, "g", "--table", tmp_path / "offsets", *words)

@@ -13,9 +13,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from handmade import Topic, records
+from owners import add, commits
 
 from sparklog.errors import GenerationFencedError
-from sparklog.groups import OffsetTable
+from sparklog.groups import OffsetTable, rows
 
 WAIT_S = 600
 ENDS = 600
@@ -72,7 +73,7 @@ class Process:
         """Its act, with which generation, to which partition and offset."""
         self.generation = 0
         engine: Any = self.table._lake
-        for name in ("rows", "look", "last", "append"):
+        for name in ("rows", "refresh", "last", "append"):
             setattr(engine, name, self._with_steps(getattr(engine, name)))
         delta = engine._delta
         engine._delta = SimpleNamespace(**vars(delta))
@@ -145,12 +146,12 @@ class World:
             kind = "begin"
         table, generation, partition = process.table, process.generation, self._random.randrange(2)
         offset = next(self._unused[partition]) if kind in ("append", "move") else -1
-        to = {"t": {partition: offset}}
+        generations, topics, to = table.generations, table.topics, {"t": {partition: offset}}
         calls: dict[str, Callable[[], int]] = {
-            "append": lambda: table.append("g", generation, to),
-            "begin": lambda: table.begin("g"),
-            "move": lambda: table.begin("g", to),
-            "end": lambda: table.end("g", generation) or 0,
+            "append": lambda: add(table, "g", generation, to),
+            "begin": lambda: generations.claim("g", rows.RUNNING, lambda _: []),
+            "move": lambda: generations.claim("g", rows.RUNNING, lambda _: topics.rows("g", commits(topics, to))),
+            "end": lambda: generations.end("g", generation) or 0,
         }
         process.does = (kind, generation, partition, offset)
         process.call = Call(calls[kind])

@@ -12,7 +12,7 @@ from handmade import Topic, records
 
 from sparklog import Consumer
 from sparklog.groups import OffsetTable
-from sparklog.groups.table.lake import Look
+from sparklog.groups.table.lake import Refresh
 
 EVENTS = ("on_assign", "on_revoke", "on_lost")
 WAIT_S = 600
@@ -52,16 +52,16 @@ class World:
         self.table.reset("g", {"t": {0: to, 1: to}}, dry_run=False, force=True)
 
 
-def count_looks(table: OffsetTable, looks: Counter[bool]) -> None:
-    """Counts the looks of a table at groups from now on: under True those that read all rows, under False those that read on."""
-    look = table._lake.look
+def count_refreshes(table: OffsetTable, refreshes: Counter[bool]) -> None:
+    """Counts the refreshes of groups from now on: under True those that read all rows, under False those that read on."""
+    refresh = table._lake.refresh
 
-    def counting(group: str, since: int | None = None) -> Look:
-        found = look(group, since)
-        looks[found.is_whole] += 1
+    def counting(group: str, since: int | None = None) -> Refresh:
+        found = refresh(group, since)
+        refreshes[found.is_whole] += 1
         return found
 
-    table._lake.look = counting  # type: ignore[method-assign]
+    table._lake.refresh = counting  # type: ignore[method-assign]
 
 
 def read(consumer: Consumer, at_least: int = 0) -> dict[str, list[int]]:

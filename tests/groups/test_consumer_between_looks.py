@@ -4,6 +4,7 @@ import time
 
 import pytest
 from handmade import Topic, records
+from owners import Own
 
 import sparklog
 from sparklog import Consumer, TopicPartition
@@ -156,7 +157,7 @@ def test_a_consumer_sees_what_its_table_has_seen_first(topic, tmp_path, monkeypa
         assert sum(map(len, consumer.poll().values())) == 36
         assert consumer.poll() == {}
         topic.append(records(2, "new"), 0)
-        table.append("other", table.begin("other"), {"t": {0: 20}})
+        Own(table, "other", {"t": {0: 20}})
         time.sleep(0.002)
         assert [record.offset for record in consumer.poll()[T0]] == [18, 19]
 

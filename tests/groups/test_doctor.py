@@ -15,6 +15,7 @@ from groups.member_world import Group, Process, Thread
 from groups.programs import World, read, share_out
 from handmade import draw_seed, records
 from numbered import Written
+from owners import Own
 
 import sparklog
 from sparklog.__main__ import main
@@ -271,9 +272,9 @@ def test_positions_that_are_not_in_the_log(world: World) -> None:
 def test_a_table_whose_upkeep_is_behind(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     table = world.table
     monkeypatch.setattr(table._lake, "maintain", lambda: {})
-    generation = table.begin("g", {"t": {0: 0}})
+    own = Own(table, "g", {"t": {0: 0}})
     for number in range(210):
-        table.append("g", generation, {"t": {0: number % 20}})
+        own.to({"t": {0: number % 20}})
     assert rules(table.doctor("g"))["upkeep-behind"].where == f"table {world.path}"
     OffsetTable(None, world.path).maintain()
     assert "upkeep-behind" not in rules(table.doctor("g"))
@@ -289,11 +290,11 @@ class AtCut:
         written.write(60)
         (self.cut,), self.ends = ([past["cut"] for past in written.past]), written.topic.versions[-1]["ends"]
         self.root, self.table = folder / "root", OffsetTable(folder / "root", folder / "offsets")
-        self.generation = self.table.begin("g", {"t": {0: self.cut[0] - 3, 1: self.cut[1]}})
+        self.own = Own(self.table, "g", {"t": {0: self.cut[0] - 3, 1: self.cut[1]}})
 
     def commit(self, left: int) -> None:
         """A commit after which the group has so many offsets left before the cut of partition 0."""
-        self.table.append("g", self.generation, {"t": {0: self.cut[0] - left}})
+        self.own.to({"t": {0: self.cut[0] - left}})
 
 
 @pytest.fixture
@@ -365,7 +366,7 @@ def test_a_doctor_of_a_random_group_never_raises_and_changes_nothing(tmp_path: P
     chance = random.Random(draw_seed() + seed)
     group = Group(tmp_path, Thread, partitions=3)
     members: list[Any] = []
-    group.table.begin("g")
+    Own(group.table, "g")
     for _ in range(25):
         act = chance.choice(("start", "poll", "poll", "poll", "append", "close", "silent", "reset", "recreate"))
         if act == "start" and len(members) < 4:
@@ -401,7 +402,7 @@ def test_a_doctor_of_a_random_group_never_raises_and_changes_nothing(tmp_path: P
 def test_a_group_that_does_not_exist_is_an_error(world: World) -> None:
     with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_NOT_FOUND"):
         world.table.doctor("g")
-    world.table.begin("other")
+    Own(world.table, "other")
     with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_NOT_FOUND"):
         world.table.doctor("g")
     with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_ROOT"):

@@ -4,6 +4,7 @@ import datetime
 
 import pytest
 from handmade import TIME, Record, Topic, batch, records, seeded
+from owners import Own
 
 import sparklog
 from sparklog.groups import OffsetTable
@@ -35,12 +36,11 @@ def test_lag_is_what_is_unread(tmp_path):
             content.append(Record(b"x" * chance.randint(0, 90), timestamp=time))
         segments.append(topic.append(content, chance.randint(0, 1)))
     table = OffsetTable(topic.root, tmp_path / "offsets")
-    generation = table.begin("g")
     ends = sparklog.Log(topic.root)["t"].end_offsets()
     for _ in range(15):
         at = {partition: chance.randint(0, end) for partition, end in ends.items()}
-        group = f"g{generation}-{sorted(at.items())}"
-        table.append(group, table.begin(group), {"t": at})
+        group = f"g-{sorted(at.items())}"
+        Own(table, group, {"t": at})
         for row in table.lag(group).to_pylist():
             expected = by_hand(topic.root, "t", row["partition"], at[row["partition"]], segments)
             assert (row["records"], row["seconds"]) == (expected[0], pytest.approx(expected[2], abs=1e-9))
@@ -48,14 +48,14 @@ def test_lag_is_what_is_unread(tmp_path):
 
 
 def test_lag_of_each_partition(table, topic):
-    table.append("g", table.begin("g"), {"t": {0: 15}})
+    own = Own(table, "g", {"t": {0: 15}})
     first, second = table.lag("g").to_pylist()
     assert first["group"] == "g" and first["topic"] == "t"
     # Offset 15 was written at TIME + 1000, and the last of the three batches after it ends at TIME + 2002.
     assert (first["partition"], first["offset"], first["end"], first["records"], first["seconds"]) == (0, 15, 25, 10, 1.002)
     assert first["bytes"] == topic.versions[1]["added"][0]["bytes"]
     assert (second["offset"], second["end"], second["records"], second["bytes"], second["seconds"]) == (None, 10, None, None, None)
-    table.append("g", 1, {"t": {0: 25, 1: 10}})
+    own.to({"t": {0: 25, 1: 10}})
     assert [(row["records"], row["bytes"], row["seconds"]) for row in table.lag("g").to_pylist()] == [(0, 0, 0.0)] * 2
     assert table.lag("g", "u").num_rows == 0
 
@@ -63,7 +63,7 @@ def test_lag_of_each_partition(table, topic):
 @pytest.mark.parametrize(("start", "records", "seconds"), [(15, 10, 1.002), (25, 0, 0.0)])
 def test_what_has_expired_is_no_lag(table, topic, start, records, seconds):
     """Those records cannot be read any more. So it is wherever a lag is told."""
-    table.append("g", table.begin("g"), {"t": {0: 3, 1: 10}})
+    Own(table, "g", {"t": {0: 3, 1: 10}})
     first = sparklog.TopicPartition("t", 0)
     consumer = sparklog.Consumer(topic.root)
     consumer.assign([first])
@@ -81,8 +81,7 @@ def test_what_has_expired_is_no_lag(table, topic, start, records, seconds):
     assert weights.measured("lag", {"t": state}, lags, table.topics.logs) == {("t", 0): records, ("t", 1): 0}
     consumer.end_offsets([first])
     assert consumer.metrics()["consumer-fetch-manager-metrics"]["records-lag-max"] == records
-    later = table.begin("g")
-    table.append("g", later, {"t": {0: 4}})
+    Own(table, "g", {"t": {0: 4}})
     assert table.lag_history("g")["records"].to_pylist()[-1] == records, "at the time of a commit, what was in the log counts"
 
 
@@ -90,7 +89,7 @@ def test_records_without_a_time_have_no_seconds(tmp_path):
     topic = Topic(tmp_path / "root")
     topic.append([Record(timestamp=-1), Record(timestamp=TIME)])
     table = OffsetTable(topic.root, tmp_path / "offsets")
-    table.append("g", table.begin("g"), {"t": {0: 0}})
+    Own(table, "g", {"t": {0: 0}})
     assert table.lag("g")["seconds"].to_pylist() == [None]
 
 
@@ -99,12 +98,12 @@ def test_lag_in_a_gap_of_offsets(tmp_path):
     content = batch([Record(timestamp=TIME), Record(timestamp=TIME + 500)], deltas=[0, 9])
     topic.commit(topic.data(content, offsets="tiled"))
     table = OffsetTable(topic.root, tmp_path / "offsets")
-    table.append("g", table.begin("g"), {"t": {0: 4}})
+    Own(table, "g", {"t": {0: 4}})
     assert [(row["records"], row["seconds"]) for row in table.lag("g").to_pylist()] == [(6, 0.0)]
 
 
 def test_lag_of_a_topic_that_was_created_again(table, topic):
-    table.append("g", table.begin("g"), {"t": {0: 3}})
+    Own(table, "g", {"t": {0: 3}})
     topic.delete()
     topic.append(records(3))
     with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_OF_OTHER_TOPIC"):
@@ -114,7 +113,7 @@ def test_lag_of_a_topic_that_was_created_again(table, topic):
 
 
 def test_lag_is_shown(table, capsys):
-    table.append("g", table.begin("g"), {"t": {0: 15}})
+    Own(table, "g", {"t": {0: 15}})
     table.show("g")
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == "Group g"
@@ -126,10 +125,10 @@ def test_lag_is_shown(table, capsys):
 def test_lag_over_time(table, topic):
     """The topic is extended between two commits of the group, at a time that its version file says."""
     now = int(datetime.datetime.now(datetime.timezone.utc).timestamp() * 1000)
-    generation = table.begin("g")
-    table.append("g", generation, {"t": {0: 15, 1: 2}})
+    own = Own(table, "g")
+    own.to({"t": {0: 15, 1: 2}})
     topic.commit(topic.data(batch(records(10)), 0), time=now + 100_000)
-    table.append("g", generation, {"t": {0: 25}})
+    own.to({"t": {0: 25}})
     found = table.lag_history("g").to_pylist()
     assert [(row["partition"], row["offset"], row["end"], row["records"]) for row in found] == [
         (0, 15, 25, 10),
@@ -141,9 +140,9 @@ def test_lag_over_time(table, topic):
 
 def test_retain_from_is_the_lowest_offset_that_a_group_needs(table, topic):
     Topic(topic.root, "u").append(records(4))
-    table.append("a", table.begin("a"), {"t": {0: 5, 1: 9}})
-    table.append("b", table.begin("b"), {"t": {0: 7, 1: 3}, "u": {0: 2}})
-    table.append("c", table.begin("c"), {"t": {0: 20}})
+    Own(table, "a", {"t": {0: 5, 1: 9}})
+    Own(table, "b", {"t": {0: 7, 1: 3}, "u": {0: 2}})
+    Own(table, "c", {"t": {0: 20}})
     assert table.retain_from() == {"t": {0: 5, 1: 0}, "u": {0: 2}}, "c still reads partition 1 from its first offset"
     assert table.retain_from(["a", "b"]) == {"t": {0: 5, 1: 3}, "u": {0: 2}}
     assert table.retain_from(["b"]) == {"t": {0: 7, 1: 3}, "u": {0: 2}}

@@ -14,6 +14,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 from handmade import Topic
+from owners import Own, add
 
 import sparklog
 from sparklog.groups import OffsetTable, rows
@@ -42,34 +43,36 @@ def with_commits_that_fail(table: OffsetTable, *, before: Any = lambda: None, wr
 
 def test_a_commit_that_lost_its_number_is_known_by_the_table(table: OffsetTable, topic: Topic) -> None:
     """The text of deltalake's error does not matter."""
-    rival, generation = OffsetTable(topic.root, table.path), table.begin("g")
-    with_commits_that_fail(table, before=lambda: rival.append("g", generation, {"t": {0: 9}}))
-    assert table.begin("g") == 2
+    rival = OffsetTable(topic.root, table.path)
+    first = Own(rival, "g")
+    with_commits_that_fail(table, before=lambda: first.to({"t": {0: 9}}))
+    second = Own(table, "g")
+    assert second.generation == 2
     assert places(rival) == {("t", 0): 9}
-    with_commits_that_fail(table, before=lambda: rival.begin("g"))
+    with_commits_that_fail(table, before=lambda: Own(rival, "g"))
     with pytest.raises(sparklog.GenerationFencedError, match="newest generation is 3"):
-        table.append("g", 2, {"t": {0: 20}})
+        second.to({"t": {0: 20}})
     assert [each.offset for each in rival.history("g")] == [9, 9, 9]
 
 
 def test_a_commit_that_failed_while_nobody_has_its_number_is_an_error(table: OffsetTable) -> None:
-    generation = table.begin("g")
-    table.append("g", generation, {"t": {0: 5}})
+    own = Own(table, "g")
+    own.to({"t": {0: 5}})
     with_commits_that_fail(table)
     with pytest.raises(sparklog.RetryError, match=r"PARTLOG_OFFSETS_TABLE.*it did not work"):
-        table.append("g", generation, {"t": {0: 9}})
+        own.to({"t": {0: 9}})
     assert places(table) == {("t", 0): 5}
-    table.append("g", generation, {"t": {0: 9}})
+    own.to({"t": {0: 9}})
     assert places(table) == {("t", 0): 9}
 
 
 def test_a_commit_whose_answer_was_lost_counts(table: OffsetTable) -> None:
-    generation = table.begin("g")
+    own = Own(table, "g")
     with_commits_that_fail(table, written=True)
-    assert table.append("g", generation, {"t": {0: 5}}) == 1
+    own.to({"t": {0: 5}})
     assert places(table) == {("t", 0): 5}
     with_commits_that_fail(table, written=True)
-    assert table.begin("g") > generation
+    assert Own(table, "g").generation > own.generation
     assert places(table) == {("t", 0): 5}
 
 
@@ -93,14 +96,14 @@ def test_a_table_that_was_made_before_is_read_and_written(tmp_path: Path, topic:
     table = OffsetTable(topic.root, tmp_path / "offsets")
     assert places(table) == {("t", 0): 5}
     assert [(each.seq, each.generation) for each in table.history("g")] == [(2, 1)]
-    assert table.begin("g", {"t": {0: 7, 1: 1}}) == 2
-    assert table.append("g", 2, {"t": {0: 8}}) == 1
-    table.copy("g", "h")
+    own = Own(table, "g", {"t": {0: 7, 1: 1}})
+    own.to({"t": {0: 8}})
+    assert own.generation == 3, "it went on from a topic that has another id now"
     assert table.maintain()["joined"] == 5
-    assert places(OffsetTable(None, table.path)) == places(table, "h") == {("t", 0): 8, ("t", 1): 1}
+    assert places(OffsetTable(None, table.path)) == {("t", 0): 8, ("t", 1): 1}
     found = deltalake.DeltaTable(table.path).to_pyarrow_table()
     assert set(found["assignment_epoch"].to_pylist()) == {None}
-    assert found.num_rows == 9
+    assert found.num_rows == 8
 
 
 def test_a_column_that_must_not_be_null_is_refused(tmp_path: Path) -> None:
@@ -110,7 +113,7 @@ def test_a_column_that_must_not_be_null_is_refused(tmp_path: Path) -> None:
         OffsetTable(None, tmp_path / "offsets").groups()
 
 
-@pytest.mark.parametrize("call", [lambda table: table.groups(), lambda table: table.begin("g"), lambda table: table.exists()])
+@pytest.mark.parametrize("call", [lambda table: table.groups(), lambda table: Own(table, "g"), lambda table: table.exists()])
 def test_a_store_that_deltalake_does_not_know(call: Any) -> None:
     with pytest.raises(sparklog.CallError, match=r"PARTLOG_OFFSETS_STORE.* wasbs://c@a/offsets\. .*abfss://.*storage_options"):
         call(OffsetTable(None, "wasbs://c@a/offsets"))
@@ -118,7 +121,7 @@ def test_a_store_that_deltalake_does_not_know(call: Any) -> None:
 
 def test_a_file_that_may_still_be_committed_is_kept(table: OffsetTable) -> None:
     """A writer sleeps between its data file and its commit: for two hours, and for eight days."""
-    table.begin("g")
+    Own(table, "g")
     slept = [Path(table.path, f"part-{hours}-0-c000.snappy.parquet") for hours in (2, 8 * 24)]
     for file, hours in zip(slept, (2, 8 * 24), strict=True):
         file.write_bytes(b"")
@@ -129,13 +132,13 @@ def test_a_file_that_may_still_be_committed_is_kept(table: OffsetTable) -> None:
 
 def test_commits_that_conflict_with_none_are_all_made(table: OffsetTable) -> None:
     """As many at once as deltalake by itself does not try: it gives up after 15 others were first."""
-    generation = table.begin("g")
+    own = Own(table, "g")
     lakes = [OffsetTable(None, table.path)._lake for _ in range(24)]
     assert {lake.last("g") for lake in lakes} == {1}
     begins = threading.Barrier(len(lakes))
 
     def commit(number: int) -> bool:
-        note = rows.table_of([dataclasses.replace(rows.note("g", generation, "begin"), seq=1)])
+        note = rows.table_of([dataclasses.replace(rows.note("g", own.generation, "begin"), seq=1)])
         begins.wait(60)
         return lakes[number].append(note, "g", None, {f"m{number}": 0})
 
@@ -171,9 +174,9 @@ def with_compactions(monkeypatch: pytest.MonkeyPatch, ends: list[object], after:
 
 
 def with_six_files(table: OffsetTable) -> None:
-    generation = table.begin("g")
+    own = Own(table, "g")
     for number in range(5):
-        table.append("g", generation, {"t": {0: number}})
+        own.to({"t": {0: number}})
 
 
 def test_files_are_joined_although_other_commits_are_first(table: OffsetTable, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,7 +236,7 @@ def test_replaced_files_are_deleted_although_a_file_is_gone(table: OffsetTable, 
     monkeypatch.setattr(lake, "PROPERTIES", {**rows.PROPERTIES, "delta.deletedFileRetentionDuration": "interval 1 milliseconds"})
     with_six_files(table)
     deltalake.DeltaTable(table.path).optimize.compact()
-    table.begin("g")
+    Own(table, "g")
     (newest,) = [file for file in deltalake.DeltaTable(table.path).file_uris() if Path(file).stat().st_mtime_ns == last_written(table)]
     Path(newest).unlink()
     with pytest.raises(sparklog.RetryError, match=r"PARTLOG_OFFSETS_TABLE.*" + Path(newest).name):
@@ -257,13 +260,13 @@ def test_a_thread_looks_at_the_table_while_another_one_maintains_it(table: Offse
 
 def test_an_open_table_is_not_taken_for_the_one_that_was_made_again_in_its_place(table: OffsetTable, topic: Topic) -> None:
     """Both have the same numbers and versions."""
-    table.append("g", table.begin("g"), {"t": {0: 5}})
+    own = Own(table, "g", {"t": {0: 5}})
     shutil.move(table.path, f"{table.path}-before")
     with pytest.raises(sparklog.RetryError, match="PARTLOG_OFFSETS_TABLE"):
         table.positions("g")
     again = OffsetTable(topic.root, table.path)
-    again.append("g", again.begin("g"), {"t": {0: 1}})
-    for call in (lambda: table.positions("g"), lambda: table.append("g", 1, {"t": {0: 9}}), lambda: table.begin("g")):
+    Own(again, "g", {"t": {0: 1}})
+    for call in (lambda: table.positions("g"), lambda: own.to({"t": {0: 9}}), lambda: Own(table, "g")):
         with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
             call()
     assert places(again) == places(OffsetTable(topic.root, table.path)) == {("t", 0): 1}
@@ -273,36 +276,36 @@ def test_an_open_table_is_not_taken_for_the_one_that_was_made_again_in_its_place
 
 
 def test_a_table_that_was_set_back_to_an_earlier_version_is_another_one(table: OffsetTable, topic: Topic) -> None:
-    table.append("g", table.begin("g"), {"t": {0: 5}})
+    own = Own(table, "g", {"t": {0: 5}})
     shutil.copytree(table.path, f"{table.path}-before")
-    table.append("g", 1, {"t": {0: 6}})
+    own.to({"t": {0: 6}})
     shutil.rmtree(table.path)
     shutil.copytree(f"{table.path}-before", table.path)
     with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
-        table.append("g", 1, {"t": {0: 7}})
+        own.to({"t": {0: 7}})
     assert places(OffsetTable(topic.root, table.path)) == {("t", 0): 5}
 
 
 def test_a_table_that_was_set_back_and_went_on_is_another_one(table: OffsetTable, topic: Topic) -> None:
     """It has passed the version that the program knows."""
-    table.append("g", table.begin("g"), {"t": {0: 5}})
+    own = Own(table, "g", {"t": {0: 5}})
     shutil.copytree(table.path, f"{table.path}-before")
-    table.append("g", 1, {"t": {0: 6}})
+    own.to({"t": {0: 6}})
     shutil.rmtree(table.path)
     shutil.copytree(f"{table.path}-before", table.path)
     again = OffsetTable(topic.root, table.path)
     for offset in (7, 8, 9):
-        again.append("g", 1, {"t": {0: offset}})
+        add(again, "g", 1, {"t": {0: offset}})
     with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
-        table.append("g", 1, {"t": {0: 7}})
+        own.to({"t": {0: 7}})
     assert places(again) == {("t", 0): 9}
 
 
 def test_a_table_stays_open_from_commit_to_commit(table: OffsetTable) -> None:
-    generation = table.begin("g")
+    own = Own(table, "g")
     opens = with_opens(table)
     for offset in range(5):
-        table.append("g", generation, {"t": {0: offset}})
+        own.to({"t": {0: offset}})
         assert places(table) == {("t", 0): offset}
     assert opens == []
     shutil.move(table.path, f"{table.path}-before")
@@ -326,8 +329,8 @@ def with_opens(table: OffsetTable) -> list[str]:
 
 
 def test_a_table_that_was_copied_back_is_the_same(table: OffsetTable) -> None:
-    table.append("g", table.begin("g"), {"t": {0: 5}})
+    own = Own(table, "g", {"t": {0: 5}})
     shutil.move(table.path, f"{table.path}-before")
     shutil.copytree(f"{table.path}-before", table.path)
-    table.append("g", 1, {"t": {0: 6}})
+    own.to({"t": {0: 6}})
     assert places(table) == {("t", 0): 6}

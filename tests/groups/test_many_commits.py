@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from handmade import Topic, records
+from owners import Own, add
 
 from sparklog.groups import OffsetTable, rows
 from sparklog.groups.table import generations as module
@@ -14,15 +15,16 @@ from sparklog.groups.table import lake
 
 WRITER = """
 import sys
-from sparklog.groups import OffsetTable, rows
-from sparklog.groups.table import lake
+from sparklog.groups import OffsetTable
+from sparklog.groups.commits import OffsetCommit
+from sparklog.groups.table.owner import Owner
 
 path, root, number, rounds = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
 table = OffsetTable(root, path)
-own = table.begin(f"own-{number}")
+own, topic_id = Owner(table, f"own-{number}"), table.topics.state("t").topic_id
 for offset in range(1, rounds + 1):
-    table.append(f"own-{number}", own, {"t": {0: offset}})
-    print(table.begin("shared"))
+    own.commit([OffsetCommit("t", 0, topic_id, offset)])
+    print(Owner(table, "shared").generation)
 """
 
 
@@ -32,9 +34,9 @@ def filled(tmp_path: Path, commits: int) -> OffsetTable:
     for partition in range(4):
         topic.append(records(100), partition)
     table = OffsetTable(topic.root, tmp_path / "offsets")
-    generation = table.begin("g")
+    own = Own(table, "g")
     for number in range(1, commits + 1):
-        table.append("g", generation, {"t": dict.fromkeys(range(4), number * 100 // commits)})
+        add(table, "g", own.generation, {"t": dict.fromkeys(range(4), number * 100 // commits)})
     return table
 
 
@@ -72,7 +74,7 @@ def test_a_table_is_maintained_although_each_program_commits_once(tmp_path, monk
     monkeypatch.setattr(module, "_MAINTAINED_AFTER", 10)
     table = filled(tmp_path, 1)
     for number in range(40):
-        OffsetTable(table.root, table.path).append("g", 1, {"t": {number % 4: 100}})
+        add(OffsetTable(table.root, table.path), "g", 1, {"t": {number % 4: 100}})
         assert files(table) <= 11
     assert len(table.history("g")) == 44
 
@@ -96,7 +98,7 @@ def test_a_look_up_after_ten_thousand_commits(tmp_path):
     a_commit = (time.perf_counter() - begun) / 10_000
     before = seconds_of_a_look_up(table)
     for number in range(49):
-        table.append("g", 1, {"t": {number % 4: 100}})
+        add(table, "g", 1, {"t": {number % 4: 100}})
     after = seconds_of_a_look_up(table)
     print(f"a commit {a_commit * 1000:.1f} ms")
     for name, (took, cpu) in (("a look-up", before), ("before the next maintenance", after)):
@@ -115,7 +117,7 @@ def test_a_table_whose_maintenance_fails_is_still_written(tmp_path, monkeypatch,
     import deltalake
 
     monkeypatch.setattr(deltalake.DeltaTable, "create_checkpoint", broken)
-    assert table.append("g", 1, {"t": {0: 100}}) == 1
+    assert add(table, "g", 1, {"t": {0: 100}}) == 1
     assert "the disk is full" in caplog.text
 
 
@@ -141,8 +143,8 @@ def test_other_libraries_read_the_table(tmp_path):
     import polars
 
     table = filled(tmp_path, 3)
-    table.begin("g", {"t": {1: 42}})
-    table.append("h", table.begin("h"), {"t": {1: 7}})
+    Own(table, "g", {"t": {1: 42}})
+    Own(table, "h", {"t": {1: 7}})
     query = (Path(__file__).parents[2] / "docs" / "reference" / "offset-tables.md").read_text().split("```sql\n")[1].split("```")[0]
     expected = [(each.group, each.topic, each.partition, each.offset) for name in ("g", "h") for each in table.positions(name)]
     assert expected[1] == ("g", "t", 1, 42)

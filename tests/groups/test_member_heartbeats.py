@@ -16,6 +16,7 @@ from groups.member_world import Group, Process, Thread
 from groups.programs import WAIT_S, World, share_out, until
 from handmade import Topic, records
 from heartbeat_contract import HeartbeatContract, Make
+from owners import Own
 
 import sparklog
 from sparklog.groups.member import heartbeat_places
@@ -96,7 +97,7 @@ def test_containers_that_mount_the_table_alone_share_it(processes: Group):
     """Each has the table mounted beside a folder of heartbeats of its own."""
     if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], check=False).returncode:
         pytest.skip("the system does not let this user mount folders: unshare -rm is refused")
-    processes.table.begin("other")
+    Own(processes.table, "other")
     members = []
     for number in range(2):
         place = processes.folder / f"container-{number}" / "offsets"

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from groups.member_world import REPOSITORY, Group, each_of, events, got, partitions
 from handmade import Topic, records
+from owners import Own
 
 import sparklog
 from sparklog.groups import rows
@@ -177,7 +178,7 @@ def test_a_state_that_cannot_be_read_says_where(threads: Group):
         "topics": {},
         "shares": {"t": [[7, 7, 1]]},
     }
-    table, generation = threads.table, threads.table.begin("g")
+    table, generation = threads.table, Own(threads.table, "g").generation
     table.generations.add("g", generation, lambda _: [rows.note("g", generation, "begin", wrong)])
     with pytest.raises(sparklog.DataError, match=r"state of group g .* written by commit 2"):
         table.members("g")
@@ -185,7 +186,7 @@ def test_a_state_that_cannot_be_read_says_where(threads: Group):
 
 def test_starting_offsets_of_a_share(threads: Group):
     table = threads.table
-    table.append("g", table.begin("g"), {"t": {1: 5, 3: 7}})
+    Own(table, "g", {"t": {1: 5, 3: 7}})
     assert json.loads(table.starting_offsets("g", share="2/2")) == {"t": {"1": 5, "3": 7}}
     assert json.loads(table.starting_offsets("g", share="1/3")) == {"t": {"0": -2, "3": 7}}
     for wrong in ("0/2", "3/2", "2", "a/b"):

@@ -19,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from groups.member_world import REPOSITORY, Group
-from groups.programs import count_looks
+from groups.programs import count_refreshes
 from handmade import Topic, batch, records
+from owners import Own
 
 import sparklog
 from sparklog import Consumer
@@ -34,7 +35,7 @@ PARTITIONS = 12
 
 def with_history(table: OffsetTable, topic: Topic, count: int) -> None:
     """Gives group `g` so many rows in one file, as if it had run for long: all are of the first offset."""
-    table.begin("g")
+    own = Own(table, "g")
     place = np.arange(count)
     null, same = pa.nulls(count), {"group": "g", "topic": "t", "topic_id": topic.versions[-1]["topicId"]}
     columns = {
@@ -45,7 +46,7 @@ def with_history(table: OffsetTable, topic: Topic, count: int) -> None:
     }
     found = pa.table({name: columns.get(name, null) for name in rows.SCHEMA.names}).cast(rows.SCHEMA)
     deltalake.write_deltalake(table.path, found, mode="append")
-    table.end("g", 1)
+    own.end()
 
 
 @contextmanager
@@ -81,11 +82,11 @@ def operate(folder: Path, *, processes: int, threads: int, history: int) -> dict
     table = OffsetTable(folder / "root", folder / "offsets")
     with_history(table, topics["t"], history)
     took: dict[str, float] = {}
-    looks: Counter[bool] = Counter()
-    # However many versions the members commit between two looks, the second reads on.
+    refreshes: Counter[bool] = Counter()
+    # However many versions the members commit between two refreshes, the second reads on.
     with committing(table, folder, processes, threads), mock.patch.object(lake, "_READ_ON", 10**9):
         table = OffsetTable(folder / "root", folder / "offsets")
-        count_looks(table, looks)
+        count_refreshes(table, refreshes)
 
         def timed(name: str, act: Callable[[], object]) -> None:
             began, used, before = time.monotonic(), time.process_time(), table._lake._table().version()
@@ -99,7 +100,7 @@ def operate(folder: Path, *, processes: int, threads: int, history: int) -> dict
         timed("drop", lambda: table.delete("g", topics="u", force=True))
         timed("delete", lambda: table.delete("g", force=True))
     assert not table.generations.group("g").exists
-    assert looks[True] == 1, f"all {history:,} rows are read once: {looks}"
+    assert refreshes[True] == 1, f"all {history:,} rows are read once: {refreshes}"
     return took
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from groups.member_world import LASTING_MS, REPOSITORY, WAIT_S, Group, Process
+from owners import Own
 
 
 class Elsewhere:
@@ -78,7 +79,7 @@ def test_both_share_a_group_and_hand_over(threads, elsewhere):
 
 @pytest.mark.soak
 def test_each_expires_the_other(processes, elsewhere):
-    processes.table.end("another", processes.table.begin("another"))  # creates the table
+    Own(processes.table, "another").end()  # creates the table
     other = elsewhere(processes, Process.mortal_ms)
     wait(lambda: len(other.lines()) >= 80)
     ours = processes.member(partition_assignment_strategy="range", mortal=True)

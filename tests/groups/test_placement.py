@@ -8,6 +8,7 @@ import pytest
 from broken_bindings import SLOTS, Bound
 from handmade import Record, Topic, batch
 from mmh3 import hash as murmur3
+from owners import Own
 
 from sparklog import Placement, SparklogError
 from sparklog.groups import OffsetTable
@@ -98,15 +99,15 @@ def test_the_lag_and_the_speed_of_a_group(tmp_path: Path) -> None:
     table = OffsetTable(tmp_path / "root", tmp_path / "table")
     for partition in range(3):
         placed.write(partition, b"key-%d" % partition, 1000)
-    generation = table.begin("g", {"t": {0: 0, 1: 0, 2: 1000}})
+    own = Own(table, "g", {"t": {0: 0, 1: 0, 2: 1000}})
     placed.look(0)
-    table.append("g", generation, {"t": {0: 500, 1: 100, 2: 1000}})
+    own.to({"t": {0: 500, 1: 100, 2: 1000}})
     # It read 50 and 10 records a second where it has lag. The third partition is read whole, and its speed taken for the mean.
     expected = shares_of([Load(0, 500, 50), Load(0, 900, 10), Load(0, 0, 30)], 0, 60)
     assert placed.look(10) == dict(enumerate(expected))
     # The group counts in each partition that needs longest there.
     placed.placement.groups.append("h")
-    table.begin("h", {"t": {0: 1000, 1: 1000, 2: 0}})
+    Own(table, "h", {"t": {0: 1000, 1: 1000, 2: 0}})
     placed.placement._last = None
     placed.look(10)
     shares = placed.look(10)
@@ -126,11 +127,11 @@ def test_a_group_that_cannot_be_asked_counts_for_nothing(tmp_path: Path, caplog:
 def test_the_lag_is_that_of_the_table_that_took_the_place_of_another_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     placed = Placed(tmp_path / "root", tmp_path / "table", group="g")
     placed.write(0, b"key", 10)
-    OffsetTable(tmp_path / "root", tmp_path / "table").begin("g", {"t": {0: 10}})
+    Own(OffsetTable(tmp_path / "root", tmp_path / "table"), "g", {"t": {0: 10}})
     placed.look(0)
     assert placed.placement._last.lag("g", 0) == 0
     shutil.rmtree(tmp_path / "table")
-    OffsetTable(tmp_path / "root", tmp_path / "table").begin("g", {"t": {0: 3}})
+    Own(OffsetTable(tmp_path / "root", tmp_path / "table"), "g", {"t": {0: 3}})
     with caplog.at_level(logging.WARNING):
         placed.look(10)
         assert "PARTLOG_OFFSETS_TABLE_REPLACED" in caplog.text

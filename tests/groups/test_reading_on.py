@@ -1,4 +1,4 @@
-"""Looks at a group that read on from an earlier look: they find the rows that a query over all rows finds, and open only new files."""
+"""Refreshes of a group that read on from an earlier one: they find the rows that a query over all rows finds, and open only new files."""
 
 import dataclasses
 import datetime
@@ -10,8 +10,9 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 import pytest
-from groups.programs import count_looks
+from groups.programs import count_refreshes
 from handmade import Topic, batch, draw_seed, records
+from owners import Own, add, commits
 
 from sparklog.groups import OffsetTable, rows
 from sparklog.groups.rows import Group
@@ -36,12 +37,12 @@ class World:
             topic = Topic(root, name, partitions=3)
             topic.commit(*(topic.data(batch(records(99)), number) for number in range(3)))
         self.tables = [OffsetTable(root, self.path) for _ in range(3)]
-        self.looks: Counter[bool] = Counter()
+        self.refreshes: Counter[bool] = Counter()
         for table in self.tables:
-            count_looks(table, self.looks)
+            count_refreshes(table, self.refreshes)
             fault(table._lake)
         for group in GROUPS:
-            self.table.begin(group, {"t": {0: 1}})
+            Own(self.table, group, {"t": {0: 1}})
 
     @property
     def table(self) -> OffsetTable:
@@ -52,7 +53,7 @@ class World:
         return self.random.choice(GROUPS)
 
     def run(self, steps: int) -> str | None:
-        """Acts and looks so often; the first look that saw another group than there is."""
+        """Acts and refreshes so often; the first refresh that saw another group than there is."""
         acts, weights = zip(*self._acts().items(), strict=True)
         for number in range(steps):
             act = self.random.choices(acts, weights)[0]
@@ -86,7 +87,7 @@ class World:
     def _member_commits(self) -> None:
         generations, name, member = self.table.generations, self.group, f"m{self.random.randrange(4)}"
         group = generations.group(name)
-        placed = self.tables[0].topics.placed(name, self._offsets())
+        placed = self.tables[0].topics.rows(name, commits(self.tables[0].topics, self._offsets()))
         # Its clock is wrong, and two members say something of one offset.
         early = [dataclasses.replace(each, committed_at=each.committed_at - _minutes(self.random), metadata=member) for each in placed]
         assert generations.commit_of_member(
@@ -96,10 +97,10 @@ class World:
     def _owner_commits(self) -> None:
         table, name = self.table, self.group
         if generation := table.generations.group(name).generation:
-            table.append(name, generation, self._offsets())
+            add(table, name, generation, self._offsets())
 
     def _begins(self) -> None:
-        self.table.begin(self.group, self._offsets() if self.random.random() < 0.5 else None)
+        Own(self.table, self.group, self._offsets() if self.random.random() < 0.5 else None)
 
     def _resets(self) -> None:
         table, name = self.table, self.group
@@ -109,7 +110,7 @@ class World:
     def _ends(self) -> None:
         table, name = self.table, self.group
         if generation := table.generations.group(name).generation:
-            table.end(name, generation)
+            table.generations.end(name, generation)
 
     def _deletes(self) -> None:
         table, name = self.table, self.group
@@ -156,14 +157,14 @@ def kept_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_a_look_that_reads_on_finds_all_that_a_whole_one_finds(tmp_path: Path) -> None:
-    looks: Counter[bool] = Counter()
+def test_a_refresh_that_reads_on_finds_all_that_a_whole_one_finds(tmp_path: Path) -> None:
+    refreshes: Counter[bool] = Counter()
     for seed in range(2):
         world = World(seed, tmp_path / str(seed))
         assert (fault := world.run(80)) is None, (seed, fault)
-        looks += world.looks
-    assert looks[False] > 150, looks
-    assert looks[True] > 15, looks
+        refreshes += world.refreshes
+    assert refreshes[False] > 150, refreshes
+    assert refreshes[True] > 15, refreshes
 
 
 def _skips_a_version(of: Lake) -> None:
@@ -195,7 +196,7 @@ def _trusts_a_log_with_gaps(of: Lake) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", [_skips_a_version, _is_blind_to_deletions, _trusts_a_log_with_gaps])
-def test_a_look_that_leaves_something_out_is_found(fault: Fault, tmp_path: Path) -> None:
+def test_a_refresh_that_leaves_something_out_is_found(fault: Fault, tmp_path: Path) -> None:
     assert any(World(seed, tmp_path / str(seed), fault).run(80) for seed in range(6))
 
 
@@ -212,13 +213,13 @@ def test_the_row_that_the_query_would_rank_first_counts_in_whatever_order_rows_c
     assert {name: Group(name, []).after(some).at for name, some in came.items()} == {name: found.group(name).at for name in came}
 
 
-def test_a_look_opens_only_the_files_that_came_since(tmp_path: Path) -> None:
+def test_a_refresh_opens_only_the_files_that_came_since(tmp_path: Path) -> None:
     """The other files are not there any more."""
     world = World(1, tmp_path)
     table, writer = world.tables[:2]
     generation = table.generations.group("g").generation
     for number in range(2, 20):
-        writer.append("g", generation, {"t": {0: number}})
+        add(writer, "g", generation, {"t": {0: number}})
     assert table.positions("g")[0].offset == 19
     before = {*Path(table.path).glob("*.parquet")}
     table.positions("g")
@@ -226,7 +227,7 @@ def test_a_look_opens_only_the_files_that_came_since(tmp_path: Path) -> None:
     for file in before - {newest}:
         file.rename(file.with_suffix(".away"))
     for number in range(20, 24):
-        writer.append("g", generation, {"t": {0: number}})
+        add(writer, "g", generation, {"t": {0: number}})
         assert table.positions("g")[0].offset == number
     with pytest.raises(Exception, match=r"OFFSETS_TABLE"):
         OffsetTable(None, table.path).positions("g")

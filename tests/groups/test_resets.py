@@ -1,4 +1,4 @@
-"""Changes of groups by operators: reset, copy, delete, and the files of Kafka's tools."""
+"""Changes of groups by operators: reset, delete, and the files of Kafka's tools."""
 
 import datetime
 import json
@@ -6,6 +6,7 @@ import time
 
 import pytest
 from handmade import TIME, Topic, identity, records
+from owners import Own
 
 import sparklog
 from sparklog.groups import OffsetTable, rows
@@ -22,12 +23,11 @@ def at(millis: int) -> datetime.datetime:
 
 
 @pytest.fixture
-def group(table) -> int:
-    """Group `g` at 5 and 2, which was ended; its generation."""
-    generation = table.begin("g")
-    table.append("g", generation, {"t": {0: 5, 1: 2}})
-    table.end("g", generation)
-    return generation
+def group(table) -> Own:
+    """Group `g` at 5 and 2, which was ended; its owner."""
+    own = Own(table, "g", {"t": {0: 5, 1: 2}})
+    own.end()
+    return own
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_group_is_reset(table, group, to, now, note):
     assert table.reset("g", to, dry_run=False) == planned
     assert places(table) == {("t", 0): 5, ("t", 1): 2} | {("t", partition): offset for partition, offset in now.items()}
     with pytest.raises(sparklog.GenerationFencedError):
-        table.append("g", group, {"t": {0: 20}})
+        group.to({"t": {0: 20}})
 
 
 def test_a_reset_by_time_reads_exactly_the_records_from_then_on(table, group, topic):
@@ -90,8 +90,7 @@ def test_a_reset_by_a_duration_counts_back_from_now(table, group, topic):
 
 def test_a_reset_of_one_topic_leaves_the_others(table, topic, group):
     Topic(topic.root, "u").append(records(4))
-    table.append("g", table.begin("g"), {"u": {0: 3}})
-    table.end("g", 2)
+    Own(table, "g", {"u": {0: 3}}).end()
     assert [each.topic for each in table.reset("g", "earliest", ["u"], dry_run=False)] == ["u"]
     assert places(table) == {("t", 0): 5, ("t", 1): 2, ("u", 0): 0}
     table.reset("g", "latest", dry_run=False)
@@ -99,8 +98,8 @@ def test_a_reset_of_one_topic_leaves_the_others(table, topic, group):
 
 
 def test_a_running_group_is_not_reset(table, topic):
-    generation = table.begin("g")
-    table.append("g", generation, {"t": {0: 5}})
+    own = Own(table, "g")
+    own.to({"t": {0: 5}})
     for call in (
         lambda: table.reset("g", "earliest", dry_run=False),
         lambda: table.reset("g", "earliest"),
@@ -111,7 +110,7 @@ def test_a_running_group_is_not_reset(table, topic):
         with pytest.raises(sparklog.CallError, match=r"PARTLOG_GROUP_RUNNING.* g .*Nothing was changed"):
             call()
     assert places(table) == {("t", 0): 5}
-    assert table.append("g", generation, {"t": {0: 6}}) == 1
+    own.to({"t": {0: 6}})
     assert [each.now for each in table.reset("g", "earliest", force=True)] == [0, 0]
     table.reset("g", "earliest", dry_run=False, force=True)
     assert places(table) == {("t", 0): 0, ("t", 1): 0}
@@ -119,7 +118,7 @@ def test_a_running_group_is_not_reset(table, topic):
 
 
 def test_a_group_whose_owner_died_counts_as_stopped_after_three_minutes(table, monkeypatch):
-    table.append("g", table.begin("g"), {"t": {0: 5}})
+    Own(table, "g", {"t": {0: 5}})
     now = rows.now()
     monkeypatch.setattr(rows, "now", lambda: now + datetime.timedelta(minutes=2, seconds=59))
     with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_RUNNING"):
@@ -162,7 +161,7 @@ def test_a_reset_moves_a_group_to_the_topic_that_was_created_again(table, topic,
 def test_a_target_that_does_not_exist(table, group, to, error, said):
     with pytest.raises(error, match=said):
         table.reset("g", to, dry_run=False, force=True)
-    assert (places(table), table.positions("g")[0].generation) == ({("t", 0): 5, ("t", 1): 2}, group)
+    assert (places(table), table.positions("g")[0].generation) == ({("t", 0): 5, ("t", 1): 2}, group.generation)
 
 
 def test_a_dict_and_topics_exclude_each_other(table, group):
@@ -177,16 +176,6 @@ def test_expired_offsets_are_no_target(table, topic, group):
     assert [each.now for each in table.reset("g", -1)] == [8, 1]
 
 
-def test_a_group_is_copied(table, group):
-    assert table.copy("g", "h") == 1
-    assert places(table, "h") == places(table)
-    table.reset("h", "latest", dry_run=False)
-    assert places(table) == {("t", 0): 5, ("t", 1): 2}
-    with pytest.raises(sparklog.CallError, match="this group exists"):
-        table.copy("g", "h")
-    assert places(table, "h") == {("t", 0): 25, ("t", 1): 10}
-
-
 def test_a_group_is_deleted_and_begins_again(table, group):
     table.delete("g")
     assert table.groups() == []
@@ -196,13 +185,12 @@ def test_a_group_is_deleted_and_begins_again(table, group):
         table.lag,
         table.export,
         lambda name: table.reset(name, 0),
-        lambda name: table.copy(name, "h"),
     ):
         with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_NOT_FOUND"):
             call("g")
     with pytest.raises(sparklog.GenerationFencedError):
-        table.append("g", group, {"t": {0: 9}})
-    assert table.begin("g") == group + 2
+        group.to({"t": {0: 9}})
+    assert Own(table, "g").generation == group.generation + 2
     assert places(table) == {}
 
 
@@ -270,7 +258,7 @@ def test_lines_of_other_groups_do_not_count(table, group):
 def test_a_file_that_is_wrong_moves_nothing(table, group, text, format, said):
     with pytest.raises(sparklog.CallError, match=said):
         table.load("g", text, format)
-    assert (places(table), table.positions("g")[0].generation) == ({("t", 0): 5, ("t", 1): 2}, group)
+    assert (places(table), table.positions("g")[0].generation) == ({("t", 0): 5, ("t", 1): 2}, group.generation)
 
 
 def test_the_topic_id_goes_with_the_position(table, group):

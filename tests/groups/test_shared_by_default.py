@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from groups.programs import World, read, share_out, until
 from handmade import draw_seed, either
+from owners import Own
 
 from sparklog import CallError, Consumer, GenerationFencedError, TopicPartition
 from sparklog.consumer import OffsetAndMetadata
@@ -121,7 +122,7 @@ def histories(table: OffsetTable, some: random.Random) -> None:
     """Assigned consumers beside owners, resets and deletions, against a model: positions, and how often another one took the group."""
     positions: dict[int, int] = {}
     taken = 0
-    table.begin("g")
+    Own(table, "g")
     consumers: list[tuple[Assigned, list[int]]] = []
     id = table.topics.state("t").topic_id
     for _ in range(14):
@@ -129,7 +130,7 @@ def histories(table: OffsetTable, some: random.Random) -> None:
         if what < 3 or not consumers:
             consumers.append((Assigned(table, "g"), []))
         elif what == 3:
-            table.begin("g")
+            Own(table, "g")
             taken += 1
         elif what == 4:
             offset = some.randrange(21)

@@ -4,6 +4,7 @@ from contextlib import suppress
 
 import pytest
 from handmade import records
+from owners import Own
 
 from sparklog import Consumer, SparklogError
 from sparklog.cli import groups as commands
@@ -44,7 +45,7 @@ def expire(topic):
 
 
 def test_the_lag_of_a_snapshot_stays_although_records_expire(topic, table):
-    table.begin("g", {"t": {0: 5, 1: 10}})
+    Own(table, "g", {"t": {0: 5, 1: 10}})
     read, late = table.group("g"), table.group("g")
     assert late.summary.lag == 20
     before = read.lag()
@@ -94,8 +95,8 @@ def test_a_snapshot_shows_its_lag(table, shared, capsys):
 
 
 def test_snapshots_are_those_of_the_groups(topic, table, shared):
-    generation = table.begin("alone")
-    table.append("alone", generation, {"t": {0: 5}})
+    own = Own(table, "alone")
+    own.to({"t": {0: 5}})
     assert [each.name for each in table.snapshots()] == table.groups() == ["alone", "shared"]
     assert [each.name for each in table.snapshots("alone")] == ["alone"]
     assert list(table.snapshots()[0].members()) == table.snapshots()[0].assignments() == []
@@ -120,8 +121,8 @@ def test_snapshots_are_those_of_the_groups(topic, table, shared):
     ],
 )
 def test_an_answer_is_one_query(topic, table, shared, queries, ask):
-    generation = table.begin("alone")
-    table.append("alone", generation, {"t": {0: 5}})
+    own = Own(table, "alone")
+    own.to({"t": {0: 5}})
     queries.clear()
     ask(OffsetTable(topic.root, table.path), str(topic.root))
     assert len(queries) == 1
@@ -129,9 +130,9 @@ def test_an_answer_is_one_query(topic, table, shared, queries, ask):
 
 def test_each_row_has_the_newest_number_of_its_group(topic, table, shared):
     """A commit of an owner takes the next number; a commit of positions by a member takes none."""
-    generation = table.begin("alone")
+    own = Own(table, "alone")
     for offset in (1, 2):
-        table.append("alone", generation, {"t": {0: offset}})
+        own.to({"t": {0: offset}})
         assert {each.seq for each in table.positions("alone")} == {1 + offset} == {table.generations.state("alone")[0]}
     number, commits = table.generations.state("shared")[0], len({each.committed_at for each in table.history("shared")})
     shared.poll(1000)

@@ -2,6 +2,7 @@
 
 import pytest
 from handmade import records
+from owners import Own
 
 import sparklog
 from sparklog import Consumer
@@ -9,8 +10,8 @@ from sparklog.groups import OffsetTable
 
 
 def test_groups_in_short(table):
-    table.append("<g>\x1b", table.begin("<g>\x1b"), {"t": {0: 5, 1: 2}})
-    table.begin("new")
+    Own(table, "<g>\x1b", {"t": {0: 5, 1: 2}})
+    Own(table, "new")
     short = table.summaries()
     assert [(each.group, each.generation, each.topics, each.partitions, each.error) for each in short] == [
         ("<g>\x1b", 1, ["t"], 2, None),
@@ -38,17 +39,17 @@ def test_a_summary_says_whether_the_group_runs(table, topic):
         consumer.commit()
         assert state()[0] and " running " in state()[1]
     assert not state()[0] and " not running " in state()[1]
-    table.begin("g")
+    Own(table, "g")
     assert state()[0]
     table.reset("g", "latest", dry_run=False, force=True)
     assert not state()[0]
 
 
 def test_a_group_whose_topic_was_created_again_is_still_listed(table, topic):
-    table.append("a", table.begin("a"), {"t": {0: 5}})
+    Own(table, "a", {"t": {0: 5}})
     topic.delete()
     topic.append(records(3))
-    table.append("b", table.begin("b"), {"t": {0: 1}})
+    Own(table, "b", {"t": {0: 1}})
     first, second = table.summaries()
     assert (first.lag, first.error.id) == (None, "GROUP_OF_OTHER_TOPIC")
     assert (second.lag, second.error) == (2, None)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from handmade import sample
+from owners import Own
 from shutting import shut
 
 import sparklog
@@ -91,10 +92,10 @@ def test_a_table_in_a_root_is_refused(topic, tmp_path, links):
 
 def test_a_table_beside_a_root_is_not(topic, tmp_path, links, monkeypatch):
     for path in (tmp_path / "root-offsets", tmp_path / "rootoffsets", links / "offsets", links / "up" / "offsets"):
-        OffsetTable(topic.root, path).begin("g")
+        Own(OffsetTable(topic.root, path), "g")
         assert OffsetTable(None, path).groups() == ["g"]
     monkeypatch.chdir(topic.root)
-    OffsetTable(topic.root, os.path.join("..", "by-name")).begin("g")  # noqa: PTH118 # as a user writes it
+    Own(OffsetTable(topic.root, os.path.join("..", "by-name")), "g")  # noqa: PTH118 # as a user writes it
     assert (tmp_path / "by-name" / "_delta_log").is_dir()
     with pytest.raises(sparklog.CallError, match=rf"for example in {topic.root}-offsets\. "):
         OffsetTable(topic.root, "offsets")

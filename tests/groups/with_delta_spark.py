@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from handmade import Topic, records, sample
+from owners import Own
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
@@ -49,8 +50,9 @@ def test_spark_reads_the_table_at_its_path(spark, topic, tmp_path):
     """It is an ordinary Delta table; its path and its group need quotes."""
     table = OffsetTable(topic.root, tmp_path / "~ 50%zz it's `the` u#1?2 a:b {x}* ü 🦀")
     group = 'it\'s `g` \\ {x} :y "z"'
-    table.append(group, table.begin(group), {"t": {0: 5, 1: 2}}, query_id="q", epoch=7, metadata="m")
-    table.append(group, 1, {"t": {0: 6}})
+    own = Own(table, group)
+    own.to({"t": {0: 5, 1: 2}}, query_id="q", epoch=7, metadata="m")
+    own.to({"t": {0: 6}})
     found = spark.read.format("delta").load(table.path)
     history = list(found.where("partition >= 0").orderBy("seq", "partition").collect())
     assert [(row.group, row.partition, row.offset, row.seq) for row in history] == [(group, 0, 5, 2), (group, 1, 2, 2), (group, 0, 6, 3)]
@@ -61,18 +63,18 @@ def test_spark_reads_the_table_at_its_path(spark, topic, tmp_path):
 def test_delta_spark_may_tidy_the_table(spark, topic, tmp_path):
     """The upkeep that operators run on every Delta table, and rows that are deleted by hand, leave the numbers of commits."""
     table = OffsetTable(topic.root, tmp_path / "table")
-    generation = table.begin("g")
+    own = Own(table, "g")
     for offset in range(1, 5):
-        table.append("g", generation, {"t": {0: offset}})
+        own.to({"t": {0: offset}})
     before = table.history("g")
     spark.sql(f"OPTIMIZE delta.`{table.path}`").collect()
     spark.sql(f"VACUUM delta.`{table.path}`").collect()
     assert table.history("g") == OffsetTable(None, table.path).history("g") == before
-    table.append("g", generation, {"t": {0: 5}})
+    own.to({"t": {0: 5}})
     spark.sql(f"DELETE FROM delta.`{table.path}`").collect()
-    assert OffsetTable(topic.root, table.path).begin("g") == 7, "no generation of rows that were deleted was above their numbers"
+    assert Own(OffsetTable(topic.root, table.path), "g").generation == 7, "no generation of rows that were deleted was above their numbers"
     with pytest.raises(sparklog.GenerationFencedError):
-        table.append("g", generation, {"t": {0: 20}})
+        own.to({"t": {0: 20}})
 
 
 def test_a_query_whose_group_was_taken_writes_no_output_any_more(spark, topic, tmp_path):
@@ -106,7 +108,7 @@ def test_a_query_that_starts_again_commits_to_the_table_that_took_the_place_of_a
         query.processAllAvailable()
         Path(table.path).rename(tmp_path / "table-before")
         again = OffsetTable(topic.root, table.path)
-        again.begin("g", {"t": {0: 1}})
+        Own(again, "g", {"t": {0: 1}})
         topic.append(records(1))
         with pytest.raises(StreamingQueryException, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
             query.processAllAvailable()
@@ -170,7 +172,7 @@ def test_members_are_tables_of_sql(spark, topic, tmp_path):
         topic.root, "t", group_id="it's `g`", table=table, partition_assignment_strategy="sticky", auto_offset_reset="earliest"
     ) as one:
         one.poll(200)
-        table.end("alone", table.begin("alone"))
+        Own(table, "alone").end()
         table.create_views(spark)
         (member,) = table.members("it's `g`")
         (row,) = spark.table("group_members").collect()

@@ -8,6 +8,7 @@ from handmade import Topic, records
 from kafka import KafkaConsumer as Reference
 from kafka import KafkaProducer, TopicPartition
 from logtool import SHORT_LIVED
+from owners import Own
 
 from bench.broker import JARS, broker
 from sparklog.groups import OffsetTable
@@ -30,7 +31,7 @@ def test_files_of_offsets_go_both_ways(tmp_path: Path) -> None:
     for partition, count in enumerate(COUNTS):
         topic.append(records(count), partition)
     table = OffsetTable(topic.root, tmp_path / "table")
-    table.end("g", table.begin("g", {"t": {0: 17, 1: 4}}))
+    Own(table, "g", {"t": {0: 17, 1: 4}}).end()
     csv, json = tmp_path / "offsets.csv", tmp_path / "offsets.json"
     csv.write_text(table.export("g", "csv"))
     json.write_text(table.export("g", "json"))

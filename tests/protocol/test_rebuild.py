@@ -12,6 +12,7 @@ from commit_steps import DONE, NOT_DONE
 from handmade import Topic, either, featured
 from handmade import records as numbered
 from logtool import HALTED, TIMEOUT_S, LogTool
+from owners import Own
 from verifying import faults
 
 import sparklog
@@ -82,7 +83,7 @@ def test_each_key_keeps_its_order_and_groups_miss_nothing(tool: LogTool, tmp_pat
     exact = {"nothing": dict(starts), "all": dict(ends)}
     anywhere = {f"g{number}": {p: draw.randint(starts[p], ends[p]) for p in starts} for number in range(5)}
     for group, at in (exact | anywhere).items():
-        table.end(group, table.begin(group, {TOPIC: at}))
+        Own(table, group, {TOPIC: at}).end()
         planned = table.carry(group, TOPIC, NEW)
         assert {each.topic for each in table.positions(group)} == {TOPIC}
         assert table.carry(group, TOPIC, NEW, dry_run=False) == planned
@@ -103,7 +104,7 @@ def test_a_group_is_exact_at_a_cut(tool: LogTool, tmp_path: Path) -> None:
     write(tool, 1)
     rebuild(tool, 2)
     table = OffsetTable(tool.root, tmp_path / "offsets")
-    table.end("g", table.begin("g", {TOPIC: at}))
+    Own(table, "g", {TOPIC: at}).end()
     table.carry("g", TOPIC, NEW, dry_run=False)
     now = {each.partition: each.offset for each in table.positions("g") if each.topic == NEW}
     assert {value[:4] for p, offset, _, value in records(tool, NEW) if offset >= now[p]} == {b"0001"}
@@ -116,7 +117,7 @@ def test_what_had_expired_unread_does_not_take_a_group_back(tool: LogTool, tmp_p
     tool.run("change", topic=TOPIC, what="records", offsets=f"1:{ends[1]}")
     rebuild(tool, 2)
     table = OffsetTable(tool.root, tmp_path / "offsets")
-    table.end("g", table.begin("g", {TOPIC: {**ends, 1: 0}}))
+    Own(table, "g", {TOPIC: {**ends, 1: 0}}).end()
     assert {each.partition: each.now for each in table.carry("g", TOPIC, NEW)} == Log(tool.root)[NEW].end_offsets()
 
 
@@ -124,7 +125,7 @@ def test_a_group_that_cannot_be_carried(tool: LogTool, tmp_path: Path) -> None:
     write(tool, 0)
     rebuild(tool, 2)
     table = OffsetTable(tool.root, tmp_path / "offsets")
-    table.end("g", table.begin("g", {NEW: {0: 0}}))
+    Own(table, "g", {NEW: {0: 0}}).end()
     for topic, to, said in [(TOPIC, NEW, "has no positions"), (NEW, TOPIC, "rebuilt from new"), (TOPIC, "none", "TOPIC_NOT_FOUND")]:
         with pytest.raises(sparklog.CallError, match=said):
             table.carry("g", topic, to, dry_run=False)

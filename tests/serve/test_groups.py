@@ -24,6 +24,7 @@ from kafka import TopicPartition as Place
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 from logtool import LogTool
+from owners import Own
 from serve.clients import committed, while_coordinators_change
 from serve.kafka_tools import run_tool
 from serve.serving import RunningServer
@@ -271,7 +272,7 @@ def sparklog(*words: object, status: int = 0) -> str:
 
 def test_a_group_is_copied_between_its_homes(server: RunningServer, group: str, tmp_path: Path) -> None:
     table = OffsetTable(server.root, tmp_path / "offsets")
-    table.end(group, table.begin(group, {"t": {0: 5, 1: 6}}))
+    Own(table, group, {"t": {0: 5, 1: 6}}).end()
     words = ("groups", "copy", server.root, group, "-t", table.path)
     to_topic = (*words, "--to", "topic", "--server", server.address)
     assert "2 partitions would be moved" in sparklog(*to_topic)
@@ -292,7 +293,7 @@ def test_a_group_is_copied_between_its_homes(server: RunningServer, group: str, 
     moves = json.loads(sparklog(*words, "--to", "table", "--execute", "--json"))["moves"]
     assert [(each["partition"], each["was"], each["now"], each["stays"]) for each in moves] == [(0, 5, 9, False), (1, 6, 6, True)]
     assert {each.partition: each.offset for each in table.positions(group)} == {0: 9, 1: 6}
-    table.begin(group)
+    Own(table, group)
     for more in ((), ("--execute",)):
         assert "PARTLOG_GROUP_RUNNING" in sparklog(*words, "--to", "table", *more, status=2)
 
@@ -301,7 +302,7 @@ def test_a_copy_through_the_server_of_another_root_is_refused(
     server: RunningServer, own: RunningServer, group: str, tmp_path: Path
 ) -> None:
     table = OffsetTable(server.root, tmp_path / "offsets")
-    table.end(group, table.begin(group, {"t": {0: 5}}))
+    Own(table, group, {"t": {0: 5}}).end()
     words = ("groups", "copy", server.root, group, "-t", table.path, "--to", "topic", "--execute", "--server")
     assert "serves another root" in sparklog(*words, own.address, status=5)
     assert group not in TopicGroups(own.root).groups()

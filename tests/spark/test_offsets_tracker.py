@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from handmade import TIME, Topic, records, sample
+from owners import Own
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -91,7 +92,7 @@ def test_a_query_goes_on_from_its_group_exactly_and_is_rewound_by_time(start, to
 
 
 def test_a_query_of_a_topic_that_was_created_again_takes_the_group_there_though_it_has_ended(start, topic, table):
-    table.end("g", table.begin("g", {"t": {0: 25, 1: 10}}))
+    Own(table, "g", {"t": {0: 25, 1: 10}}).end()
     topic.delete()
     topic.append(records(4))
     query, read = start('{"t":{"0":0,"1":0}}')
@@ -108,7 +109,7 @@ def test_a_tracker_ends_where_its_table_was_deleted_and_made_again(start, topic,
     until(lambda: places(table) == {0: 25, 1: 10})
     Path(table.path).rename(f"{table.path}-before")
     again = OffsetTable(topic.root, table.path)
-    again.begin("g", {"t": {0: 1}})
+    Own(again, "g", {"t": {0: 1}})
     topic.append(records(1))
     until(lambda: not tracker._thread.is_alive())
     for call in (tracker.flush, tracker.stop):
@@ -120,7 +121,7 @@ def test_a_tracker_ends_where_its_table_was_deleted_and_made_again(start, topic,
 
 
 def test_a_query_that_began_further_back_takes_the_group_back_and_a_zombie_moves_nothing(start, topic, table):
-    table.end("g", table.begin("g", {"t": {0: 25, 1: 10}}))
+    Own(table, "g", {"t": {0: 25, 1: 10}}).end()
     topic.append(records(1))
     query, _ = start('{"t":{"0":0,"1":0}}', always=True)
     query.processAllAvailable()

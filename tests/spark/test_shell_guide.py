@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from handmade import TIME, Record, Topic
+from owners import Own
 from spark.running_jvm import command_in
 from verifying import faults
 
@@ -98,14 +99,14 @@ def test_backup_and_restore(tmp_path: Path, environment: dict[str, str]) -> None
     topic.append([Record(b"{}", b"customer-1", TIME + number) for number in range(20)])
     Topic(topic.root, "without-records").commit()
     table = OffsetTable(topic.root, tmp_path / "my-offsets")
-    table.end("billing", table.begin("billing", {"orders": {0: 7}}))
+    Own(table, "billing", {"orders": {0: 7}}).end()
     *save, restore, replace = re.findall(
         r"^```bash\n(.*?)^```$", (GUIDES / "backup.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
     for block in save:
         run(block, tmp_path, environment)
     topic.append([Record(b"{}", b"customer-1", TIME + 20)])
-    table.end("billing", table.begin("billing", {"orders": {0: 21}}))
+    Own(table, "billing", {"orders": {0: 21}}).end()
     said, _ = run(restore, tmp_path, environment)
     assert "orders" in said and "without-records" in said and "Group billing: 1 partition would be moved" in said
     run(replace, tmp_path, environment)

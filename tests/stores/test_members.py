@@ -14,6 +14,7 @@ from groups.member_world import Group, Process, events, got, partitions
 from groups.test_member_storm import Storm, storm
 from handmade import sample
 from heartbeat_contract import HeartbeatContract, Make
+from owners import Own, add
 from stores.buckets import copied, environment, unique
 from stores.faults import FaultProxy, Request, most_at_once
 from stores.s3 import S3
@@ -95,20 +96,19 @@ def test_a_table_that_was_made_again_is_another_one(s3: S3, tmp_path: Path) -> N
     """Also where it has passed the version that a program knows."""
     table, root = f"s3://{s3.bucket}/{unique('offsets')}", sample(tmp_path / "root").root
     opened = [OffsetTable(root, table, storage_options=options(s3)) for _ in range(2)]
-    generation = opened[0].begin("g")
-    opened[0].append("g", generation, {"t": {0: 5}})
+    before = Own(opened[0], "g", {"t": {0: 5}})
     assert [each.offset for each in opened[1].positions("g")] == [5]
     shutil.rmtree(s3.objects / table.removeprefix("s3://"))
     with pytest.raises(sparklog.RetryError, match="PARTLOG_OFFSETS_TABLE"):
-        opened[0].append("g", generation, {"t": {0: 6}})
+        before.to({"t": {0: 6}})
     again = OffsetTable(root, table, storage_options=options(s3))
-    generation = again.begin("g")
+    own = Own(again, "g")
     for offset in (1, 2, 3, 4):
         for each in opened:
-            for call in (lambda each=each: each.positions("g"), lambda each=each: each.append("g", 1, {"t": {0: 9}})):
+            for call in (lambda each=each: each.positions("g"), lambda each=each: add(each, "g", 1, {"t": {0: 9}})):
                 with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
                     call()
-        again.append("g", generation, {"t": {0: offset}})
+        own.to({"t": {0: offset}})
     assert [each.offset for each in OffsetTable(root, table, storage_options=options(s3)).positions("g")] == [4]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from handmade import records
+from owners import Own
 from pyarrow import fs
 from stores.buckets import copied, environment
 
@@ -31,7 +32,7 @@ def test_the_command_line(s3, topic):
     assert len(run("cat", url.replace("s3a", "s3"), "t").splitlines()) == 40
     assert json.loads(run("describe", url, "t", "--json"))["root"] == url
     table = f"{url}-offsets"
-    OffsetTable(url, table, filesystem=s3.filesystem()).begin("g", {"t": {0: 3}})
+    Own(OffsetTable(url, table, filesystem=s3.filesystem()), "g", {"t": {0: 3}})
     assert "moved" in run("reset", url, "g", "--table", table, "--to-latest", "--topic", "t", "--execute", "--force")
     assert [each["group"] for each in json.loads(run("groups", url, "--table", table, "--json"))] == ["g"]
     metrics = run("metrics", url, "--table", table)
@@ -93,7 +94,7 @@ sys.stdin.readline()
 won = []
 for number in range(int(sys.argv[3])):
     try:
-        won.append(table.begin("g", after=number))
+        won.append(table.generations.claim("g", "begin", lambda _: [], after=number))
     except SparklogError as error:
         assert error.id == "GENERATION_FENCED", error
 print(*won)

@@ -10,6 +10,7 @@ from pathlib import Path
 import heartbeats
 import machine
 import pytest
+from owners import Own
 from starlette.testclient import TestClient
 from ui.browser import Browser
 from ui.hostile_root import HOSTILE, hostile_root
@@ -46,9 +47,9 @@ def table(root: Path) -> OffsetTable:
     """An offset table with two groups, one of which has a hostile name."""
     table = OffsetTable(root, root.parent / "offsets")
     for name in ("billing", HOSTILE[1]):
-        generation = table.begin(name)
+        own = Own(table, name)
         for offset in (1, 5, 9):
-            table.append(name, generation, {"t": {0: offset, 1: offset}}, metadata=HOSTILE[0])
+            own.to({"t": {0: offset, 1: offset}}, metadata=HOSTILE[0])
     return table
 
 

@@ -4,6 +4,7 @@ import datetime
 import itertools
 
 from coordinated import classic, position, topic_of_groups
+from owners import Own
 from starlette.testclient import TestClient
 from ui.asking import got
 from ui.hostile_root import HOSTILE
@@ -43,9 +44,9 @@ def test_lag_over_time_has_a_point_for_each_commit(root, tmp_path, monkeypatch):
     ticks = itertools.count()
     monkeypatch.setattr("sparklog.groups.topics.now", lambda: start + datetime.timedelta(milliseconds=next(ticks)))
     table = OffsetTable(root, tmp_path / "ticking")
-    generation = table.begin("g")
+    own = Own(table, "g")
     for offset in (1, 5, 9):
-        table.append("g", generation, {"t": {0: offset, 1: offset}})
+        own.to({"t": {0: offset, 1: offset}})
     ends = Log(root)["t"].end_offsets()
     client = TestClient(application(root, table.path), base_url="http://127.0.0.1")
     found = got(client, "group", group="g")["history"]
@@ -70,7 +71,7 @@ def test_a_group_runs_until_it_says_that_it_ended(root, tmp_path):
         consumer.commit()
         assert running()
     assert not running(), "it was closed"
-    table.append("g", table.begin("g"), {"t": {0: 1}})
+    Own(table, "g", {"t": {0: 1}})
     assert running()
     table.reset("g", "latest", dry_run=False, force=True)
     assert not running(), "it was moved"
@@ -91,9 +92,9 @@ def test_members_that_share_a_group(root, tmp_path):
 
 
 def test_a_group_with_a_damaged_state_is_an_error_in_its_line_alone(client_with_groups, table):
-    generation = table.begin("damaged", {"t": {0: 1}})
-    damaged = rows.note("damaged", generation, "begin", {"members": [{"id": 7}]})
-    assert table.generations.commit("damaged", table.generations.last("damaged") + 1, generation, [damaged])
+    own = Own(table, "damaged", {"t": {0: 1}})
+    damaged = rows.note("damaged", own.generation, "begin", {"members": [{"id": 7}]})
+    assert table.generations.commit("damaged", table.generations.last("damaged") + 1, own.generation, [damaged])
     found = got(client_with_groups, "groups")["groups"]
     errors = {each["group"]: [error["condition"] for error in each["errors"]] for each in found}
     assert errors == {name: ["PARTLOG_GROUP_STATE"] if name == "damaged" else [] for name in table.groups()}

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from handmade import Record, Topic, batch, records, sample
+from owners import Own
 
 from sparklog.groups import OffsetTable
 from sparklog.ui.tail import TAILS_MAX
@@ -25,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     """A folder with a root and an offset table, as the guide names them."""
     sample(tmp_path / "my-log")
     table = OffsetTable(tmp_path / "my-log", tmp_path / "my-offsets")
-    table.append("mail", table.begin("mail"), {"t": {0: 5}})
+    Own(table, "mail", {"t": {0: 5}})
     return tmp_path
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 from handmade import Topic, batch, records
+from owners import Own
 
 pytestmark = pytest.mark.slow
 
@@ -37,9 +38,9 @@ def test_charts_show_what_they_say(browser, serve, root, table):
     whole = rewritten.data(batch(records(500)) + batch(records(20)), base=0, end=520)
     rewritten.commit(whole, removed=[first, second], operation="merge")
     rewritten.append(records(40))
-    generation = table.begin("level", {"rewritten": {0: 100}})
+    own = Own(table, "level", {"rewritten": {0: 100}})
     for offset in (300, 560):
-        table.append("level", generation, {"rewritten": {0: offset}})
+        own.to({"rewritten": {0: offset}})
     url = serve(root, table.path)
     browser.open(f"{url}/topics/rewritten/commits", ".chart rect")
     heights = browser.run("return [...document.querySelectorAll('.chart rect')].map((each) => Number(each.getAttribute('height')))")
@@ -50,7 +51,7 @@ def test_charts_show_what_they_say(browser, serve, root, table):
     path = browser.find(".chart .stroke").get_attribute("d")
     assert path.endswith("V100.00"), path  # the lag is 0 in the end
     assert browser.texts(".facts .state")[:1] == ["running"]
-    table.end("level", generation)
+    own.end()
     browser.open(f"{url}/groups", "tbody .state")
     assert set(browser.texts("tbody .state")) >= {"running", "not running"}
     browser.open(f"{url}/group?group=level", ".facts .state")

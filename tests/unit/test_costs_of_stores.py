@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 from handmade import Topic, records
+from owners import Own
 from typer.testing import CliRunner
 from unit.far_store import FarStore
 
@@ -241,7 +242,7 @@ def test_the_commits_of_a_topic_are_read_at_once(tmp_path):
 
 def test_the_topics_of_groups_are_looked_at_once(many, tmp_path):
     table = OffsetTable(Root(many), tmp_path.with_name(f"{tmp_path.name}-offsets"))
-    table.begin("g", {f"t{number:02}": {0: 1, 1: 0} for number in range(TOPICS)})
+    Own(table, "g", {f"t{number:02}": {0: 1, 1: 0} for number in range(TOPICS)})
     again = OffsetTable(Root(many), table.path)
     group, counts = asked(many, lambda: again.group("g"))
     assert counts == Counter(LIST=2 * TOPICS, HEAD=TOPICS, GET=TOPICS)

@@ -8,6 +8,7 @@ import sys
 import pytest
 from handmade import TIME, Record, Topic, batch, records, sample
 from matplotlib.image import imread
+from owners import Own
 
 import sparklog
 from sparklog.groups import OffsetTable, rows, topics
@@ -107,9 +108,9 @@ def test_nothing_to_show(tmp_path):
 def test_lag(tmp_path):
     topic = sample(tmp_path / "root")
     table = OffsetTable(topic.root, tmp_path / "offsets")
-    generation = table.begin("$g$")
-    table.append("$g$", generation, {"t": {0: 5, 1: 0}})
-    table.append("$g$", generation, {"t": {1: 10}})
+    own = Own(table, "$g$")
+    own.to({"t": {0: 5, 1: 0}})
+    own.to({"t": {1: 10}})
     _, points = table.plot.lag("$g$").axes[0].lines
     assert list(points.get_ydata()) == [30, 20]
     assert drawn(table.plot.lag("$g$")) > 0.01
@@ -121,12 +122,12 @@ def test_lag(tmp_path):
 def test_commits_of_a_group_are_points_however_fast_or_slow_they_are(tmp_path, monkeypatch, step):
     topic = sample(tmp_path / "root")
     table = OffsetTable(topic.root, tmp_path / "offsets")
-    generation = table.begin("g")
+    own = Own(table, "g")
     calls = itertools.count(1)
     begun = rows.now()
     monkeypatch.setattr(topics, "now", lambda: begun + datetime.timedelta(milliseconds=step * next(calls)))
     for offsets in ({0: 5, 1: 0}, {0: 6}, {1: 10}):
-        table.append("g", generation, {"t": offsets})
+        own.to({"t": offsets})
     _, points = table.plot.lag("g").axes[0].lines
     assert list(points.get_ydata()) == [30, 29, 19]
 

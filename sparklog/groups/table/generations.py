@@ -41,8 +41,8 @@ class Generations:
         self._lake = lake
         self._known: dict[str, tuple[int, Group]] = {}
         """By name, the groups that this object committed to, each as it was after its commit of the number."""
-        self._looked: dict[str, tuple[int, Group]] = {}
-        """By name, the groups that this object looked at, each as it was at the version of the table."""
+        self._refreshed: dict[str, tuple[int, Group]] = {}
+        """By name, the groups that this object read, each as it was at the version of the table."""
         self._states: dict[str, tuple[int, int, GroupState | None]] = {}
         """By name, the last answer of `state`: the thread of heartbeats and its program ask for the same change."""
 
@@ -62,12 +62,12 @@ class Generations:
         return [self.existing(name) for name in arguments.texts("groups", names)]
 
     def group(self, name: str) -> Group:
-        """The group of this name, which need not exist. A second look reads only the rows that came since the first."""
-        version, before = self._looked.get(rows.require_group(name), (None, Group(name, [])))
-        found = self._lake.look(name, version)
+        """The group of this name, which need not exist. Each call reads only the rows that came since the last one."""
+        version, before = self._refreshed.get(rows.require_group(name), (None, Group(name, [])))
+        found = self._lake.refresh(name, version)
         read = rows.positions(found.rows)
         group = Group(name, read) if found.is_whole else before.after(read)
-        self._looked[name] = found.version, group
+        self._refreshed[name] = found.version, group
         return group
 
     def state(self, name: str) -> tuple[int, int, GroupState | None]:
@@ -90,7 +90,7 @@ class Generations:
         if not group.exists:
             self._require_table()
             found = self.all()
-            if name in found:  # it began between the two looks
+            if name in found:  # it began between the two reads
                 return found[name]
             names = list(found)
             listed = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")

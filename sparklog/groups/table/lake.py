@@ -37,12 +37,12 @@ _used_by: int | None = None
 """The process that used deltalake here first, whose threads a fork of it does not have."""
 
 
-class Look(NamedTuple):
+class Refresh(NamedTuple):
     """The rows of a group at a version of the table, in any order; −1 if the table does not exist."""
 
     version: int
     rows: pa.Table
-    """All current rows, or the rows that were added since an earlier look."""
+    """All current rows, or the rows that were added since an earlier refresh."""
     is_whole: bool
     """Whether they are all current rows."""
 
@@ -103,8 +103,8 @@ class Lake:
         """
         return self._found(_select(group, current=current))
 
-    def look(self, group: str, since: int | None = None) -> Look:
-        """The current rows of a group; with the version of an earlier look, only the rows that were added since.
+    def refresh(self, group: str, since: int | None = None) -> Refresh:
+        """The current rows of a group; with the version of an earlier refresh, only the rows that were added since.
 
         If Delta's log does not have each change, all current rows are returned nevertheless. Such a change is missing after a clean-up of a
         version in between, a deletion of its file, or a deletion of rows by hand.
@@ -112,9 +112,9 @@ class Lake:
         with self._faults():
             table = self._table()
             if table is None:
-                return Look(-1, SCHEMA.empty_table(), True)
+                return Refresh(-1, SCHEMA.empty_table(), True)
             added = None if since is None else self._added(table, group, since)
-            return Look(table.version(), self._answer(table, _select(group, current=True)) if added is None else added, added is None)
+            return Refresh(table.version(), self._answer(table, _select(group, current=True)) if added is None else added, added is None)
 
     def note(self, group: str, number: int) -> pa.Table:
         """The note that a commit of a group wrote; no row if it wrote none. It opens no other file of the table."""

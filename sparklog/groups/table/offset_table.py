@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +23,7 @@ from sparklog.groups.summaries import GroupSummaries
 from sparklog.groups.table import places, sql
 from sparklog.groups.table.generations import Generations
 from sparklog.groups.table.lake import Lake
-from sparklog.groups.topics import Ids, Offsets, Topics, require_same
+from sparklog.groups.topics import Topics, require_same
 from sparklog.groups.views import GroupChanges, GroupMembers, GroupShare
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_logs import TopicLogs
@@ -39,9 +38,10 @@ if TYPE_CHECKING:
 class OffsetTable:
     """A Delta table of positions, one row for each position that a group ever committed. The first write creates it.
 
-    Many consumers share a group as its members, if each has the same `partition_assignment_strategy`. Without it, a group has one owner at
-    a time, which takes the next generation with `begin` and commits with it. The positions of a group are the greatest offset of each
-    partition in the greatest generation; no clock decides. Each generation begins with the positions of the generation before.
+    Consumers share a group as its members, if each has the same `partition_assignment_strategy`. Otherwise a group has one owner at a time:
+    a tracker, `write_delta` or a consumer, which takes the next generation and commits with it. The positions of a group are the greatest
+    offset of each partition in the greatest generation; no clock decides. Each generation begins with the positions of the generation
+    before.
 
     Every read and write goes through deltalake, which needs no JVM. The methods raise SparklogErrors: CallError if the call is wrong, and
     RetryError if the table cannot be read or written. Threads may share a table.
@@ -361,133 +361,6 @@ class OffsetTable:
                 of[str(position.partition)] = position.offset
         return json.dumps(found)
 
-    # ---- for owners of a group
-
-    def begin(self, group: str, offsets: Offsets | None = None, *, after: int | None = None, ids: Ids | None = None) -> int:
-        """Takes the next generation of a group, which need not exist yet. It begins with the positions of the generation before it.
-
-        From now on `append` refuses every earlier generation.
-
-        Args:
-            group: The name of the group.
-            offsets: Offsets by topic and partition to which the group moves, forward or back. Positions in a topic that is named, and was
-                created again, are forgotten.
-            after: A generation of the caller: the call is refused unless it is still the newest.
-            ids: The ids of the topics, as in `append`.
-
-        Returns:
-            The generation.
-
-        Raises:
-            CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, or OPTION_VALUE.
-            GenerationFencedError: If `after` is not the newest generation any more.
-
-        Example:
-            >>> table.begin("mail", {"orders": {0: 0}})
-            1
-        """
-        after = None if after is None else arguments.integer("after", after)
-        moved = self.topics.placed(rows.require_group(group), {} if offsets is None else offsets, ids)
-        return self.generations.claim(group, rows.RUNNING, lambda _: moved, after=after)
-
-    def require_generation(self, group: str, generation: int) -> None:
-        """Checks that a generation of a group is still the newest.
-
-        Args:
-            group: The name of the group.
-            generation: The generation.
-
-        Raises:
-            GenerationFencedError: If the group has a later generation.
-
-        Example:
-            >>> table.require_generation("billing", table.begin("billing"))
-        """
-        self.generations.require_newest(rows.require_group(group), arguments.integer("generation", generation))
-
-    def append(
-        self,
-        group: str,
-        generation: int,
-        offsets: Offsets,
-        *,
-        query_id: str | None = None,
-        epoch: int | None = None,
-        metadata: str | None = None,
-        ids: Ids | None = None,
-    ) -> int:
-        """Commits positions as one commit of the table.
-
-        The current positions given again are a heartbeat. So is an empty dict, for a group without positions.
-
-        Args:
-            group: The name of the group.
-            generation: The generation of the caller, from `begin`.
-            offsets: The offsets of the next records, by topic and partition, from 0 to the end offset.
-            query_id: The id of the streaming query that read the records.
-            epoch: The micro-batch of that query.
-            metadata: A text that is kept with the rows.
-            ids: The ids of the topics that were read, by name. By default the topics that are there now count.
-
-        Returns:
-            The number of rows.
-
-        Raises:
-            CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE; GROUP_OF_OTHER_TOPIC if a topic was created again.
-            GenerationFencedError: If the group has a later generation. Nothing was moved.
-            RetryError: TOPIC_RECREATED if a topic has another id than in `ids`; OFFSETS_TABLE.
-
-        Example:
-            >>> mine = table.begin("billing")
-            >>> table.append("billing", mine, {"orders": {0: 5}})
-            1
-        """
-        query_id = None if query_id is None else arguments.text("query_id", query_id)
-        metadata = None if metadata is None else arguments.text("metadata", metadata)
-        epoch = None if epoch is None else arguments.long("epoch", epoch)
-
-        def made(found: Group) -> list[Position]:
-            moved = self.topics.placed(group, offsets, ids, found.positions)
-            positions = [dataclasses.replace(each, query_id=query_id, epoch=epoch, metadata=metadata) for each in moved]
-            return positions or [rows.note(group, generation, rows.RUNNING)]
-
-        return self.generations.add(rows.require_group(group), arguments.integer("generation", generation), made)
-
-    def follow(self, group: str, offsets: Offsets, ids: Ids | None = None) -> None:
-        """Takes offsets that a group has committed in another table, as an operator's `load` does, in one commit.
-
-        It ends the owner of the group in this table. Members go on there.
-
-        Args:
-            group: The name of the group.
-            offsets: The offsets, by topic and partition. Only changed offsets are written.
-            ids: The ids of the topics, as in `append`.
-
-        Raises:
-            CallError: TOPIC_NOT_FOUND, PARTITION_NOT_FOUND or OFFSETS_OUT_OF_RANGE.
-
-        Example:
-            >>> table.follow("billing", {"orders": {0: 5, 1: 10}})
-            >>> [each.offset for each in table.positions("billing")]
-            [5, 10]
-        """
-        self.generations.follow(group, self.topics.placed(rows.require_group(group), offsets, ids))
-
-    def end(self, group: str, generation: int) -> None:
-        """Says that the owner of a generation ends, so that the group does not count as running.
-
-        Args:
-            group: The name of the group.
-            generation: The generation of the owner.
-
-        Raises:
-            GenerationFencedError: If the group has a later generation.
-
-        Example:
-            >>> table.end("billing", table.begin("billing"))
-        """
-        self.generations.end(rows.require_group(group), arguments.integer("generation", generation))
-
     # ---- for operators
 
     def reset(
@@ -599,34 +472,6 @@ class OffsetTable:
             <BLANKLINE>
         """
         return kafka_files.written(self.generations.existing(group).positions, format)
-
-    def copy(self, group: str, to: str) -> int:
-        """Makes a new group with the positions of another group.
-
-        Args:
-            group: The name of the group.
-            to: The name of the new group.
-
-        Returns:
-            The generation of the new group.
-
-        Raises:
-            CallError: GROUP_NOT_FOUND; OPTION_VALUE if the new group exists.
-
-        Example:
-            >>> table.copy("billing", "billing-test")
-            1
-            >>> table.groups()
-            ['billing', 'billing-test']
-        """
-        source = self.generations.existing(group).positions
-
-        def moved(found: Group) -> list[Position]:
-            if found.exists:
-                raise SparklogError("OPTION_VALUE", option="to", value=to, reason="this group exists; give the name of a new one")
-            return [dataclasses.replace(each, group=to) for each in source]
-
-        return self.generations.claim(to, "copy", moved, carry=False)
 
     def carry(self, group: str, topic: str, to: str, *, dry_run: bool = True, force: bool = False) -> list[Move]:
         """Carries a group over to a topic that was rebuilt from its topic. By default it only shows the moves: `dry_run=False` makes them.
@@ -849,7 +694,7 @@ class OffsetTable:
     def maintain(self) -> dict[str, int]:
         """Makes the table quick to read: joins small files, writes a checkpoint, and deletes files that were replaced an hour ago.
 
-        `append` does this after every 50 commits. No position is lost.
+        The program that makes every 50th commit of the table does this too. No position is lost.
 
         Returns:
             The numbers of files that were joined and deleted.

@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 
-from sparklog.errors import CallError
 from sparklog.groups import rows
 from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.rows import Group, Position
@@ -40,11 +38,13 @@ class Owner:
 
     group: str
     """The name of the group."""
+    generation: int
+    """The number of the generation. A commit that goes back takes the next one."""
 
     def __init__(self, table: OffsetTable, group: str) -> None:
         self._generations, self._topics = table.generations, table.topics
         self.group = rows.require_group(group)
-        self._generation = self._generations.claim(self.group, rows.RUNNING, lambda _: [])
+        self.generation = self._generations.claim(self.group, rows.RUNNING, lambda _: [])
         self._wrote = time.monotonic()
 
     def positions(self) -> list[Position]:
@@ -84,13 +84,13 @@ class Owner:
         """
         if is_behind(commits, self._remembered().values()):
             first = self._topics.rows(self.group, commits)
-            self._generation = self._generations.claim(self.group, rows.RUNNING, lambda _: first, after=self._generation)
+            self.generation = self._generations.claim(self.group, rows.RUNNING, lambda _: first, after=self.generation)
 
         def made(group: Group) -> list[Position]:
             placed = moved(group, self._topics, commits)
             return [dataclasses.replace(each, query_id=query_id, epoch=epoch) for each in placed]
 
-        self._generations.add(self.group, self._generation, made)
+        self._generations.add(self.group, self.generation, made)
         self._wrote = time.monotonic()
 
     def require(self) -> None:
@@ -102,7 +102,7 @@ class Owner:
         Example:
             >>> owner.require()
         """
-        self._generations.require_newest(self.group, self._generation)
+        self._generations.require_newest(self.group, self.generation)
 
     def beat(self) -> None:
         """Says once a minute that the group is running.
@@ -116,7 +116,7 @@ class Owner:
         now = time.monotonic()
         if now - self._wrote >= _HEARTBEAT_S:
             self._wrote = now
-            self._generations.add(self.group, self._generation, self._heartbeat)
+            self._generations.add(self.group, self.generation, self._heartbeat)
 
     def end(self) -> None:
         """Notes that the group no longer runs.
@@ -127,7 +127,7 @@ class Owner:
         Example:
             >>> owner.end()
         """
-        self._generations.end(self.group, self._generation)
+        self._generations.end(self.group, self.generation)
 
     def is_committed(self, commit: OffsetCommit) -> bool:
         """Returns whether the group is at an offset, as far as this object knows.
@@ -143,18 +143,16 @@ class Owner:
             >>> owner.is_committed(OffsetCommit("orders", 0, owner.positions()[0].topic_id, 5))
             False
         """
-        return self._generations.is_committed(self.group, self._generation, commit)
+        return self._generations.is_committed(self.group, self.generation, commit)
 
     def _remembered(self) -> Mapping[tuple[str, int], Position]:
-        return self._generations.remembered(self.group, self._generation)
+        return self._generations.remembered(self.group, self.generation)
 
     def _heartbeat(self, group: Group) -> list[Position]:
         for each in group.positions[:1]:
-            with suppress(CallError):  # its topic was deleted or created again, and the group runs nevertheless
-                repeated = self._topics.placed(self.group, {each.topic: {each.partition: each.offset}}, known=[each])
-                # The whole row again: of rows with the same offset the newest one counts.
-                return [dataclasses.replace(each, committed_at=now.committed_at) for now in repeated]
-        return [rows.note(self.group, self._generation, rows.RUNNING)]
+            if self._topics.noted(each).note is None:  # else its topic was deleted or created again, and the group runs nevertheless
+                return [dataclasses.replace(each, committed_at=rows.now())]  # of rows with the same offset the newest one counts
+        return [rows.note(self.group, self.generation, rows.RUNNING)]
 
 
 def moved(group: Group, topics: Topics, commits: Iterable[OffsetCommit]) -> list[Position]:
