@@ -13,7 +13,7 @@ from sparklog.consumer.core import Core
 from sparklog.consumer.groups import ConsumerGroup
 from sparklog.consumer.metrics import ConsumerMetrics
 from sparklog.consumer.records import TopicPartition
-from sparklog.consumer.requests import FetchReply, Refused, Request, Steps, T
+from sparklog.consumer.requests import FetchReply, Refused
 from sparklog.consumer.topic_reads import TopicReads
 from sparklog.errors import SparklogError
 from sparklog.groups.commits import OffsetCommit
@@ -21,6 +21,7 @@ from sparklog.ondisk.prefetch import Prefetch, Span
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_logs import TopicLogs
 from sparklog.ondisk.watch import Pace, TopicWatch
+from sparklog.steps import Request, Steps, T, run
 
 if TYPE_CHECKING:
     from sparklog.groups import OffsetTable
@@ -61,18 +62,7 @@ class Shell:
 
     def run(self, steps: Steps[T]) -> T:
         """Carries out the requests of a call, until the call has its answer."""
-        try:
-            request = next(steps)
-            while True:
-                try:
-                    request = steps.send(self.reply(request))
-                except BaseException as error:
-                    if steps.gi_frame is None:  # type: ignore[attr-defined]  # the call ended, with its answer or an error
-                        raise
-                    request = steps.throw(error)  # of the request, or an interrupt of the program: the call ends in order
-        except StopIteration as done:
-            answer: T = done.value
-            return answer
+        return run(steps, self.reply)
 
     def finds_nothing(self) -> bool:
         """Whether a call that does not wait would find nothing. It costs less than the call."""
