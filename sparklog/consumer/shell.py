@@ -85,7 +85,7 @@ class Shell:
             elif surely:
                 topic.ask()
             else:
-                topic.look()
+                topic.refresh()
             return topic.state
         except SparklogError as error:
             self._forget(name, error)
@@ -111,7 +111,7 @@ class Shell:
             case ask.ListTopics():
                 return request.made(self._logs.root.topics(request.wanted))
             case ask.RefreshTopics():
-                return request.made(self._look(request))
+                return request.made(self._refresh(request))
             case ask.News():
                 return request.made(self._news(request))
             case ask.Fetch():
@@ -121,7 +121,7 @@ class Shell:
             case ask.Notify():
                 return request.made(self._tell(request))
             case ask.PollGroup():
-                return request.made(self.group.look())
+                return request.made(self.group.poll())
             case ask.Take():
                 return request.made(self.group.take())
             case ask.Release():
@@ -148,7 +148,7 @@ class Shell:
                 raise AssertionError(request)
         return None
 
-    def _look(self, request: ask.RefreshTopics) -> dict[str, State | SparklogError]:
+    def _refresh(self, request: ask.RefreshTopics) -> dict[str, State | SparklogError]:
         names = list(request.topics)
         found = self._logs.root.store.at_once(lambda name: self._asked(name, surely=request.surely), names)
         return dict(zip(names, found, strict=True))

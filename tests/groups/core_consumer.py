@@ -19,7 +19,7 @@ from sparklog.consumer.core import Core
 from sparklog.consumer.groups import Shared
 from sparklog.consumer.settings import Settings
 from sparklog.groups.commits import OffsetCommit
-from sparklog.groups.member import standing
+from sparklog.groups.member import membership
 from sparklog.groups.member.membership import Membership
 from sparklog.groups.member.state import MemberSettings
 
@@ -71,13 +71,13 @@ class Consumer:
         table: Any = SimpleNamespace(path="table", root="root", generations=world.table, topics=Topics(world))
 
         self.member = Membership.__new__(Membership)
-        heartbeater = standing.Heartbeater
-        standing.Heartbeater = lambda *given: Heartbeater(world, given[2])  # type: ignore[assignment,misc]
+        heartbeater = membership.Heartbeater
+        membership.Heartbeater = lambda *given: Heartbeater(world, given[2])  # type: ignore[assignment,misc]
         try:
             timed = MemberSettings(world.assignor, session_s=SESSION, heartbeat_s=HEARTBEAT)
             self.member.__init__(table, "g", timed, self.core.subscription.beginning, lambda: world.now)  # type: ignore[misc]
         finally:
-            standing.Heartbeater = heartbeater  # type: ignore[misc]
+            membership.Heartbeater = heartbeater  # type: ignore[misc]
         self.member._lock = Lock()  # type: ignore[assignment]
         self.group = Shared(self.member)
         self.core.shares.is_committed = self.group.is_committed
@@ -216,7 +216,7 @@ class Consumer:
     def view(self, request: Any) -> Any:
         match request:
             case ask.PollGroup():
-                return self.group.look()
+                return self.group.poll()
             case ask.Take():
                 return self.group.take()
         self.operate_soon(request.commits)

@@ -210,14 +210,14 @@ class Beats:
     place = SimpleNamespace(calls_every_s=0.1, remedy="")
 
     def __init__(self) -> None:
-        self.marks: dict[str, Mark] = {}
+        self.written: dict[str, Mark] = {}
         self.calls: Counter[str] = Counter()
 
     def write(self, member: str, counter: int, state: int) -> None:
-        self.marks[member] = counter, state
+        self.written[member] = counter, state
 
-    def look(self) -> dict[str, Mark]:
-        return dict(self.marks)
+    def marks(self) -> dict[str, Mark]:
+        return dict(self.written)
 
     def call(self, member: str) -> None:
         self.calls[member] += 1
@@ -227,7 +227,7 @@ class Beats:
 
     def remove(self, members: Iterable[str]) -> None:
         for each in members:
-            self.marks.pop(each, None)
+            self.written.pop(each, None)
 
 
 class Heartbeater(heartbeater.Heartbeater):

@@ -22,7 +22,6 @@ from sparklog.consumer.fetching import Fetching
 from sparklog.consumer.groups import Shared
 from sparklog.consumer.shares import AssignedPartition, Shares
 from sparklog.consumer.subscription import Subscription
-from sparklog.groups.member.membership import Membership
 from sparklog.groups.member.standing import Standing
 from sparklog.groups.member.state import GroupState, Held, Registered
 from sparklog.groups.table.generations import Generations
@@ -119,20 +118,21 @@ def tried_once(self: Core, steps: Any, failed: Any) -> Any:
     yield from steps
 
 
-def taken_up_without_positions(self: Any) -> None:
+def taken_up_without_positions(self: Any) -> Any:
     self._hold = lambda came, known, begun: hold(self, came, [], begun)
     try:
-        take_up(self)
+        yield from take_up(self)
     finally:
         del self._hold
 
 
 def without_beginnings(self: Standing, *given: Any) -> Any:
-    return beginnings(self, *given)[0], [], []
+    known, _, _ = yield from beginnings(self, *given)
+    return known, [], []
 
 
 def none_of_mine(self: Standing, commits: Any) -> Any:
-    mine, refused = of_mine(self, commits)
+    mine, refused = yield from of_mine(self, commits)
     return [] if refused else mine, refused
 
 
@@ -210,7 +210,7 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
     "6: what a donor waits for does not count": (Barrier, "_waits_of", lambda self, donor, waits: {}),
     "6: a second look at the group decides whether all is read": (Fetching, "_take", refreshed_twice),
     "6: what waits at a cut is read again": (Fetching, "_take_of", rest_dropped),
-    "7: members do not hold their commits": (Standing, "_waits_for_operator", lambda self: False),
+    "7: members do not hold their commits": (Standing, "_waits_for_operator", nothing),
     "7: an operator does not announce itself": (Generations, "_announce", lambda *_: False),
     "8: what comes before a record that fails is dropped": (
         Fetching,
@@ -221,13 +221,9 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
     ),
     "a fetch is not requested before": (Fetching, "_expect", nothing),
     "a closed consumer keeps the bytes that it requested": (Core, "_drop_fetches", nothing),
-    "a group of another assignor that died keeps others out": (
-        Standing,
-        "_dead_of_other_assignor",
-        lambda self, state, me: [],
-    ),
+    "a group of another assignor that died keeps others out": (Standing, "_dead_of_other_assignor", nothing),
     "a program that polls without a wait has no poll rounds": (Core, "_is_round_due", lambda self, now: False),
-    "a program in a long batch does not see who came and died": (Membership, "_newest_known", lambda self: self._state),
+    "a program in a long batch does not see who came and died": (Standing, "_newest_known", lambda self: self._state),
 }
 
 LATE = {
