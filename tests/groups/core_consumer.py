@@ -19,26 +19,19 @@ from sparklog.consumer.core import Core
 from sparklog.consumer.groups import Shared
 from sparklog.consumer.settings import Settings
 from sparklog.groups.commits import OffsetCommit
-from sparklog.groups.member import membership
-from sparklog.groups.member.membership import Membership
-from sparklog.groups.member.state import MemberSettings
 
 if TYPE_CHECKING:
     from groups.core_world import World
 
 from groups.core_parts import (
-    HEARTBEAT,
     INTERVAL,
     NAMES,
-    SESSION,
     ByProgram,
     Fault,
-    Heartbeater,
     Interrupted,
     Killed,
-    Lock,
-    Topics,
     batch_of,
+    membership_in,
 )
 
 
@@ -68,17 +61,7 @@ class Consumer:
         self.core = Core(dataclasses.replace(settings, far=self.far))
         self.expected: set[tuple[TopicPartition, int]] = set()
         """The partitions and offsets of the fetches whose bytes were requested."""
-        table: Any = SimpleNamespace(path="table", root="root", generations=world.table, topics=Topics(world))
-
-        self.member = Membership.__new__(Membership)
-        heartbeater = membership.Heartbeater
-        membership.Heartbeater = lambda *given: Heartbeater(world, given[2])  # type: ignore[assignment,misc]
-        try:
-            timed = MemberSettings(world.assignor, session_s=SESSION, heartbeat_s=HEARTBEAT)
-            self.member.__init__(table, "g", timed, self.core.subscription.beginning, lambda: world.now)  # type: ignore[misc]
-        finally:
-            membership.Heartbeater = heartbeater  # type: ignore[misc]
-        self.member._lock = Lock()  # type: ignore[assignment]
+        self.member = membership_in(world, self.core.subscription.beginning, world.assignor)
         self.group = Shared(self.member)
         self.core.shares.is_committed = self.group.is_committed
         self.told: dict[TopicPartition, Any] = {}

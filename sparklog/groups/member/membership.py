@@ -177,7 +177,7 @@ class Membership:
     @property
     def is_live(self) -> bool:
         """Whether no other member may have taken the shares of this one."""
-        return self._heartbeater.is_live
+        return self._heartbeater.is_live and not self.standing.is_expired
 
     def liveness(self) -> Callable[[], bool]:
         """Returns a function that answers `is_live`.
@@ -185,7 +185,8 @@ class Membership:
         Returns:
             The function.
         """
-        return self._heartbeater.liveness()
+        is_live, standing = self._heartbeater.liveness(), self.standing
+        return lambda: is_live() and not standing.is_expired
 
     # ---- as the owner of a group does
 

@@ -173,6 +173,12 @@ class Standing:
         """The generation of the group in the newest state that is known."""
         return self._generation
 
+    @property
+    def is_expired(self) -> bool:
+        """Whether a heartbeat found that the group no longer has this member, and its program has not learned that yet."""
+        number, state = self._watched
+        return number > self._number and self.id not in state.members
+
     def known(self) -> list[Position]:
         """The positions of its shares."""
         return list(self._at.values())
@@ -241,8 +247,8 @@ class Standing:
         number = yield from ask.ReadNumber()
         if number == self._number:
             self._watched = number, self._state
-        elif number != self._watched[0] and (state := (yield from ask.ReadState())[2]) is not None:
-            self._watched = number, state  # a program in a long batch watches those too that came since its last poll
+        elif number != self._watched[0]:  # a program in a long batch watches those too that came since its last poll
+            self._watched = number, (yield from ask.ReadState())[2] or GroupState(self._settings.shared_by)
         if number != self._number:
             self._changed = True  # after the state was read, which its program then finds in memory
         yield from ask.GoLive(began)
@@ -271,6 +277,8 @@ class Standing:
         began = yield from ask.WriteHeartbeat(me, 0)
         try:
             yield from self._enter(me)
+        except GeneratorExit:  # nothing answers now
+            raise
         except BaseException:
             yield from ask.DeleteHeartbeats([me])
             raise
