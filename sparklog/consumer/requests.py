@@ -27,7 +27,7 @@ Committed = Callable[[dict[TopicPartition, OffsetAndMetadata], BaseException | N
 
 
 class Holding(Protocol):
-    """How a member holds a share: equal to another one if it is the same member, topic and assignment epoch."""
+    """How a member holds a share: equal to another one only if the member has not lost the share in between."""
 
     @property
     def topic_id(self) -> str: ...

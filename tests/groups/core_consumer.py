@@ -19,6 +19,7 @@ from sparklog.consumer.core import Core
 from sparklog.consumer.groups import Shared
 from sparklog.consumer.settings import Settings
 from sparklog.groups.commits import OffsetCommit
+from sparklog.groups.member.state import Hold
 
 if TYPE_CHECKING:
     from groups.core_world import World
@@ -75,7 +76,7 @@ class Consumer:
         """The commits that were begun beside the program, and are not made yet."""
         self.ended: list[SparklogError | None] = []
         """Commits that have ended, and that the core does not know yet."""
-        self.revoked: dict[TopicPartition, object] = {}
+        self.revoked: dict[TopicPartition, Hold] = {}
         """How it held the partitions of which the program was told that they go."""
 
     @property
@@ -358,7 +359,7 @@ class Consumer:
         if self.world.lossy or state is None:
             return
         mine = state.owned(self.member.id or "").items()
-        if kept := [each for each, held in mine if held == self.revoked.get(TopicPartition(*each))]:
+        if kept := [each for each, held in mine if (hold := self.revoked.get(TopicPartition(*each))) and held == hold.held]:
             raise Fault(f"{self.name}: a callback raised, and {kept} were not handed over")
 
     def iterate(self) -> None:

@@ -19,7 +19,7 @@ from sparklog.groups import rows
 from sparklog.groups.assignors import Partition
 from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.member import requests as ask
-from sparklog.groups.member.state import Held
+from sparklog.groups.member.state import Held, Hold
 from sparklog.groups.rows import Group, Position
 from sparklog.steps import Steps
 
@@ -178,7 +178,7 @@ class Member:
         self.member = membership_in(world, lambda share, id, start, end, was_read: start)
         self.standing = self.member.standing
         self.is_locked = False
-        self.at: dict[Partition, tuple[Held, int]] = {}
+        self.at: dict[Partition, tuple[Hold, int]] = {}
         """The shares of the program: how they are held, and the offset of the next record."""
         self.later: list[OffsetCommit] = []
         """A commit that was begun, and is made later."""
@@ -298,7 +298,7 @@ class Member:
         held = self.at.get(share)
         if held is None or held[1] >= RECORDS:
             return
-        lost = self.world.lost.get((share, held[0]))
+        lost = self.world.lost.get((share, held[0].held))
         if lost is not None and lost < self.member._heartbeater._beaten and share not in self.world.reset:
             raise Fault(f"{self.name} wrote a heartbeat after it had lost {share} at {lost}, and processes {held[1]}")
         if held[1] in self.world.done[share] and not self.world.again:

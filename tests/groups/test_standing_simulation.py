@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from groups.standing_world import fault
+from groups.standing_world import RECORDS, Member, World, fault
 from handmade import draw_seed
+from model.scheduler import alone
 
+from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.member import requests as ask
 from sparklog.groups.member.standing import Standing
 
@@ -28,6 +31,29 @@ def found(seeds: Iterable[int]) -> str | None:
 
 def test_members_keep_the_rules() -> None:
     assert found(range(SEEDS)) is None
+
+
+def test_a_commit_on_its_way_does_not_undo_a_reset_after_its_topic_left_the_group() -> None:
+    """The share comes back in epoch 1, to the same member."""
+    world = World(0)
+    world.done = {each: set(range(RECORDS)) for each in world.done}
+    one = Member(world, "one")
+
+    def does(*calls: Any) -> Any:
+        return [alone(one.call(each)) for each in calls]
+
+    standing, share = one.standing, ("t", 0)
+    does(standing.subscribe(["t", "u"], None, [], []), standing.poll(0), standing.take())
+    first = standing.held()[share]
+    does(standing.commit([OffsetCommit(*share, "t0", 4, None, first)]))
+    on_its_way = OffsetCommit(*share, "t0", 5, None, first)
+    moved = dataclasses.replace(world.table.newest.at[share], offset=1, metadata="operator")
+    world.marks.add("operator")
+    world.table.claim("g", "reset", lambda _: [moved])
+    does(standing.subscribe(["u"], None, [share, ("t", 1)], []), standing.subscribe(["t", "u"], None, [], []), standing.take())
+    assert share in standing.held()
+    [refused] = does(standing.commit([on_its_way]))
+    assert (refused.keys(), world.table.newest.at[share].offset) == ({share}, 1)
 
 
 def live_at_once(self: Standing) -> Any:

@@ -21,7 +21,7 @@ from sparklog.groups.member import requests as ask
 from sparklog.groups.member.heartbeater import Heartbeater
 from sparklog.groups.member.heartbeats import pause
 from sparklog.groups.member.standing import Begin, Standing
-from sparklog.groups.member.state import Held, MemberSettings
+from sparklog.groups.member.state import Hold, MemberSettings
 from sparklog.groups.member.weights import Weigher
 from sparklog.groups.rows import Position
 from sparklog.groups.table.offset_table import OffsetTable
@@ -153,7 +153,7 @@ class Membership:
         with self._lock:
             self._run(self.standing.take())
 
-    def held(self) -> dict[Partition, Held]:
+    def held(self) -> dict[Partition, Hold]:
         """Returns the shares that the caller may read. It waits for no other thread.
 
         Returns:

@@ -14,7 +14,7 @@ from sparklog.errors import SparklogError
 from sparklog.groups.assignors import Partition
 from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.member import requests as ask
-from sparklog.groups.member.state import GroupState, Held, MemberSettings, Registered, Share, SharedTopic
+from sparklog.groups.member.state import GroupState, Held, Hold, MemberSettings, Registered, SharedTopic
 from sparklog.groups.rows import Position
 from sparklog.groups.table.generations import HOLD_S, OF_OPERATORS
 from sparklog.ondisk.state import State
@@ -42,8 +42,8 @@ class Standing:
 
     * `_state`, `_number` and `_generation` are of one change of the group. `_version` was read before them, or counted since: a commit
       that gives it conflicts with each later change that took a share from this member.
-    * Each share in `_mine` is this member's in `_state`, in that epoch, and its position was read or committed after it came. So a commit
-      counts only in the epoch in which its offset was read.
+    * Each share in `_mine` is this member's in `_state`, in that epoch, and its position was read or committed after it came. A commit
+      counts only while the member has the share as it had it when the offset was read.
     * `_at` has the positions of the shares in `_mine`, as the table has them: no other member can move them in that epoch. A lower
       position, or a position in another topic of the name, is committed only with another generation.
     * Without an `id` the consumer is not a member, and `_mine` is empty. After `_ended` it never joins again.
@@ -62,8 +62,9 @@ class Standing:
         self.id: str | None = None
         self._number = self._generation = self._version = 0
         self._state = GroupState(settings.shared_by)
-        self._mine: dict[Partition, Held] = {}
+        self._mine: dict[Partition, Hold] = {}
         """The shares whose positions are known."""
+        self._holds = 0
         self._at: dict[Partition, Position] = {}
         """The positions of shares, as the table had them when they were taken, or as they were committed since. Shares that were lost
         keep theirs until they are taken again.
@@ -160,7 +161,7 @@ class Standing:
 
     # ---- answers without a request
 
-    def held(self) -> dict[Partition, Held]:
+    def held(self) -> dict[Partition, Hold]:
         """The shares that the caller may read. A dict is copied in one step."""
         return dict(self._mine)
 
@@ -312,7 +313,7 @@ class Standing:
                 joined = yield from self._with_me(before, me)
             replaced = before.of_instance(self._settings.instance, but=me)
             after = joined.taken(me)
-            first = _first_taken(before, after, me)
+            first = after.first_taken(before, me)
             known, begun, back = yield from self._beginnings(before, first, after.members[me], carried if found is None else None)
             fenced = yield from ask.ReadVersions([*dead, *([replaced] if replaced else [])])
             if (yield from ask.CommitChange(number + 1, generation, me, "joins", after, [*carried, *begun], fenced)):
@@ -320,7 +321,7 @@ class Standing:
         self.id, self._number, self._generation, self._version = me, number + 1, generation, 0
         self._state, self._mine, self._at = after, {}, {}
         yield from self._hold(first, [*known, *begun])
-        yield from ask.CallMembers(_given(before, after, me))
+        yield from ask.CallMembers(after.new_owners(before, but=me))
         yield from self._go_back(back)
 
     def _dead_of_other_assignor(self, state: GroupState, me: str) -> Steps[list[str]]:
@@ -418,7 +419,7 @@ class Standing:
                 after = after.with_topics((yield from self._shared(after, self.id))).taken(self.id)
             if after == before and not placed:
                 return False
-            first = _first_taken(before, after, self.id)
+            first = after.first_taken(before, self.id)
             known, begun, back = (yield from self._beginnings(before, first, after.members[self.id])) if first else ([], [], [])
             versions = dict((yield from ask.ReadVersions(fenced)))
             versions |= {self.id: self._version} if own or placed or begun else {}
@@ -429,7 +430,7 @@ class Standing:
                 self._version += self.id in versions
                 yield from self._remember(placed)
                 yield from self._hold(first, known, begun)
-                yield from ask.CallMembers(_given(before, after, self.id))
+                yield from ask.CallMembers(after.new_owners(before, but=self.id))
                 yield from self._go_back(back)
                 return True
         return False
@@ -455,7 +456,8 @@ class Standing:
             self._at.pop(each, None)
         self._at |= {(each.topic, each.partition): each for each in known}
         yield from self._remember(list(begun))
-        self._mine |= came
+        self._holds += 1
+        self._mine |= {each: Hold(held, self._holds) for each, held in came.items()}
 
     def _still_mine(self, placed: list[Position]) -> list[Position]:
         """The positions of these in shares that this member has not lost."""
@@ -486,7 +488,7 @@ class Standing:
 
     def _has_as_before(self, share: Partition, owned: Mapping[Partition, Held]) -> bool:
         """Whether this member has a share in the same epoch in a newer state of the group."""
-        return share in owned and owned[share] == self._mine.get(share)
+        return share in owned and share in self._mine and owned[share] == self._mine[share].held
 
     def _waits_for_operator(self) -> Steps[bool]:
         """Waits until a change that an operator announced was made, or for `HOLD_S`, once. Whether it waited."""
@@ -558,7 +560,7 @@ class Standing:
 
     def _drop_strayed(self) -> None:
         owned = self._state.owned(self.id or "")
-        self._drop([each for each, held in self._mine.items() if owned.get(each) != held])
+        self._drop([each for each, hold in self._mine.items() if owned.get(each) != hold.held])
 
     def _drop(self, shares: Iterable[Partition]) -> None:
         for each in list(shares):
@@ -576,7 +578,7 @@ class Standing:
         return mine, refused
 
     def _owns(self, commit: OffsetCommit) -> bool:
-        """Whether it has the share of a commit in the same topic, and in the epoch in which the consumer held it."""
+        """Whether it has the share of a commit in the same topic, and as the consumer held it."""
         now = self._mine.get(commit.place)
         return now is not None and now.topic_id == commit.topic_id and commit.holding in (None, now)
 
@@ -629,14 +631,3 @@ class Standing:
         self._at |= {(each.topic, each.partition): each for each in placed}
         if placed:
             self._wrote = yield from ask.Clock()
-
-
-def _first_taken(before: GroupState, after: GroupState, member: str) -> dict[Partition, Held]:
-    """The shares that a member takes in a change, and that no member had before it in this topic: the change says where they begin."""
-    return {each: held for each, held in after.owned(member).items() if before.owned(member).get(each) != held and held.epoch == 1}
-
-
-def _given(before: GroupState, after: GroupState, member: str) -> set[str]:
-    """The members to which a change of this member gives shares."""
-    owners = {share.owner for each, share in after.shares.items() if share.owner != before.shares.get(each, Share()).owner}
-    return {each for each in owners if each not in (None, member)}
