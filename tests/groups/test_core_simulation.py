@@ -22,6 +22,7 @@ from sparklog.consumer.fetching import Fetching
 from sparklog.consumer.groups import Shared
 from sparklog.consumer.shares import AssignedPartition, Shares
 from sparklog.consumer.subscription import Subscription
+from sparklog.groups.member.holdings import Holdings
 from sparklog.groups.member.standing import Standing
 from sparklog.groups.member.state import GroupState, Held, Registered
 from sparklog.groups.table.generations import Generations
@@ -141,19 +142,19 @@ adopt, notify, take, take_of, one_by_one = Core._adopt, Callbacks.notify, Fetchi
 
 MUTANTS: dict[str, tuple[object, str, Any]] = {
     "1: a position stays when the epoch goes": (Held, "__eq__", lambda self, other: isinstance(other, Held)),
-    "1: a release commits a share that was reset since": (Standing, "_still_mine", lambda self, placed: placed),
+    "1: a release commits a share that was reset since": (Holdings, "still_mine", lambda self, placed: placed),
     "1: a commit on its way counts for a later share": (
-        Standing,
-        "_owns",
-        lambda self, commit: commit.place in self._mine and self._mine[commit.place].topic_id == commit.topic_id,
+        Holdings,
+        "owns",
+        lambda self, commit: commit.place in self.mine and self.mine[commit.place].topic_id == commit.topic_id,
     ),
     "1: a member does not learn the positions of shares that others gave to it": (Standing, "_take_up", taken_up_without_positions),
     "1: a commit that goes back does not ask in which epoch the member has the share": (
-        Standing,
-        "_has_as_before",
+        Holdings,
+        "has_as_before",
         lambda self, share, owned: share in owned,
     ),
-    "1: a member keeps shares that others took": (Standing, "_drop_strayed", lambda self: None),
+    "1: a member keeps shares that others took": (Holdings, "drop_strayed", lambda self, owned: None),
     "2: assigned is told before lost": (Core, "_adopt", assigned_before_lost),
     "2: revoked is told before the commit": (Core, "_commit_going", nothing),
     "2: a callback that raises keeps the hand-over from being done": (Callbacks, "notify", raised_as_it_notifies),
@@ -202,7 +203,7 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
         "_first_new",
         lambda self, partition, start, end: max(start, self._ends.get(partition, end)),
     ),
-    "3: a position that goes back is hidden by the position before it": (Standing, "_is_back", lambda self, to: False),
+    "3: a position that goes back is hidden by the position before it": (Holdings, "is_back", lambda self, to: False),
     "4: a member does not commit the beginnings of its shares": (Standing, "_beginnings", without_beginnings),
     "4: a pattern loses its flags": (core, "text_of", lambda pattern: pattern.pattern),
     "5: one lost partition keeps the others from being committed": (Standing, "_of_mine", none_of_mine),

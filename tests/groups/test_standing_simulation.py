@@ -15,6 +15,7 @@ from model.scheduler import alone
 
 from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.member import requests as ask
+from sparklog.groups.member.holdings import Holdings
 from sparklog.groups.member.standing import Standing
 
 SEEDS = 60
@@ -79,16 +80,17 @@ def as_if_nothing_was_lost(self: Standing, placed: Any) -> Any:
 
 adopt, hold, take_up, has_committed = Standing._adopt, Standing._hold, Standing._take_up, Standing._has_committed
 
-MUTANTS: dict[str, tuple[str, Any]] = {
-    "a member that was expired goes on with its heartbeat": ("is_expired", False),
-    "a member that was silent is live before it has read the state": ("_revive", live_at_once),
-    "a fenced member commits by the newest version and state": ("_has_committed", as_if_nothing_was_lost),
-    "a commit on its way counts for a later share": ("_owns", lambda self, commit: commit.place in self._mine),
-    "a member keeps shares that others took": ("_drop_strayed", lambda self: None),
-    "a member does not learn the positions of shares that others gave to it": ("_take_up", taken_up_without_positions),
-    "a release commits a share that was lost since": ("_still_mine", lambda self, placed: placed),
+MUTANTS: dict[str, tuple[type, str, Any]] = {
+    "a member that was expired goes on with its heartbeat": (Standing, "is_expired", False),
+    "a member that was silent is live before it has read the state": (Standing, "_revive", live_at_once),
+    "a fenced member commits by the newest version and state": (Standing, "_has_committed", as_if_nothing_was_lost),
+    "a commit on its way counts for a later share": (Holdings, "owns", lambda self, commit: commit.place in self.mine),
+    "a member keeps shares that others took": (Holdings, "drop_strayed", lambda self, owned: None),
+    "a member does not learn the positions of shares that others gave to it": (Standing, "_take_up", taken_up_without_positions),
+    "a release commits a share that was lost since": (Holdings, "still_mine", lambda self, placed: placed),
     "a commit that goes back does not ask in which epoch the member has the share": (
-        "_has_as_before",
+        Holdings,
+        "has_as_before",
         lambda self, share, owned: share in owned,
     ),
 }
@@ -97,7 +99,7 @@ MUTANTS: dict[str, tuple[str, Any]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_each_rule_has_a_mutant_that_is_found(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Standing, *MUTANTS[mutant])
+    monkeypatch.setattr(*MUTANTS[mutant])
     assert found(range(300)) is not None
 
 

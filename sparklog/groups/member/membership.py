@@ -215,7 +215,7 @@ class Membership:
         Returns:
             True if the group is there.
         """
-        return self.standing.is_committed(commit)
+        return self.standing.holdings.is_committed(commit)
 
     def commit(self, commits: Collection[OffsetCommit]) -> dict[Partition, SparklogError]:
         """Commits offsets of its shares, as the consumer held them. Only fencing conflicts.

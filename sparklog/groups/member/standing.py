@@ -14,6 +14,7 @@ from sparklog.errors import SparklogError
 from sparklog.groups.assignors import Partition
 from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.member import requests as ask
+from sparklog.groups.member.holdings import Holdings
 from sparklog.groups.member.state import GroupState, Held, Hold, MemberSettings, Registered, SharedTopic
 from sparklog.groups.rows import Position
 from sparklog.groups.table.generations import HOLD_S, OF_OPERATORS
@@ -42,11 +43,9 @@ class Standing:
 
     * `_state`, `_number` and `_generation` are of one change of the group. `_version` was read before them, or counted since: a commit
       that gives it conflicts with each later change that took a share from this member.
-    * Each share in `_mine` is this member's in `_state`, in that epoch, and its position was read or committed after it came. A commit
-      counts only while the member has the share as it had it when the offset was read.
-    * `_at` has the positions of the shares in `_mine`, as the table has them: no other member can move them in that epoch. A lower
-      position, or a position in another topic of the name, is committed only with another generation.
-    * Without an `id` the consumer is not a member, and `_mine` is empty. After `_ended` it never joins again.
+    * `holdings` has shares of this member in `_state` alone, each in that epoch. A position in `holdings` goes back only by another
+      generation: rows of the same generation would hide it.
+    * Without an `id` the consumer is not a member, and it holds no share. After `_ended` it never joins again.
     * If the answer to a change or to a commit is lost, the next look at the state shows the outcome.
     """
 
@@ -62,13 +61,7 @@ class Standing:
         self.id: str | None = None
         self._number = self._generation = self._version = 0
         self._state = GroupState(settings.shared_by)
-        self._mine: dict[Partition, Hold] = {}
-        """The shares whose positions are known."""
-        self._holds = 0
-        self._at: dict[Partition, Position] = {}
-        """The positions of shares, as the table had them when they were taken, or as they were committed since. Shares that were lost
-        keep theirs until they are taken again.
-        """
+        self.holdings = Holdings()
         self._changed = False
         """Whether the group has another state than `_state`, as far as heartbeats and calls show."""
         self._turned: GroupState | None = None
@@ -124,12 +117,12 @@ class Standing:
 
     def to_release(self) -> list[Partition]:
         """The shares that another member waits for."""
-        return [each for each in self._state.to_release(self.id or "") if each in self._mine]
+        return [each for each in self._state.to_release(self.id or "") if each in self.holdings.mine]
 
     def release(self, shares: Iterable[Partition], commits: Collection[OffsetCommit]) -> Steps[None]:
         """Gives up shares, and commits offsets of the shares that it still has, in one commit."""
         yield from self._waits_for_operator()
-        given = [each for each in shares if each in self._mine]
+        given = [each for each in shares if each in self.holdings.mine]
         placed = yield from self._placed(commits)
         yield from self._change("releases", lambda state: state.released(self.id or "", given).taken(self.id or ""), placed)
 
@@ -142,7 +135,7 @@ class Standing:
 
         def step(state: GroupState) -> GroupState:
             me = self.id or ""
-            return state.released(me, [each for each in state.to_release(me) if each not in self._mine]).taken(me)
+            return state.released(me, [each for each in state.to_release(me) if each not in self.holdings.mine]).taken(me)
 
         if self.id is not None and step(self._state) != self._state:
             yield from self._change("takes", step)
@@ -151,7 +144,7 @@ class Standing:
 
     def leave(self) -> Steps[None]:
         """Leaves the group; the next `poll` joins it again, under another id. A static member only falls silent."""
-        self._mine = {}
+        self.holdings.drop()
         if self._settings.instance is None:
             if self.id is not None:
                 yield from self._change("leaves", lambda state: state.without(self.id or "").given(), own=True)
@@ -163,7 +156,7 @@ class Standing:
 
     def held(self) -> dict[Partition, Hold]:
         """The shares that the caller may read. A dict is copied in one step."""
-        return dict(self._mine)
+        return dict(self.holdings.mine)
 
     def topics(self) -> dict[str, str]:
         """The ids of the topics that the group reads, by name."""
@@ -182,12 +175,7 @@ class Standing:
 
     def known(self) -> list[Position]:
         """The positions of its shares."""
-        return list(self._at.values())
-
-    def is_committed(self, commit: OffsetCommit) -> bool:
-        """Whether the group is at an offset, as far as this member knows."""
-        known = self._at.get(commit.place)
-        return known is not None and (known.topic_id, known.offset) == (commit.topic_id, commit.offset)
+        return list(self.holdings.at.values())
 
     # ---- commits
 
@@ -208,7 +196,7 @@ class Standing:
             placed = yield from self._moved(mine)
             if not placed:
                 return refused
-            if any(map(self._is_back, placed)):
+            if any(map(self.holdings.is_back, placed)):
                 if (yield from self._go_back(placed)):
                     return refused
             elif (yield from self._has_committed(placed)):
@@ -228,7 +216,7 @@ class Standing:
         if now - self._wrote < every or self.id is None or self._state.announced not in (None, self._waited_for):
             return
         self._wrote = now
-        known = next((at for share, at in self._at.items() if share in self._mine), None)
+        known = next((at for share, at in self.holdings.at.items() if share in self.holdings.mine), None)
         if self._is_unseen or (known is not None and self._state.first_owner() == self.id):
             again = [dataclasses.replace(known, committed_at=(yield from ask.Date()))] if known else []
             if not (yield from self._has_committed(again)):
@@ -319,7 +307,7 @@ class Standing:
             if (yield from ask.CommitChange(number + 1, generation, me, "joins", after, [*carried, *begun], fenced)):
                 break
         self.id, self._number, self._generation, self._version = me, number + 1, generation, 0
-        self._state, self._mine, self._at = after, {}, {}
+        self._state, self.holdings = after, Holdings()
         yield from self._hold(first, [*known, *begun])
         yield from ask.CallMembers(after.new_owners(before, but=me))
         yield from self._go_back(back)
@@ -411,7 +399,7 @@ class Standing:
             # A step from an older state is refused for certain, and costs more than a look.
             if attempt or (yield from ask.ReadNumber()) != self._number:
                 yield from self._adopt()
-                placed = self._still_mine(placed)
+                placed = self.holdings.still_mine(placed)
             if self.id is None:
                 break
             before, after = self._state, step(self._state)
@@ -426,7 +414,7 @@ class Standing:
             rows, number = [*placed, *begun], self._number + 1
             if (yield from ask.CommitChange(number, self._generation, self.id, why, after, rows, versions)):
                 self._number, self._state = number, after
-                self._drop_strayed()
+                self.holdings.drop_strayed(self._state.owned(self.id or ""))
                 self._version += self.id in versions
                 yield from self._remember(placed)
                 yield from self._hold(first, known, begun)
@@ -439,7 +427,7 @@ class Standing:
         """Learns the positions of the shares that others gave to this member, or that it took in a change whose answer was lost."""
         for attempt in itertools.count():
             yield from ask.BackOff(attempt)
-            came = {each: held for each, held in self._state.owned(self.id or "").items() if each not in self._mine}
+            came = self.holdings.came(self._state.owned(self.id or ""))
             if self.id is None or not came:
                 break
             known, begun, back = yield from self._beginnings(self._state, came, self._state.members[self.id])
@@ -452,16 +440,10 @@ class Standing:
 
     def _hold(self, came: Mapping[Partition, Held], known: Iterable[Position], begun: Iterable[Position] = ()) -> Steps[None]:
         """Owns shares from now on. `known` are the positions of the group in them, and `begun` the positions that this member committed."""
-        for each in came:
-            self._at.pop(each, None)
-        self._at |= {(each.topic, each.partition): each for each in known}
-        yield from self._remember(list(begun))
-        self._holds += 1
-        self._mine |= {each: Hold(held, self._holds) for each, held in came.items()}
-
-    def _still_mine(self, placed: list[Position]) -> list[Position]:
-        """The positions of these in shares that this member has not lost."""
-        return [each for each in placed if (each.topic, each.partition) in self._mine]
+        placed = list(begun)
+        if placed:
+            self._wrote = yield from ask.Clock()
+        self.holdings.take(came, [*known, *placed])
 
     def _go_back(self, placed: list[Position]) -> Steps[bool]:
         """Commits offsets that are lower than before: a reset of these shares, which this member keeps. False if it lost any of them."""
@@ -474,7 +456,7 @@ class Standing:
                 break
             number, group, versions = yield from ask.ReadFenceable()
             owned = {} if group.state is None else group.state.owned(self.id)
-            if group.state is None or not all(self._has_as_before(each, owned) for each in moved):
+            if group.state is None or not all(self.holdings.has_as_before(each, owned) for each in moved):
                 yield from self._adopt()
                 return False
             # Rows of a topic before stay: by them, its other partitions begin at their first records.
@@ -485,10 +467,6 @@ class Standing:
                 yield from self._adopt()
                 return True
         return False
-
-    def _has_as_before(self, share: Partition, owned: Mapping[Partition, Held]) -> bool:
-        """Whether this member has a share in the same epoch in a newer state of the group."""
-        return share in owned and share in self._mine and owned[share] == self._mine[share].held
 
     def _waits_for_operator(self) -> Steps[bool]:
         """Waits until a change that an operator announced was made, or for `HOLD_S`, once. Whether it waited."""
@@ -521,7 +499,7 @@ class Standing:
             if ended is None or ended.state is None:
                 break  # otherwise another member began the group just now
         if state is None:
-            self._drop(self._mine)
+            self.holdings.drop()
             if ended and ended.event in ("end", *OF_OPERATORS):
                 # It was expired, and the others left: it joins again.
                 self.id = self._turned = None
@@ -532,7 +510,7 @@ class Standing:
             yield from self.end_by(error)
             raise error
         self._number, self._generation, self._version, self._state = number, generation, version, state
-        self._drop_strayed()
+        self.holdings.drop_strayed(self._state.owned(self.id or ""))
         if me not in state.members:
             self.id = self._turned = None
             yield from ask.DeleteHeartbeats([me])
@@ -548,7 +526,7 @@ class Standing:
     def end_by(self, error: SparklogError) -> Steps[None]:
         """Ends its membership for good by an error, which later calls raise."""
         self.id, self._ended, self._turned = None, error, None
-        self._drop(self._mine)
+        self.holdings.drop()
         yield from ask.EndHeartbeats()
 
     def _revive(self) -> Steps[None]:
@@ -558,29 +536,16 @@ class Standing:
         if began is not None and self.id is not None:
             yield from ask.GoLive(began)
 
-    def _drop_strayed(self) -> None:
-        owned = self._state.owned(self.id or "")
-        self._drop([each for each, hold in self._mine.items() if owned.get(each) != hold.held])
-
-    def _drop(self, shares: Iterable[Partition]) -> None:
-        for each in list(shares):
-            del self._mine[each]
-
     def _of_mine(self, commits: Collection[OffsetCommit]) -> Steps[tuple[list[OffsetCommit], dict[Partition, SparklogError]]]:
         """The commits of shares that it owns as the consumer held them, and the error of each other one."""
         mine: list[OffsetCommit] = []
         refused: dict[Partition, SparklogError] = {}
         for each in commits:
-            if self._owns(each):
+            if self.holdings.owns(each):
                 mine.append(each)
             else:
                 refused[each.place] = yield from self._lost(each)
         return mine, refused
-
-    def _owns(self, commit: OffsetCommit) -> bool:
-        """Whether it has the share of a commit in the same topic, and as the consumer held it."""
-        now = self._mine.get(commit.place)
-        return now is not None and now.topic_id == commit.topic_id and commit.holding in (None, now)
 
     def _lost(self, commit: OffsetCommit) -> Steps[SparklogError]:
         """The error of a commit in a share that it does not hold: its topic of this id is gone, or the share is another member's."""
@@ -606,15 +571,10 @@ class Standing:
             found[topic] = yield from ask.FindTopic(topic)
         there = [each for each in mine if (state := found[each.topic]) is not None and state.topic_id == each.topic_id]
         placed = yield from self._moved(there)
-        if any(map(self._is_back, placed)):
+        if any(map(self.holdings.is_back, placed)):
             yield from self._go_back(placed)
             return []
         return placed
-
-    def _is_back(self, to: Position) -> bool:
-        """Whether a position is lower than the known one, or in a topic that was created again: rows of the generation hide it."""
-        known = self._at.get((to.topic, to.partition))
-        return known is not None and (known.topic_id != to.topic_id or known.offset > to.offset)
 
     def _has_committed(self, placed: list[Position]) -> Steps[bool]:
         """Commits rows, if nothing fenced this member."""
@@ -624,10 +584,10 @@ class Standing:
 
     def _moved(self, commits: Collection[OffsetCommit]) -> Steps[list[Position]]:
         """The rows of these commits, without offsets that are committed already."""
-        new = [each for each in commits if each.metadata is not None or not self.is_committed(each)]
+        new = [each for each in commits if each.metadata is not None or not self.holdings.is_committed(each)]
         return (yield from ask.MakeRows(new)) if new else []
 
     def _remember(self, placed: list[Position]) -> Steps[None]:
-        self._at |= {(each.topic, each.partition): each for each in placed}
+        self.holdings.committed(placed)
         if placed:
             self._wrote = yield from ask.Clock()
