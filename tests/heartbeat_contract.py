@@ -20,21 +20,21 @@ class HeartbeatContract:
         return make("g")
 
     def test_nothing_is_there_at_first(self, found: Heartbeats) -> None:
-        assert (found.look(), found.read(), found.called("one")) == ({}, {}, None)
+        assert (found.marks(), found.read(), found.called("one")) == ({}, {}, None)
         found.remove(["one"])
-        assert found.look() == {}
+        assert found.marks() == {}
 
     def test_each_heartbeat_changes_the_mark_of_its_member_alone(self, found: Heartbeats) -> None:
         found.write("one", 1, 7)
         found.write("host.of-two", 1, 7)
-        marks = [found.look()]
+        marks = [found.marks()]
         for counter in range(2, 7):  # some within a second
             found.write("one", counter, 7)
-            marks.append(found.look())
+            marks.append(found.marks())
         assert {frozenset(each) for each in marks} == {frozenset({"one", "host.of-two"})}
         assert len({each["one"] for each in marks}) == 6
         assert len({each["host.of-two"] for each in marks}) == 1
-        assert found.look() == marks[-1], "a look changes nothing"
+        assert found.marks() == marks[-1], "a look changes nothing"
 
     def test_the_state_that_a_member_knows(self, found: Heartbeats) -> None:
         found.write("one", 1, 7)
@@ -43,7 +43,7 @@ class HeartbeatContract:
         assert {member: state for member, (_, state) in found.read().items()} == {"one": 7, "two": 0}
         found.write("one", 2, 8)
         assert {member: state for member, (_, state) in found.read().items()} == {"one": 8, "two": 0}
-        assert {member: mark for member, (mark, _) in found.read().items()} == found.look()
+        assert {member: mark for member, (mark, _) in found.read().items()} == found.marks()
 
     def test_each_call_is_another_one(self, found: Heartbeats) -> None:
         found.write("one", 1, 1)
@@ -53,7 +53,7 @@ class HeartbeatContract:
             marks += [found.called("one")]
         assert len(set(marks)) == 4
         assert found.called("one") == marks[-1]
-        assert found.look().keys() == {"one"}, "a call is no heartbeat"
+        assert found.marks().keys() == {"one"}, "a call is no heartbeat"
 
     def test_a_member_that_has_left_is_not_called(self, found: Heartbeats) -> None:
         """Nothing would delete the file of the call."""
@@ -61,7 +61,7 @@ class HeartbeatContract:
         found.call("one")
         found.remove(["one"])
         found.call("one")
-        assert (found.called("one"), found.look(), found.place.marks("")) == (None, {}, {})
+        assert (found.called("one"), found.marks(), found.place.marks("")) == (None, {}, {})
 
     def test_members_are_removed_with_their_calls(self, found: Heartbeats) -> None:
         for member in ("one", "two", "three"):
@@ -74,11 +74,11 @@ class HeartbeatContract:
         names = ["g", "g/h", "ä" * 300]
         for number, each in enumerate(names):
             make(each).write(f"member-{number}", 1, 1)
-        assert [make(each).look().keys() for each in names] == [{"member-0"}, {"member-1"}, {"member-2"}]
+        assert [make(each).marks().keys() for each in names] == [{"member-0"}, {"member-1"}, {"member-2"}]
 
     def test_another_process_sees_them(self, make: Make) -> None:
         make("g").write("one", 1, 1)
-        assert make("g").look() == make("g").look() != {}
+        assert make("g").marks() == make("g").marks() != {}
 
     def test_what_dead_programs_left_is_deleted(self, make: Make, found: Heartbeats) -> None:
         """After two sessions, by the observer's own clock; not what is written now and then, nor what members wrote."""
@@ -92,8 +92,8 @@ class HeartbeatContract:
             assert observer.silent({"member": 1_000}) == []
             found.write("joins", 2 + number, 1)
             now += 3
-        assert found.look().keys() == {"own", "left", "joins", "member"}
+        assert found.marks().keys() == {"own", "left", "joins", "member"}
         now += 3
         observer.silent({"member": 1_000})
-        assert found.look().keys() == {"own", "joins", "member"}
+        assert found.marks().keys() == {"own", "joins", "member"}
         assert found.called("left") is None

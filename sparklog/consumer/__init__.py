@@ -11,7 +11,8 @@ The classes of a consumer, each row beside the name of its package:
                          |    +- Fetching (the next records) --> Reroutes, Barrier (the partitions that wait at re-routes)
                          +- Alone, Owned, Shared (the group: none, one of its own, one that is shared)
                          +- TopicReads (a topic: its newest state, and where in its segments the last reads stopped)
-     membership   Membership (shares, and their positions that are committed) --> Heartbeater
+     membership   Membership (answers requests: table, lock, clock) --> Heartbeater (a thread, and the heartbeats of others)
+                    +- Standing (the state of a member, without I/O) --> Holdings (its shares, and their committed positions)
      offsets      OffsetTable (for operators and viewers) --+
                   Owner (one generation of a group) --------+-> Generations (claims and commits) --> Lake (the Delta table)
      ondisk       TopicLogs (each topic of a root is opened once), TopicWatch (looks for commits), PartitionReader.part (whole batches)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from sparklog.consumer import requests as ask
 from sparklog.consumer.records import TopicPartition
-from sparklog.consumer.requests import Steps
 from sparklog.errors import SparklogError
+from sparklog.steps import Steps
 
 
 class Callbacks:

@@ -7,11 +7,12 @@ from concurrent.futures import Future
 
 from sparklog.consumer import requests as ask
 from sparklog.consumer.callbacks import Callbacks
-from sparklog.consumer.requests import Committed, Known, R, Refused, Request, Steps
+from sparklog.consumer.requests import Committed, Known, Refused
 from sparklog.consumer.settings import Settings
 from sparklog.consumer.shares import Shares
 from sparklog.errors import GenerationFencedError, SparklogError
 from sparklog.groups.commits import OffsetCommit
+from sparklog.steps import R, Request, Steps
 
 _log = logging.getLogger(__name__)
 _ENDS = ("GENERATION_FENCED", "INSTANCE_FENCED", "OFFSETS_TABLE_REPLACED")

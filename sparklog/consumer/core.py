@@ -16,13 +16,14 @@ from sparklog.consumer.callbacks import Callbacks
 from sparklog.consumer.committing import Committing
 from sparklog.consumer.fetching import Decode, Fetching, Taken
 from sparklog.consumer.records import ConsumerRecord, TopicPartition
-from sparklog.consumer.requests import Request, Steps, View
+from sparklog.consumer.requests import View
 from sparklog.consumer.reroutes import Reroutes
 from sparklog.consumer.settings import Settings
 from sparklog.consumer.shares import Shares
 from sparklog.consumer.subscription import Subscription, text_of
 from sparklog.errors import GenerationFencedError, SparklogError
 from sparklog.ondisk.state import State
+from sparklog.steps import Request, Steps
 
 _ROUND_S = 0.1
 """In a program that polls, poll rounds are at most so many seconds apart. A round polls the group, and makes the commits that are due."""

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from sparklog.consumer import requests as ask
 from sparklog.consumer.records import ConsumerRecord, TopicPartition, last_offset, rows_before, together
-from sparklog.consumer.requests import Steps
 from sparklog.consumer.reroutes import Reroutes
 from sparklog.consumer.settings import Settings
 from sparklog.consumer.shares import AssignedPartition, Failed, Shares
 from sparklog.consumer.subscription import Subscription
+from sparklog.steps import Steps
 
 _PARTS = 4
 """The most parts of a share whose bytes are requested before they are fetched."""

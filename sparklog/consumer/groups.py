@@ -25,7 +25,7 @@ class ConsumerGroup(Protocol):
 
     name: str | None
 
-    def look(self) -> View | None: ...
+    def poll(self) -> View | None: ...
 
     def take(self) -> View: ...
 
@@ -51,7 +51,7 @@ class Alone:
 
     name: str | None = None
 
-    def look(self) -> View | None:
+    def poll(self) -> View | None:
         return None
 
     def take(self) -> View:
@@ -144,8 +144,8 @@ class Shared:
         self._membership = membership
         self.name: str | None = membership.group
 
-    def look(self) -> View | None:
-        return self._view() if self._membership.look() else None
+    def poll(self) -> View | None:
+        return self._view() if self._membership.poll() else None
 
     def take(self) -> View:
         self._membership.take()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -13,30 +13,10 @@ from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
 from sparklog.errors import SparklogError
 from sparklog.groups.commits import OffsetCommit
 from sparklog.ondisk.state import State
+from sparklog.steps import Request
 
 if TYPE_CHECKING:
     from sparklog.groups.rows import Position
-
-R = TypeVar("R")
-T = TypeVar("T")
-
-
-class Request(Generic[R]):
-    """A request, which is replied to with an R: `reply = yield from request`."""
-
-    __slots__ = ()
-
-    def __iter__(self) -> Generator[Request[R], R, R]:
-        return (yield self)
-
-    def made(self, reply: R) -> R:
-        """The reply. A type checker finds a wrong type here."""
-        return reply
-
-
-Steps = Generator[Request[Any], object, T]
-"""A call: it yields requests, is sent the replies, and returns the answer to the program."""
-
 
 Known = dict[tuple[TopicPartition, str], OffsetAndMetadata]
 """Committed positions by partition and topic id."""
@@ -47,7 +27,7 @@ Committed = Callable[[dict[TopicPartition, OffsetAndMetadata], BaseException | N
 
 
 class Holding(Protocol):
-    """How a member holds a share: equal to another one if it is the same member, topic and assignment epoch."""
+    """How a member holds a share: equal to another one only if the member has not lost the share in between."""
 
     @property
     def topic_id(self) -> str: ...

@@ -8,11 +8,12 @@ from sparklog.barrier import Barrier, Open, until
 from sparklog.consumer import requests as ask
 from sparklog.consumer.committing import Committing
 from sparklog.consumer.records import TopicPartition
-from sparklog.consumer.requests import Known, Steps
+from sparklog.consumer.requests import Known
 from sparklog.consumer.settings import Settings
 from sparklog.consumer.shares import AssignedPartition, Shares
 from sparklog.consumer.subscription import Subscription
 from sparklog.ondisk.state import State
+from sparklog.steps import Steps
 
 _log = logging.getLogger(__name__)
 _NEVER = float("-inf")

@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from sparklog.consumer import requests as ask
 from sparklog.consumer.records import TopicPartition
-from sparklog.consumer.requests import Known, Steps, View
+from sparklog.consumer.requests import Known, View
 from sparklog.consumer.settings import Settings
 from sparklog.consumer.subscription import Subscription
 from sparklog.errors import SparklogError
 from sparklog.groups.commits import OffsetCommit
 from sparklog.ondisk.state import State, unread
+from sparklog.steps import Steps
 
 _log = logging.getLogger(__name__)
 ALONE = "alone"

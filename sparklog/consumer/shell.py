@@ -13,7 +13,7 @@ from sparklog.consumer.core import Core
 from sparklog.consumer.groups import ConsumerGroup
 from sparklog.consumer.metrics import ConsumerMetrics
 from sparklog.consumer.records import TopicPartition
-from sparklog.consumer.requests import FetchReply, Refused, Request, Steps, T
+from sparklog.consumer.requests import FetchReply, Refused
 from sparklog.consumer.topic_reads import TopicReads
 from sparklog.errors import SparklogError
 from sparklog.groups.commits import OffsetCommit
@@ -21,6 +21,7 @@ from sparklog.ondisk.prefetch import Prefetch, Span
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_logs import TopicLogs
 from sparklog.ondisk.watch import Pace, TopicWatch
+from sparklog.steps import Request, Steps, T, run
 
 if TYPE_CHECKING:
     from sparklog.groups import OffsetTable
@@ -61,18 +62,7 @@ class Shell:
 
     def run(self, steps: Steps[T]) -> T:
         """Carries out the requests of a call, until the call has its answer."""
-        try:
-            request = next(steps)
-            while True:
-                try:
-                    request = steps.send(self.reply(request))
-                except BaseException as error:
-                    if steps.gi_frame is None:  # type: ignore[attr-defined]  # the call ended, with its answer or an error
-                        raise
-                    request = steps.throw(error)  # of the request, or an interrupt of the program: the call ends in order
-        except StopIteration as done:
-            answer: T = done.value
-            return answer
+        return run(steps, self.reply)
 
     def finds_nothing(self) -> bool:
         """Whether a call that does not wait would find nothing. It costs less than the call."""
@@ -95,7 +85,7 @@ class Shell:
             elif surely:
                 topic.ask()
             else:
-                topic.look()
+                topic.refresh()
             return topic.state
         except SparklogError as error:
             self._forget(name, error)
@@ -121,7 +111,7 @@ class Shell:
             case ask.ListTopics():
                 return request.made(self._logs.root.topics(request.wanted))
             case ask.RefreshTopics():
-                return request.made(self._look(request))
+                return request.made(self._refresh(request))
             case ask.News():
                 return request.made(self._news(request))
             case ask.Fetch():
@@ -131,7 +121,7 @@ class Shell:
             case ask.Notify():
                 return request.made(self._tell(request))
             case ask.PollGroup():
-                return request.made(self.group.look())
+                return request.made(self.group.poll())
             case ask.Take():
                 return request.made(self.group.take())
             case ask.Release():
@@ -158,7 +148,7 @@ class Shell:
                 raise AssertionError(request)
         return None
 
-    def _look(self, request: ask.RefreshTopics) -> dict[str, State | SparklogError]:
+    def _refresh(self, request: ask.RefreshTopics) -> dict[str, State | SparklogError]:
         names = list(request.topics)
         found = self._logs.root.store.at_once(lambda name: self._asked(name, surely=request.surely), names)
         return dict(zip(names, found, strict=True))

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping
 
 from sparklog.consumer import requests as ask
 from sparklog.consumer.records import TopicPartition
-from sparklog.consumer.requests import Steps
 from sparklog.consumer.settings import Settings
 from sparklog.errors import SparklogError
 from sparklog.ondisk.state import State
+from sparklog.steps import Steps
 
 _FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
 

@@ -31,7 +31,7 @@ class TopicReads:
         """The newest known state."""
         return self.newest.state
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Takes the newest state, as `NewestState.look`. CallError TOPIC_NOT_FOUND."""
         self.newest.look()
 

@@ -73,7 +73,7 @@ class GroupSnapshot(Displayed):
             return GroupMembers(self.name, [])
         marks: dict[str, Mark] = {}
         with suppress(OSError, SparklogError):  # they cannot be reached: then no heartbeat is known
-            marks = self._heartbeats(self.name).look()
+            marks = self._heartbeats(self.name).marks()
         return GroupMembers(self.name, views.members(self._found.state, marks, self._topics.unread(self._found.positions)))
 
     def assignments(self) -> list[GroupShare]:

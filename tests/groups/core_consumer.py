@@ -19,26 +19,20 @@ from sparklog.consumer.core import Core
 from sparklog.consumer.groups import Shared
 from sparklog.consumer.settings import Settings
 from sparklog.groups.commits import OffsetCommit
-from sparklog.groups.member import standing
-from sparklog.groups.member.membership import Membership
-from sparklog.groups.member.state import MemberSettings
+from sparklog.groups.member.state import Hold
 
 if TYPE_CHECKING:
     from groups.core_world import World
 
 from groups.core_parts import (
-    HEARTBEAT,
     INTERVAL,
     NAMES,
-    SESSION,
     ByProgram,
     Fault,
-    Heartbeater,
     Interrupted,
     Killed,
-    Lock,
-    Topics,
     batch_of,
+    membership_in,
 )
 
 
@@ -68,17 +62,7 @@ class Consumer:
         self.core = Core(dataclasses.replace(settings, far=self.far))
         self.expected: set[tuple[TopicPartition, int]] = set()
         """The partitions and offsets of the fetches whose bytes were requested."""
-        table: Any = SimpleNamespace(path="table", root="root", generations=world.table, topics=Topics(world))
-
-        self.member = Membership.__new__(Membership)
-        heartbeater = standing.Heartbeater
-        standing.Heartbeater = lambda *given: Heartbeater(world, given[2])  # type: ignore[assignment,misc]
-        try:
-            timed = MemberSettings(world.assignor, session_s=SESSION, heartbeat_s=HEARTBEAT)
-            self.member.__init__(table, "g", timed, self.core.subscription.beginning, lambda: world.now)  # type: ignore[misc]
-        finally:
-            standing.Heartbeater = heartbeater  # type: ignore[misc]
-        self.member._lock = Lock()  # type: ignore[assignment]
+        self.member = membership_in(world, self.core.subscription.beginning, world.assignor)
         self.group = Shared(self.member)
         self.core.shares.is_committed = self.group.is_committed
         self.told: dict[TopicPartition, Any] = {}
@@ -92,7 +76,7 @@ class Consumer:
         """The commits that were begun beside the program, and are not made yet."""
         self.ended: list[SparklogError | None] = []
         """Commits that have ended, and that the core does not know yet."""
-        self.revoked: dict[TopicPartition, object] = {}
+        self.revoked: dict[TopicPartition, Hold] = {}
         """How it held the partitions of which the program was told that they go."""
 
     @property
@@ -216,7 +200,7 @@ class Consumer:
     def view(self, request: Any) -> Any:
         match request:
             case ask.PollGroup():
-                return self.group.look()
+                return self.group.poll()
             case ask.Take():
                 return self.group.take()
         self.operate_soon(request.commits)
@@ -375,7 +359,7 @@ class Consumer:
         if self.world.lossy or state is None:
             return
         mine = state.owned(self.member.id or "").items()
-        if kept := [each for each, held in mine if held == self.revoked.get(TopicPartition(*each))]:
+        if kept := [each for each, held in mine if (hold := self.revoked.get(TopicPartition(*each))) and held == hold.held]:
             raise Fault(f"{self.name}: a callback raised, and {kept} were not handed over")
 
     def iterate(self) -> None:

@@ -69,7 +69,7 @@ class Model:
         if state is None or one.member.id is None:
             return False
         held = state.owned(one.member.id).get(tuple(share.partition))
-        return held is not None and held == share.holding
+        return held is not None and held == share.holding.held
 
     def given(self, one: Consumer, share: Any, offsets: list[int], *, skipped: bool = False) -> None:
         """Records were returned to the program, or it was told that it cannot have them, and skipped them."""

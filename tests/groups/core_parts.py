@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pyarrow as pa
 
@@ -15,9 +16,11 @@ from sparklog import SparklogError
 from sparklog.batches.columns import SCHEMA
 from sparklog.groups import rows
 from sparklog.groups.commits import OffsetCommit
-from sparklog.groups.member import heartbeater
+from sparklog.groups.member import heartbeater, membership
 from sparklog.groups.member.heartbeats import Mark
-from sparklog.groups.member.state import GroupState, SharedTopic
+from sparklog.groups.member.membership import Membership
+from sparklog.groups.member.standing import Begin
+from sparklog.groups.member.state import GroupState, MemberSettings, SharedTopic
 from sparklog.groups.rows import Group, Position
 from sparklog.groups.table.generations import Generations
 
@@ -210,14 +213,14 @@ class Beats:
     place = SimpleNamespace(calls_every_s=0.1, remedy="")
 
     def __init__(self) -> None:
-        self.marks: dict[str, Mark] = {}
+        self.written: dict[str, Mark] = {}
         self.calls: Counter[str] = Counter()
 
     def write(self, member: str, counter: int, state: int) -> None:
-        self.marks[member] = counter, state
+        self.written[member] = counter, state
 
-    def look(self) -> dict[str, Mark]:
-        return dict(self.marks)
+    def marks(self) -> dict[str, Mark]:
+        return dict(self.written)
 
     def call(self, member: str) -> None:
         self.calls[member] += 1
@@ -227,7 +230,7 @@ class Beats:
 
     def remove(self, members: Iterable[str]) -> None:
         for each in members:
-            self.marks.pop(each, None)
+            self.written.pop(each, None)
 
 
 class Heartbeater(heartbeater.Heartbeater):
@@ -242,6 +245,16 @@ class Heartbeater(heartbeater.Heartbeater):
 
     def stop(self, *_: Any) -> None:
         pass
+
+
+def membership_in(world: World, begin: Begin, assignor: str = "sticky") -> Membership:
+    """A membership as it is, with the table, the topics, the heartbeats and the clock of a world."""
+    table: Any = SimpleNamespace(path="table", root="root", generations=world.table, topics=Topics(world))
+    settings = MemberSettings(assignor, session_s=SESSION, heartbeat_s=HEARTBEAT)
+    with mock.patch.object(membership, "Heartbeater", lambda *given: Heartbeater(world, given[2])):
+        made = membership.Membership(table, "g", settings, begin, lambda: world.now)
+    made._lock = Lock()  # type: ignore[assignment]
+    return made
 
 
 class Lock:

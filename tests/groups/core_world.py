@@ -11,7 +11,7 @@ import dataclasses
 import itertools
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,7 +23,7 @@ from groups.core_parts import NAMES, Beats, Done, Fault, Interrupted, Killed, Ta
 from sparklog import SparklogError
 from sparklog.errors import GenerationFencedError, RetryError
 from sparklog.groups import rows
-from sparklog.groups.member import heartbeater, standing
+from sparklog.groups.member import heartbeater, membership
 from sparklog.groups.member.heartbeats import Heartbeats
 from sparklog.groups.rows import Group, Position
 from sparklog.groups.table import generations
@@ -298,12 +298,12 @@ class World(Model):
             self.operator()
         self.interrupt()
 
-    def pause(self) -> Iterator[int]:
+    def back_off(self, attempt: int) -> None:
         """In place of the pauses between attempts at a change."""
-        for number in range(100):
-            yield number
+        if attempt:
             self.now += 0.1
-        raise Fault("a change is tried for ever")
+        if attempt == 100:
+            raise Fault("a change is tried for ever")
 
     # ---- the run
 
@@ -370,13 +370,12 @@ class World(Model):
 
 
 def patched(patch: Any) -> None:
-    """Gives members the clock of the world, its chance, and its pauses."""
-    patch.setattr(standing, "clock", lambda: World.current.now)
-    for each in (standing, heartbeater):
+    """Gives members the chance of the world, and its pauses."""
+    for each in (membership, heartbeater):
         patch.setattr(each, "pause", lambda seconds: World.current.wait(seconds))
     patch.setattr(generations, "time", SimpleNamespace(monotonic=lambda: World.current.now))
-    patch.setattr(standing, "attempts", lambda: World.current.pause())
-    for each in (standing, generations):
+    patch.setattr(membership, "back_off", lambda attempt: World.current.back_off(attempt))
+    for each in (membership, generations):
         patch.setattr(each, "uuid", SimpleNamespace(uuid4=lambda: SimpleNamespace(hex=f"{next(World.current.ids):032x}")))
 
 

@@ -95,14 +95,14 @@ def test_records_that_were_fetched_before_a_seek_are_found(monkeypatch: pytest.M
 
 def test_positions_that_are_judged_by_an_old_state_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault put back: the consumer does not ask for the newest state before a position is moved."""
-    look = Shell._look
+    refresh = Shell._refresh
 
     def old(self, request):
         if request.surely and all(name in self._topics for name in request.topics):
             return {name: self._topics[name].state for name in request.topics}
-        return look(self, request)
+        return refresh(self, request)
 
-    monkeypatch.setattr(Shell, "_look", old)
+    monkeypatch.setattr(Shell, "_refresh", old)
     assert found(range(400)) is not None
 
 

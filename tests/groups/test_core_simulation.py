@@ -22,7 +22,7 @@ from sparklog.consumer.fetching import Fetching
 from sparklog.consumer.groups import Shared
 from sparklog.consumer.shares import AssignedPartition, Shares
 from sparklog.consumer.subscription import Subscription
-from sparklog.groups.member.membership import Membership
+from sparklog.groups.member.holdings import Holdings
 from sparklog.groups.member.standing import Standing
 from sparklog.groups.member.state import GroupState, Held, Registered
 from sparklog.groups.table.generations import Generations
@@ -119,20 +119,21 @@ def tried_once(self: Core, steps: Any, failed: Any) -> Any:
     yield from steps
 
 
-def taken_up_without_positions(self: Any) -> None:
+def taken_up_without_positions(self: Any) -> Any:
     self._hold = lambda came, known, begun: hold(self, came, [], begun)
     try:
-        take_up(self)
+        yield from take_up(self)
     finally:
         del self._hold
 
 
 def without_beginnings(self: Standing, *given: Any) -> Any:
-    return beginnings(self, *given)[0], [], []
+    known, _, _ = yield from beginnings(self, *given)
+    return known, [], []
 
 
 def none_of_mine(self: Standing, commits: Any) -> Any:
-    mine, refused = of_mine(self, commits)
+    mine, refused = yield from of_mine(self, commits)
     return [] if refused else mine, refused
 
 
@@ -141,19 +142,19 @@ adopt, notify, take, take_of, one_by_one = Core._adopt, Callbacks.notify, Fetchi
 
 MUTANTS: dict[str, tuple[object, str, Any]] = {
     "1: a position stays when the epoch goes": (Held, "__eq__", lambda self, other: isinstance(other, Held)),
-    "1: a release commits a share that was reset since": (Standing, "_still_mine", lambda self, placed: placed),
+    "1: a release commits a share that was reset since": (Holdings, "still_mine", lambda self, placed: placed),
     "1: a commit on its way counts for a later share": (
-        Standing,
-        "_owns",
-        lambda self, commit: commit.place in self._mine and self._mine[commit.place].topic_id == commit.topic_id,
+        Holdings,
+        "owns",
+        lambda self, commit: commit.place in self.mine and self.mine[commit.place].topic_id == commit.topic_id,
     ),
     "1: a member does not learn the positions of shares that others gave to it": (Standing, "_take_up", taken_up_without_positions),
     "1: a commit that goes back does not ask in which epoch the member has the share": (
-        Standing,
-        "_has_as_before",
+        Holdings,
+        "has_as_before",
         lambda self, share, owned: share in owned,
     ),
-    "1: a member keeps shares that others took": (Standing, "_drop_strayed", lambda self: None),
+    "1: a member keeps shares that others took": (Holdings, "drop_strayed", lambda self, owned: None),
     "2: assigned is told before lost": (Core, "_adopt", assigned_before_lost),
     "2: revoked is told before the commit": (Core, "_commit_going", nothing),
     "2: a callback that raises keeps the hand-over from being done": (Callbacks, "notify", raised_as_it_notifies),
@@ -202,7 +203,7 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
         "_first_new",
         lambda self, partition, start, end: max(start, self._ends.get(partition, end)),
     ),
-    "3: a position that goes back is hidden by the position before it": (Standing, "_is_back", lambda self, to: False),
+    "3: a position that goes back is hidden by the position before it": (Holdings, "is_back", lambda self, to: False),
     "4: a member does not commit the beginnings of its shares": (Standing, "_beginnings", without_beginnings),
     "4: a pattern loses its flags": (core, "text_of", lambda pattern: pattern.pattern),
     "5: one lost partition keeps the others from being committed": (Standing, "_of_mine", none_of_mine),
@@ -210,7 +211,7 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
     "6: what a donor waits for does not count": (Barrier, "_waits_of", lambda self, donor, waits: {}),
     "6: a second look at the group decides whether all is read": (Fetching, "_take", refreshed_twice),
     "6: what waits at a cut is read again": (Fetching, "_take_of", rest_dropped),
-    "7: members do not hold their commits": (Standing, "_waits_for_operator", lambda self: False),
+    "7: members do not hold their commits": (Standing, "_waits_for_operator", nothing),
     "7: an operator does not announce itself": (Generations, "_announce", lambda *_: False),
     "8: what comes before a record that fails is dropped": (
         Fetching,
@@ -221,13 +222,9 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
     ),
     "a fetch is not requested before": (Fetching, "_expect", nothing),
     "a closed consumer keeps the bytes that it requested": (Core, "_drop_fetches", nothing),
-    "a group of another assignor that died keeps others out": (
-        Standing,
-        "_dead_of_other_assignor",
-        lambda self, state, me: [],
-    ),
+    "a group of another assignor that died keeps others out": (Standing, "_dead_of_other_assignor", nothing),
     "a program that polls without a wait has no poll rounds": (Core, "_is_round_due", lambda self, now: False),
-    "a program in a long batch does not see who came and died": (Membership, "_newest_known", lambda self: self._state),
+    "a program in a long batch does not see who came and died": (Standing, "_newest_known", lambda self: self._state),
 }
 
 LATE = {

@@ -246,10 +246,10 @@ def test_the_default_interval_depends_on_the_place() -> None:
 def test_members_in_a_bucket_need_obstore(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heartbeat_places, "find_spec", lambda _: None)
     with pytest.raises(sparklog.CallError, match=r"PARTLOG_MEMBERS_EXTRA.*obstore"):
-        Heartbeats("s3://bucket/offsets", "g").look()
+        Heartbeats("s3://bucket/offsets", "g").marks()
 
 
 def test_a_table_in_a_store_where_members_were_never_tried_has_none() -> None:
     for table in ("gs://bucket/offsets", "abfss://container@account/offsets", "hdfs://host/offsets"):
         with pytest.raises(sparklog.CallError, match="on a disk or in a bucket of S3"):
-            Heartbeats(table, "g").look()
+            Heartbeats(table, "g").marks()

@@ -110,16 +110,16 @@ def test_only_the_owner_of_the_first_share_measures_and_not_too_often(six: Group
     monkeypatch.setattr(weights, "_EVERY_S", 60)
     weigher = weights.Weigher(six.table.topics, lambda: six.table.positions("g"))
     state = six.state()
-    assert weigher.look(state, first) is None
+    assert weigher.weigh(state, first) is None
     now = 159.0
-    assert weigher.look(state, first) is None
+    assert weigher.weigh(state, first) is None
     now = 160.0
-    assert weigher.look(state, first) == {("t", number): 10 - six.positions()[number] for number in range(6)}
-    assert weigher.look(state, first) is None
+    assert weigher.weigh(state, first) == {("t", number): 10 - six.positions()[number] for number in range(6)}
+    assert weigher.weigh(state, first) is None
     now = 300.0
-    assert weigher.look(state, other) is None
-    assert weigher.look(state, first) is None, "it counts from when it is the owner again"
-    assert weigher.look(dataclasses.replace(state, assignor="sticky"), first) is None
+    assert weigher.weigh(state, other) is None
+    assert weigher.weigh(state, first) is None, "it counts from when it is the owner again"
+    assert weigher.weigh(dataclasses.replace(state, assignor="sticky"), first) is None
     for each in (one, two):
         each.close()
 
@@ -129,7 +129,7 @@ def test_partitions_that_cannot_be_measured_stay_as_they_are(six: Group, caplog:
     six.topic.append(records(5, timestamp=round(time.time() * 1000)), 0)
     six.topic.data_file(len(six.topic.versions) - 1).write_bytes(b"")
     weigher = weights.Weigher(six.table.topics, lambda: six.table.positions("g"))
-    assert weigher.look(six.state(), six.state().first_owner()) is None
+    assert weigher.weigh(six.state(), six.state().first_owner()) is None
     assert "the partitions are not weighed" in caplog.text
 
 

@@ -114,7 +114,7 @@ def test_a_topic_that_was_created_again_is_read_from_its_start_where_a_member_di
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(two._membership, "_go_back", dies)
+        patch.setattr(two._membership.standing, "_go_back", dies)  # type: ignore[union-attr]
         with pytest.raises(MemoryError):
             until(lambda: reads(two) and False)
     until(lambda: reads(one))

@@ -46,7 +46,7 @@ def test_a_topic_that_comes_while_the_group_reads_is_read_from_its_start_by_one_
     world.create("tb", 10)
     two = world.consumer(**late)
     two.subscribe(pattern="t")
-    one._membership._changed = True  # type: ignore[union-attr] # as its heartbeat would say
+    one._membership.standing._changed = True  # type: ignore[union-attr] # as its heartbeat would say
     found = read(two)
     for name, its in read(one).items():
         found.setdefault(name, []).extend(its)
@@ -132,7 +132,7 @@ def test_a_pattern_of_another_language_is_left_out(world: World, caplog: pytest.
     assert state is not None
     joined = dataclasses.replace(state, members={**state.members, "other-1": Registered("other-1", (), r"\p{Lower}+")})
     world.table.generations.commit("g", number + 1, generation, [rows.note_of_members("g", generation, "other-1", "joins", joined)])
-    one._membership._changed = True  # type: ignore[union-attr]
+    one._membership.standing._changed = True  # type: ignore[union-attr]
     read(one)
     assert len(one.assignment()) == 2
     assert r"\\p{Lower}+" in caplog.text
@@ -277,7 +277,7 @@ def test_a_group_in_a_long_batch_is_running(world: World, monkeypatch: pytest.Mo
     one.commit()
     now = rows.now
     monkeypatch.setattr(rows, "now", lambda: now() + datetime.timedelta(seconds=200))
-    one._membership._wrote -= 61  # type: ignore[union-attr] # a minute passes, and the program does not poll
+    one._membership.standing._wrote -= 61  # type: ignore[union-attr] # a minute passes, and the program does not poll
     end = time.monotonic() + WAIT_S
     while not world.table.summaries()[0].running:
         assert time.monotonic() < end

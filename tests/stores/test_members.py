@@ -54,12 +54,12 @@ class TestInS3(HeartbeatContract):
         found = make("g")
         for number in range(1_001):
             found.write(f"member-{number}", 1, 1)
-        assert len(found.look()) == 1_001
+        assert len(found.marks()) == 1_001
 
     def test_what_the_options_leave_out_is_from_the_environment(self, s3: S3, make: Make, settings_in_environment: None) -> None:
         by_both = Heartbeats(make("g").table.replace("s3:", "s3a:"), "g", {"aws_allow_http": "true"})
         by_both.write("one", 1, 1)
-        assert make("g").look() == by_both.look() != {}
+        assert make("g").marks() == by_both.marks() != {}
 
 
 def test_a_heartbeat_is_one_request_and_so_is_a_look(s3: S3, fault_proxy: Callable[[str], FaultProxy]) -> None:
@@ -73,7 +73,7 @@ def test_a_heartbeat_is_one_request_and_so_is_a_look(s3: S3, fault_proxy: Callab
 
     for member in ("one", "two"):
         assert asked(lambda member=member: found.write(member, 1, 1)) == {"PUT": 1}  # type: ignore[misc]
-    assert asked(found.look) == {"LIST": 1}
+    assert asked(found.marks) == {"LIST": 1}
     assert asked(lambda: found.called("one")) == {"HEAD": 1}
     assert asked(lambda: found.call("one")) == {"PUT": 1, "HEAD": 1}
     assert asked(found.read) == {"LIST": 1, "GET": 2}
@@ -84,12 +84,12 @@ def test_a_heartbeat_is_one_request_and_so_is_a_look(s3: S3, fault_proxy: Callab
 
 def test_an_error_says_where_and_shows_no_secret(s3: S3) -> None:
     found = Heartbeats(f"s3://{s3.bucket}/offsets", "g", {**options(s3), "AWS_SECRET_ACCESS_KEY": "another-secret"})
-    for call in (lambda: found.write("one", 1, 1), found.look, lambda: found.call("one")):
+    for call in (lambda: found.write("one", 1, 1), found.marks, lambda: found.call("one")):
         with pytest.raises(OSError, match=r"SignatureDoesNotMatch|403") as raised:
             call()
         assert not re.search("secret|Credential|Signature=", str(raised.value))
     with pytest.raises(OSError, match="the bucket does not exist"):
-        Heartbeats("s3://no-such-bucket/offsets", "g", options(s3)).look()
+        Heartbeats("s3://no-such-bucket/offsets", "g", options(s3)).marks()
 
 
 def test_a_table_that_was_made_again_is_another_one(s3: S3, tmp_path: Path) -> None:

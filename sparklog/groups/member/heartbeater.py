@@ -139,7 +139,7 @@ class Heartbeater:
     def silent(self, sessions: Mapping[str, float]) -> list[str]:
         """The members without a heartbeat for their sessions, which are given in seconds; without a commit, where none is in the folder."""
         asked = self._clock()
-        found = self._heartbeats.look()
+        found = self._heartbeats.marks()
         marks, now = self._marks(sessions, found), self._clock()
         strays = {each: mark for each, mark in found.items() if each not in sessions and each != self._own}
         if left := self._strays.silent(strays, dict.fromkeys(strays, _STRAY * self._session_s), asked, now):
@@ -152,9 +152,9 @@ class Heartbeater:
         RetryError HEARTBEAT if the heartbeats cannot be read.
         """
         try:
-            first = self._marks(sessions, self._heartbeats.look())
+            first = self._marks(sessions, self._heartbeats.marks())
             while len(found := self.silent(sessions)) < len(sessions):
-                if self._marks(sessions, self._heartbeats.look()) != first:
+                if self._marks(sessions, self._heartbeats.marks()) != first:
                     return []
                 pause(min(every_s, *sessions.values()) / 4)
         except OSError as error:

@@ -65,7 +65,7 @@ class Heartbeats:
         except OSError:
             return None
 
-    def look(self) -> dict[str, Mark]:
+    def marks(self) -> dict[str, Mark]:
         """The marks of all heartbeats, by the id of the member: one listing."""
         return self.place.marks(".json")
 
@@ -77,7 +77,7 @@ class Heartbeats:
         before = self._read
         self._read = {
             member: known if (known := before.get(member)) is not None and known[0] == mark else (mark, self._state_in(member))
-            for member, mark in self.look().items()
+            for member, mark in self.marks().items()
         }
         return self._read
 

@@ -1,31 +1,74 @@
-"""A member of a group: it owns shares of the topics, commits for them, and expires members that went silent."""
+"""Runs a member of a group: its lock, its clock, its thread of heartbeats, and the replies to the requests of its `Standing`."""
 
 from __future__ import annotations
 
-import dataclasses
 import logging
+import random
+import socket
+import threading
+import time
+import uuid
 import weakref
 from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 from sparklog.errors import SparklogError
 from sparklog.groups import rows
 from sparklog.groups.assignors import Partition
 from sparklog.groups.commits import OffsetCommit
-from sparklog.groups.member.standing import Standing
-from sparklog.groups.member.state import GroupState, Held
+from sparklog.groups.member import heartbeats
+from sparklog.groups.member import requests as ask
+from sparklog.groups.member.heartbeater import Heartbeater
+from sparklog.groups.member.heartbeats import pause
+from sparklog.groups.member.standing import Begin, Standing
+from sparklog.groups.member.state import Hold, MemberSettings
+from sparklog.groups.member.weights import Weigher
 from sparklog.groups.rows import Position
+from sparklog.groups.table.offset_table import OffsetTable
+from sparklog.steps import Request, Steps, T, run
 
 _log = logging.getLogger(__name__)
 _PATIENCE_S = 5
-_ROW_EVERY_S = 60  # a group without a new row for three minutes does not count as running
+_PAUSE_S = 0.2
+_LONGEST_S = 3.2
 
 
-class Membership(Standing):
+def back_off(attempt: int) -> None:
+    """Waits before an attempt at a change but the first, for a random time: up to 0.2 s, then up to twice as long each time, at most 3.2 s.
+
+    All members of a large group change its state when a member comes or goes. With the pauses they do not overtake one another for long.
+    """
+    if attempt:
+        time.sleep(random.random() * min(_PAUSE_S * 2 ** (attempt - 1), _LONGEST_S))
+
+
+class Membership:
     """The place of one consumer in a group, which it takes again under a new id if others expired it. `sparklog.Consumer` makes it.
 
-    One thread calls it; a thread of its own writes heartbeats, which others look for. Methods raise GenerationFencedError if one owner took
-    the group alone, or another process the place of its instance; MEMBER_FENCED if it commits for a share that it lost.
+    One thread calls it; a thread of its own writes heartbeats, which others look for. `Standing` decides. Methods raise
+    GenerationFencedError if one owner took the group alone, or another process the place of its instance; MEMBER_FENCED if it commits for a
+    share that it lost.
     """
+
+    def __init__(
+        self, table: OffsetTable, group: str, settings: MemberSettings, begin: Begin, clock: Callable[[], float] = heartbeats.clock
+    ) -> None:
+        """`begin` gives the first offset of a share without a position, as `Standing` asks for it. `clock` gives seconds, by which sessions
+        and the times between polls are measured.
+        """
+        self.group = rows.require_group(group)
+        self.standing = Standing(self.group, table.path, table.root, settings, begin, clock())
+        """The state of the member, and its next steps."""
+        self._generations, self._topics = table.generations, table.topics
+        self._settings, self._clock = settings, clock
+        self._heartbeater = Heartbeater(table.generations.heartbeats(self.group), settings.session_s, table.generations.versions, clock)
+        self._weigher = Weigher(table.topics, self.positions)
+        self._lock = threading.RLock()
+        """Held while the steps of `standing` run; not while a heartbeat is written, and others are looked for."""
+        self._told_of: frozenset[str] = frozenset()
+        """The members that the log names as members without heartbeats."""
+        self._holder: Callable[[], object] = object
+        """Gives the object that the member belongs to; None once that was collected."""
 
     def belongs_to(self, holder: object) -> None:
         """Ends once an object was collected: the member leaves the group with its next heartbeat, and commits nothing.
@@ -35,12 +78,17 @@ class Membership(Standing):
         """
         self._holder = weakref.ref(holder)
 
+    @property
+    def id(self) -> str | None:
+        """The id of the member; None while it is not a member."""
+        return self.standing.id
+
     # ---- the turns of the caller
 
     def subscribe(
         self, topics: Iterable[str], pattern: str | None = None, given: Iterable[Partition] = (), commits: Collection[OffsetCommit] = ()
     ) -> None:
-        """Names the topics that it reads, and gives up shares of others, in one commit. A later `look` joins.
+        """Names the topics that it reads, and gives up shares of others, in one commit. A later `poll` joins.
 
         Args:
             topics: The names of the topics.
@@ -52,16 +100,9 @@ class Membership(Standing):
             GenerationFencedError: If one owner took the group alone.
         """
         with self._lock:
-            self._reads = (tuple(sorted(topics)), pattern)
-            if self.id is not None:
+            self._run(self.standing.subscribe(topics, pattern, given, commits))
 
-                def step(state: GroupState) -> GroupState:
-                    me = self.id or ""
-                    return self._with_me(state.released(me, given), me).taken(me)
-
-                self._change("subscribes", step, self._placed(commits))
-
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Joins if it is not a member, and learns what others changed.
 
         Returns:
@@ -70,22 +111,13 @@ class Membership(Standing):
         Raises:
             GenerationFencedError: If one owner took the group alone, or another process the place of its instance.
         """
-        self._polled = now = self._clock()
-        is_due = now - self._refreshed >= self._settings.heartbeat_s
-        if (me := self.id) is not None and self._heartbeater.is_called(me):
-            self._changed = True
+        now, its = self._clock(), self._heartbeater
+        is_called = (me := self.id) is not None and its.is_called(me)
         # In this order: the thread that makes it live again says first that the state is another one.
-        if self._heartbeater.is_live and not self._changed and self._state is self._turned and not is_due:
+        if not self.standing.has_news(now, is_live=its.is_live, is_called=is_called):
             return False
         with self._lock:
-            if self._ended is not None:
-                raise self._ended
-            if self.id is not None and (not self._heartbeater.is_live or self._changed):
-                self._revive()
-            if self.id is None:
-                self._join()
-            if is_due:
-                self._refresh()
+            self._run(self.standing.poll(now))
         return True
 
     def to_release(self) -> list[Partition]:
@@ -95,7 +127,7 @@ class Membership(Standing):
             The partitions.
         """
         with self._lock:
-            return [each for each in self._state.to_release(self.id or "") if each in self._mine]
+            return self.standing.to_release()
 
     def release(self, shares: Iterable[Partition], commits: Collection[OffsetCommit]) -> None:
         """Gives up shares, and commits offsets of the shares that it still has, in one commit.
@@ -108,10 +140,7 @@ class Membership(Standing):
             GenerationFencedError: If one owner took the group alone.
         """
         with self._lock:
-            self._waits_for_operator()
-            given = [each for each in shares if each in self._mine]
-            placed = self._placed(commits)
-            self._change("releases", lambda state: state.released(self.id or "", given).taken(self.id or ""), placed)
+            self._run(self.standing.release(shares, commits))
 
     def take(self) -> None:
         """Takes free shares that it wants, takes up shares that others gave to it, and commits the beginnings of shares without a position.
@@ -122,24 +151,15 @@ class Membership(Standing):
             GenerationFencedError: If one owner took the group alone.
         """
         with self._lock:
-            self._waits_for_operator()
+            self._run(self.standing.take())
 
-            def step(state: GroupState) -> GroupState:
-                me = self.id or ""
-                return state.released(me, [each for each in state.to_release(me) if each not in self._mine]).taken(me)
-
-            if self.id is not None and step(self._state) != self._state:
-                self._change("takes", step)
-            self._take_up()
-            self._turned = self._state
-
-    def held(self) -> dict[Partition, Held]:
-        """Returns the shares that the caller may read. It waits for no other thread: a dict is copied in one step.
+    def held(self) -> dict[Partition, Hold]:
+        """Returns the shares that the caller may read. It waits for no other thread.
 
         Returns:
             The shares, by partition.
         """
-        return dict(self._mine)
+        return self.standing.held()
 
     def topics(self) -> dict[str, str]:
         """Returns the topics that the group reads.
@@ -147,17 +167,17 @@ class Membership(Standing):
         Returns:
             The ids of the topics, by name.
         """
-        return {name: topic.id for name, topic in self._state.topics.items()}
+        return self.standing.topics()
 
     @property
     def generation(self) -> int:
         """The generation of the group in the newest state that is known."""
-        return self._generation
+        return self.standing.generation
 
     @property
     def is_live(self) -> bool:
         """Whether no other member may have taken the shares of this one."""
-        return self._heartbeater.is_live
+        return self._heartbeater.is_live and not self.standing.is_expired
 
     def liveness(self) -> Callable[[], bool]:
         """Returns a function that answers `is_live`.
@@ -165,9 +185,18 @@ class Membership(Standing):
         Returns:
             The function.
         """
-        return self._heartbeater.liveness()
+        is_live, standing = self._heartbeater.liveness(), self.standing
+        return lambda: is_live() and not standing.is_expired
 
     # ---- as the owner of a group does
+
+    def positions(self) -> list[Position]:
+        """Returns the positions of the group, as the table has them now.
+
+        Returns:
+            The positions.
+        """
+        return self._generations.group(self.group).positions
 
     def known(self) -> list[Position]:
         """Returns the positions of its shares, which no other member can change: they were read when the shares were taken.
@@ -175,7 +204,18 @@ class Membership(Standing):
         Returns:
             The positions.
         """
-        return list(self._at.values())
+        return self.standing.known()
+
+    def is_committed(self, commit: OffsetCommit) -> bool:
+        """Returns whether the group is at an offset, as far as this member knows.
+
+        Args:
+            commit: The offset.
+
+        Returns:
+            True if the group is there.
+        """
+        return self.standing.holdings.is_committed(commit)
 
     def commit(self, commits: Collection[OffsetCommit]) -> dict[Partition, SparklogError]:
         """Commits offsets of its shares, as the consumer held them. Only fencing conflicts.
@@ -190,28 +230,7 @@ class Membership(Standing):
             GenerationFencedError: If one owner took the group alone.
         """
         with self._lock:
-            if self._ended is not None:
-                raise self._ended
-            while True:
-                mine, refused = self._of_mine(commits)
-                if not mine:
-                    return refused
-                if not self._heartbeater.is_live:
-                    self._revive()
-                    continue
-                if self._waits_for_operator():
-                    continue
-                placed = self._moved(mine)
-                if not placed:
-                    return refused
-                if any(map(self._is_back, placed)):
-                    if self._go_back(placed):
-                        return refused
-                elif self._has_committed(placed):
-                    self._remember(placed)
-                    return refused
-                else:
-                    self._adopt()
+            return self._run(self.standing.commit(commits))
 
     def beat(self) -> None:
         """As the owner of the first share, writes a row of its own again if it wrote no row for a minute. So the group counts as running.
@@ -224,14 +243,7 @@ class Membership(Standing):
             RetryError: OFFSETS_TABLE if the table cannot be written.
         """
         with self._lock:
-            every = min(_ROW_EVERY_S, self._settings.session_s / 3) if self._is_unseen else _ROW_EVERY_S
-            if self._clock() - self._wrote < every or self.id is None or self._state.announced not in (None, self._waited_for):
-                return
-            self._wrote = self._clock()
-            known = next((at for share, at in self._at.items() if share in self._mine), None)
-            if self._is_unseen or (known is not None and self._state.first_owner() == self.id):
-                again = [dataclasses.replace(known, committed_at=rows.now())] if known else []
-                self._changed |= not self._has_committed(again)
+            self._run(self.standing.beat())
 
     def end(self) -> None:
         """Ends for good, and leaves the group. A static member stays: a member that joins under its name in time takes its place.
@@ -245,61 +257,43 @@ class Membership(Standing):
             self.leave()
 
     def leave(self) -> None:
-        """Leaves the group; the next `look` joins it again, under another id.
+        """Leaves the group; the next `poll` joins it again, under another id.
 
-        A static member falls silent, and stays: the next `look` takes its place and its shares, if it comes within the session.
+        A static member falls silent, and stays: the next `poll` takes its place and its shares, if it comes within the session.
 
         Raises:
             RetryError: OFFSETS_TABLE if the table cannot be written.
         """
         with self._lock:
-            self._mine = {}
-            if self._settings.instance is None:
-                if self.id is not None:
-                    self._change("leaves", lambda state: state.without(self.id or "").given(), own=True)
-                if self.id is not None:
-                    self._heartbeater.end(self.id)
-            self.id = self._turned = None
+            self._run(self.standing.leave())
 
     # ---- heartbeats
 
-    @property
-    def _patience_s(self) -> float:
-        """So long the thread of heartbeats waits for a call of the program, at most twice: the next heartbeat must not be late."""
-        return min(self._settings.heartbeat_s, _PATIENCE_S)
-
     def _beat(self) -> None:
         """Writes a heartbeat, looks for a newer state, and expires members that are silent. It is called in a thread of its own."""
-        me = self.id
         if self._holder() is None:
             self._leave_alone()
             return
-        if me is None or self._clock() - self._polled > self._settings.max_poll_s:
-            return  # the program hangs, or polls no more: others go on with its shares
+        me = self.id
         try:
-            began = self._heartbeater.write(me, self._number)
-            number = self._generations.last(self.group)
-            if number == self._number:
-                self._watched = number, self._state
-            elif number != self._watched[0] and (state := self._generations.state(self.group)[2]) is not None:
-                self._watched = number, state  # a program in a long batch watches those too that came since its last poll
-            self._changed |= number != self._number  # after the state was read, which its program then finds in memory
-            self._heartbeater.live(began)
-            self._expire(me, self._newest_known())
-            if self._lock.acquire(timeout=self._patience_s):
-                try:
-                    self.beat()
-                finally:
-                    self._lock.release()
+            found = self._run(self.standing.heartbeat())
+            if found is not None:
+                if found.silent:
+                    self._run_soon(self.standing.expire(found))
+                self._run_soon(self.standing.beat())
         except (OSError, SparklogError) as error:
             _log.warning("Member %s of group %s: %s", me, self.group, error)
             if isinstance(error, SparklogError) and error.id == "OFFSETS_TABLE_REPLACED":
                 with self._lock:
-                    self._end_by(error)
+                    self._run(self.standing.end_by(error))
 
-    def _newest_known(self) -> GroupState:
-        """The newest state that the thread of heartbeats knows."""
-        return self._watched[1]
+    def _run_soon(self, steps: Steps[None]) -> None:
+        """Runs steps, unless a call of the program takes too long: the next heartbeat must not be late."""
+        if self._lock.acquire(timeout=min(self._settings.heartbeat_s, _PATIENCE_S)):
+            try:
+                self._run(steps)
+            finally:
+                self._lock.release()
 
     def _leave_alone(self) -> None:
         after = "its instance stays until its session ends" if self._settings.instance else "it leaves the group"
@@ -309,24 +303,84 @@ class Membership(Standing):
         except SparklogError as error:  # it falls silent, and others expire it
             _log.warning("It could not leave group %s: %s", self.group, error)
 
-    def _expire(self, me: str, state: GroupState) -> None:
-        silent = self._heartbeater.silent(state.sessions(but=me))
+    # ---- requests
+
+    def _run(self, steps: Steps[T]) -> T:
+        return run(steps, self._reply)
+
+    def _reply(self, request: Request[Any]) -> object:
+        """Carries out a request. `made` makes the type checker compare the type of the reply."""
+        table, topics, heartbeater, group = self._generations, self._topics, self._heartbeater, self.group
+        match request:
+            case ask.Clock():
+                return request.made(self._clock())
+            case ask.Date():
+                return request.made(rows.now())
+            case ask.Pause():
+                pause(request.seconds)
+            case ask.BackOff():
+                back_off(request.attempt)
+            case ask.NewId():
+                return request.made(f"{socket.gethostname()}-{uuid.uuid4().hex}")
+            case ask.ReadNumber():
+                return request.made(table.last(group))
+            case ask.ReadState():
+                return request.made(table.state(group))
+            case ask.ReadGroup():
+                return request.made(table.group(group))
+            case ask.ReadFenceable():
+                return request.made(table.fenceable(group))
+            case ask.ReadVersions():
+                return request.made(table.versions(request.members))
+            case ask.CommitChange(number, generation):
+                note = rows.note_of_members(group, generation, request.by, request.why, request.state)
+                return request.made(table.commit(group, number, generation, [note, *request.rows], request.versions) is not None)
+            case ask.CommitRows(number, generation):
+                its = (request.rows, request.member, request.version)
+                return request.made(table.commit_of_member(group, number, generation, *its))
+            case ask.FindTopic():
+                return request.made(topics.find_state(request.name))
+            case ask.ReadTopic():
+                return request.made(topics.state(request.name))
+            case ask.ShareTopics():
+                return request.made(topics.shared(request.members))
+            case ask.MakeRows():
+                return request.made(topics.rows(group, request.commits))
+            case ask.Weigh():
+                return request.made(self._weigher.weigh(request.state, request.member))
+            case ask.WriteHeartbeat():
+                return request.made(heartbeater.write(request.member, request.number))
+            case ask.BeginHeartbeats():
+                heartbeater.live(request.since)
+                heartbeater.restart()
+                heartbeater.start(self._beat, self._settings.heartbeat_s)
+            case ask.EndHeartbeats():
+                heartbeater.stop()
+            case ask.GoLive():
+                heartbeater.live(request.since)
+            case ask.IsBeating():
+                return request.made(heartbeater.is_live)
+            case ask.IsSteady():
+                return request.made(heartbeater.is_steady)
+            case ask.FindSilent():
+                return request.made(self._silent(request))
+            case ask.FindDead():
+                return request.made(heartbeater.dead(request.sessions, self._settings.heartbeat_s))
+            case ask.CallMembers():
+                heartbeater.call(request.members)
+            case ask.DeleteHeartbeats():
+                heartbeater.end(*request.members)
+            case ask.WarnOfUnseen():
+                where = (request.member, group, heartbeater.folder)
+                _log.warning("Member %s of group %s was expired while it was live: others do not see the heartbeats in %s", *where)
+            case _:
+                raise AssertionError(request)
+        return None
+
+    def _silent(self, request: ask.FindSilent) -> list[str]:
+        silent = self._heartbeater.silent(request.sessions)
         if unseen := self._heartbeater.unseen - self._told_of:
             self._told_of |= unseen
             where = (", ".join(sorted(unseen)), self.group, self._heartbeater.folder, self._heartbeater.remedy)
             _log.warning("The heartbeats of %s of group %s are not in %s. %s", *where)
-        if not silent or not self._lock.acquire(timeout=self._patience_s):
-            return
-        try:
-            if self.id == me and self._state is not state:
-                self._adopt()
-            gone = [each for each in silent if each in self._state.members]
-            if (
-                gone
-                and self.id == me
-                and self._change(f"expires {', '.join(gone)}", lambda state: state.without(*gone).given(), fenced=gone)
-            ):
-                self._changed = True
-                self._heartbeater.end(*gone)
-        finally:
-            self._lock.release()
+        return silent

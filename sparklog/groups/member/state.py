@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
@@ -159,12 +159,29 @@ class Share:
 class Held:
     """A share as its owner has it: this member, in the topic of this id, and in this epoch. In others it was lost.
 
-    Epochs begin again when the state of a group begins again, and members have other ids then.
+    Epochs begin again when the state of a group begins again, and members have other ids then. They begin again too when a topic leaves
+    the state and comes back: see `Hold`.
     """
 
     topic_id: str
     epoch: int
     member: str
+
+
+class Hold(NamedTuple):
+    """The time from a take of a share to its loss. A later time has the same `held` if the topic left the group in between.
+
+    So commits of the earlier time do not count.
+    """
+
+    held: Held
+    number: int
+    """The member counts its takes. No other member sees the number."""
+
+    @property
+    def topic_id(self) -> str:
+        """The id of the topic."""
+        return self.held.topic_id
 
 
 @dataclass(frozen=True)
@@ -193,6 +210,18 @@ class GroupState:
     def owned(self, member: str) -> dict[Partition, Held]:
         """The shares of a member."""
         return {each: Held(self.topics[each[0]].id, share.epoch, member) for each, share in self.shares.items() if share.owner == member}
+
+    def first_taken(self, before: GroupState, member: str) -> dict[Partition, Held]:
+        """The shares that a member took since the state before, and that no member had before it in this topic: its change says where they
+        begin.
+        """
+        had = before.owned(member)
+        return {each: held for each, held in self.owned(member).items() if had.get(each) != held and held.epoch == 1}
+
+    def new_owners(self, before: GroupState, *, but: str) -> set[str]:
+        """The members that were given shares since the state before, without this one."""
+        owners = {share.owner for each, share in self.shares.items() if share.owner != before.shares.get(each, Share()).owner}
+        return {each for each in owners if each not in (None, but)}
 
     def first_owner(self) -> str | None:
         """The owner of the first share that has one."""

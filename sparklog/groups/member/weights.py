@@ -55,7 +55,7 @@ class Weigher:
         self._since: float | None = None
         """When it measured last, or first saw that it is to."""
 
-    def look(self, state: GroupState, member: str | None) -> dict[Partition, int] | None:
+    def weigh(self, state: GroupState, member: str | None) -> dict[Partition, int] | None:
         """The load of each partition in thousands of records, for `GroupState.weighed`; None if it is not due, or not known."""
         if state.measure == "count" or member is None or state.first_owner() != member:
             self._since = None
