@@ -1,7 +1,13 @@
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
 import java.io.BufferedReader;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
 import java.io.InputStreamReader;
+import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -16,6 +22,12 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.message.FetchRequestData;
+import org.apache.kafka.common.message.HeartbeatRequestData;
+import org.apache.kafka.common.requests.AbstractRequest;
+import org.apache.kafka.common.requests.FetchRequest;
+import org.apache.kafka.common.requests.HeartbeatRequest;
+import org.apache.kafka.common.requests.RequestHeader;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
@@ -30,6 +42,10 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * <li>{@code fetch ADDRESS TOPIC PARTITIONS RECORDS} reads RECORDS records from the start. The answer has the seconds and the bytes
  * <li>{@code watch ADDRESS TOPIC} begins a consumer of a group, which reads the records of {@code produce} from now on
  * <li>{@code seen RECORDS} waits for RECORDS records of the watch. The answer has the milliseconds from send to poll: p50, p99, most
+ * <li>{@code probe ADDRESS TOPIC COUNT EVERY_MS} sends COUNT heartbeats, and as many fetches of the first records, each at its time. The
+ * answer has the milliseconds of a heartbeat, and those of a fetch: p50, p99, most
+ * <li>{@code load ADDRESS TOPIC PRODUCERS BYTES} begins producers that send requests of about so many bytes, one after another, until
+ * {@code rest}, whose answer has the records
  * </ul>
  */
 public final class KafkaClient {
@@ -38,7 +54,11 @@ public final class KafkaClient {
   private static final Random RANDOM = new Random(1);
 
   /** The milliseconds of the records that the watch has seen. This object guards it. */
-  private static final List<Double> SEEN = new java.util.ArrayList<>();
+  private static final List<Double> SEEN = new ArrayList<>();
+
+  private static final List<Thread> LOADS = new ArrayList<>();
+  private static final AtomicInteger LOADED = new AtomicInteger();
+  private static volatile boolean isLoading;
 
   public static void main(String[] arguments) throws Exception {
     BufferedReader requests = new BufferedReader(new InputStreamReader(System.in));
@@ -50,6 +70,9 @@ public final class KafkaClient {
         case "fetch" -> fetch(words);
         case "watch" -> watch(words);
         case "seen" -> seen(Integer.parseInt(words[1]));
+        case "probe" -> probe(words);
+        case "load" -> load(words);
+        case "rest" -> rest();
         default -> throw new IllegalArgumentException(line);
       });
     }
@@ -171,5 +194,68 @@ public final class KafkaClient {
       SEEN.clear();
       return ms.length + " " + figures(ms);
     }
+  }
+
+  private static String probe(String[] words) throws Exception {
+    String[] address = words[1].split(":");
+    int count = Integer.parseInt(words[3]);
+    long every = Integer.parseInt(words[4]) * 1_000_000L;
+    double[][] ms = new double[2][count];
+    var beat = new HeartbeatRequest.Builder(new HeartbeatRequestData().setGroupId("probe").setMemberId("probe")).build((short) 4);
+    var partition = new FetchRequestData.FetchPartition().setPartition(0).setFetchOffset(0).setPartitionMaxBytes(1 << 10);
+    var fetch = new FetchRequest(new FetchRequestData().setReplicaId(-1).setMaxBytes(1 << 10).setTopics(
+        List.of(new FetchRequestData.FetchTopic().setTopic(words[2]).setPartitions(List.of(partition)))), (short) 12);
+    try (Socket socket = new Socket(address[0], Integer.parseInt(address[1]))) {
+      socket.setTcpNoDelay(true);
+      var out = new DataOutputStream(new BufferedOutputStream(socket.getOutputStream()));
+      var in = new DataInputStream(new BufferedInputStream(socket.getInputStream()));
+      long begun = System.nanoTime();
+      for (int i = 0; i < 2 * count; i++) {
+        long due = begun + i * every;
+        for (long left = due - System.nanoTime(); left > 0; left = due - System.nanoTime()) {
+          LockSupport.parkNanos(left);
+        }
+        AbstractRequest request = i % 2 == 0 ? beat : fetch;
+        ByteBuffer bytes = request.serializeWithHeader(new RequestHeader(request.apiKey(), request.version(), "probe", i));
+        long sent = System.nanoTime();
+        out.writeInt(bytes.remaining());
+        out.write(bytes.array(), bytes.arrayOffset() + bytes.position(), bytes.remaining());
+        out.flush();
+        in.readNBytes(in.readInt());
+        ms[i % 2][i / 2] = (System.nanoTime() - sent) / 1e6;
+      }
+    }
+    return figures(ms[0]) + " " + figures(ms[1]);
+  }
+
+  private static String load(String[] words) {
+    byte[] value = new byte[1_000];
+    RANDOM.nextBytes(value);
+    int bytes = Integer.parseInt(words[4]);
+    LOADED.set(0);
+    isLoading = true;
+    for (int i = 0; i < Integer.parseInt(words[3]); i++) {
+      Thread thread = new Thread(() -> {
+        Map<String, Object> config = Map.of("bootstrap.servers", words[1], "linger.ms", 1_000, "batch.size", bytes, "acks", "all",
+            "max.request.size", 2 * bytes, "buffer.memory", 4L * bytes, "max.in.flight.requests.per.connection", 1);
+        var producer = new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
+        while (isLoading) {
+          producer.send(new ProducerRecord<>(words[2], 0, null, value), (told, failure) -> LOADED.addAndGet(failure == null ? 1 : 0));
+        }
+        producer.close();
+      });
+      LOADS.add(thread);
+      thread.start();
+    }
+    return "loading";
+  }
+
+  private static String rest() throws InterruptedException {
+    isLoading = false;
+    for (Thread each : LOADS) {
+      each.join();
+    }
+    LOADS.clear();
+    return String.valueOf(LOADED.get());
   }
 }

@@ -1,4 +1,4 @@
-"""`sparklog serve` beside a broker of Kafka, with one client, on one disk: fetches, produces, latency, and a steady hour."""
+"""`sparklog serve` beside a broker of Kafka, on one disk: fetches, produces, latency, small requests beside large ones, a steady hour."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ LINGERS_MS = (0, 5, 20)
 RATE = 500
 LATENCY_S = 6
 STEADY_RATE = 100
+LARGE, LARGE_BYTES = 16, 4 << 20
+"""The producers of large requests, and the bytes of a request."""
 SYNCED = "broker, flush.messages=1"
 ASLEEP_S = 2.5
 """The upkeep after commits, and the writing of pages that were not synced, must not be beside the next side."""
@@ -85,6 +87,7 @@ def run(bench: Bench, minutes: int | None = None) -> None:
             _produce(bench, client, sides, root)
             _fetch(bench, client, {name: place for name, place in sides.items() if name != SYNCED})
             _latency(bench, client, sides, root)
+            _beside(bench, client, {name: place for name, place in sides.items() if name != "broker"})
 
 
 def _turns(bench: Bench, sides: dict[str, Place]) -> Iterator[tuple[bool, str, Place]]:
@@ -162,6 +165,29 @@ def _latency(bench: Bench, client: Client, sides: dict[str, Place], root: str) -
             **told,
             **{"commits a second": round(statistics.median(commits), 1)},
         )
+
+
+def _beside(bench: Bench, client: Client, sides: dict[str, Place]) -> None:
+    """Heartbeats and small fetches while nothing else is asked, and beside producers whose requests are large."""
+    found: dict[str, list[list[float]]] = {f"{name}, {when}": [] for name in sides for when in ("idle", "beside")}
+    with contextlib.closing(Client()) as other:
+        for name, place in sides.items():
+            synced = ["flush.messages=1"] if name == SYNCED else []
+            replace(place, topic=f"large-{place.topic}").create(client, f"max.message.bytes={2 * LARGE_BYTES}", *synced)
+        for counts, name, place in _turns(bench, sides):
+            for when in ("idle", "beside"):
+                if when == "beside":
+                    other.ask("load", place.address, f"large-{place.topic}", LARGE, LARGE_BYTES)
+                    time.sleep(ASLEEP_S)
+                figures = client.ask("probe", place.address, place.topic, 500, 5)
+                if when == "beside":
+                    other.ask("rest")
+                if counts:
+                    found[f"{name}, {when}"].append([float(each) for each in figures])
+    for name, rounds in found.items():
+        told = [f"{statistics.median(values):.1f} ({min(values):.1f} to {max(values):.1f})" for values in zip(*rounds, strict=True)]
+        named = dict(zip(("heartbeat p50", "heartbeat p99", "heartbeat most", "fetch p50", "fetch p99", "fetch most"), told, strict=True))
+        bench.note(f"serve: milliseconds of small requests, {LARGE} producers of {LARGE_BYTES >> 20} MiB: {name}", **named)
 
 
 def _steady(bench: Bench, client: Client, place: Place, root: str, minutes: int) -> None:
