@@ -190,8 +190,8 @@ def _errors_page() -> str:
 def _offsets_page() -> str:
     page = "<!-- Made by `make docs` from sparklog/groups/rows.py and docs/make_reference.py; edit those. -->\n\n# Offset tables\n\n"
     page += (
-        "An offset table is a Delta table outside of every root. `sparklog.groups.OffsetTable` creates, reads and writes it. Other "
-        "programs can read it. Rows are only added. [Groups](../guide/groups.md) shows how to use it.\n\n"
+        "An offset table is a Delta table outside of every root, to which rows are only added. `sparklog.groups.OffsetTable` creates, "
+        "reads and writes it. [Groups](../guide/groups.md) shows how to use it.\n\n"
     )
     page += _head("column", "type", "null", "meaning")
     sql = {"string": "STRING", "int64": "BIGINT", "int32": "INT"}
@@ -200,35 +200,32 @@ def _offsets_page() -> str:
         page += _row(_code(field.name), type, "yes" if field.nullable else "no", rows.COLUMNS[field.name][1])
     page += (
         "\n* A **position** is a row whose partition is 0 or more. A row that repeats the position with a later time is a heartbeat.\n"
-        "* A **note** says what happened to a group. Each generation begins with a note, in the same commit as its first positions.\n\n"
-        + _head("note", "after")
+        "* An **event** is any other row. Each generation begins with one, in the same commit as its first positions.\n\n"
+        + _head("event", "after")
         + _row("`begin`", "a new owner, or a change of the members")
         + _row("`assign`", "a commit of a consumer that was assigned its partitions")
         + _row("`end`", "the owner ended, or the last member left")
         + _row("`reset`, `load`, `copy`, `delete`", "the call of an operator")
         + _row("`forget`", "a topic was dropped")
-        + "\n* Commits of a group have **numbers**: 1, 2, 3, …. Each commit of an owner or an operator has a number, and so "
-        "has each change of members. A commit of positions by a member has no number.\n"
-        "* The number of a commit is the version of a `txn` action with the application id `sparklog.offsets/<group>`. The rows of the "
-        "commit have the number in `seq`.\n"
-        "* A writer looks at the group, and commits with the number after the newest one. Delta lets only one commit have a number. If "
-        "another writer was first, the writer looks again. So each commit follows from all commits before it.\n"
+        + "\n* Commits of an owner or an operator, and changes of members, have **numbers**: 1, 2, 3, …. A commit of positions by a member "
+        "has no number. The number is the version of a `txn` action with the application id `sparklog.offsets/<group>`.\n"
+        "* A writer reads the group, and commits with the number after the newest one. Delta lets only one commit have a number. If "
+        "another writer was first, the writer reads the group again.\n"
         "* An owner takes the next **generation** in a commit that has the positions of the generation before. An owner with an older "
-        "generation commits nothing (`GENERATION_FENCED`). So a group skips nothing, and loses no acknowledged commit, whichever owners "
-        "overlap or die.\n"
+        "generation commits nothing (`GENERATION_FENCED`). So no acknowledged commit is lost, whichever owners overlap or die.\n"
         "* Consumers that were **assigned** their partitions do not fence each other. A commit of such a consumer begins a generation "
-        "with the note `assign` if the newest note is another one, or if an offset goes back. The field `since` of this note is the "
-        "generation before. If the newest note is `assign` already, the new note has the same `since`. All other commits of such consumers "
-        "are rows of the newest generation. A consumer remembers the newest generation that it knew. If `since` of the newest note is "
-        "greater, or that note is not `assign` and its generation is another one, the consumer is fenced (`GENERATION_FENCED`). If the "
-        "group has members, the commit is refused (`GROUP_HAS_MEMBERS`).\n"
+        "with the event `assign` if the newest event is another one, or if an offset goes back; otherwise it adds rows to the newest "
+        "generation. The field `since` of the event is the generation before, or the `since` of an event `assign` before it. A "
+        "consumer remembers the newest generation that it knew. It is fenced (`GENERATION_FENCED`) if `since` of the newest event is "
+        "greater, or if that event is not `assign` and its generation is another one. If the group has members, the commit is refused "
+        "(`GROUP_HAS_MEMBERS`).\n"
         "* The current positions of a group are the greatest offset of each partition in the greatest generation. A group whose newest "
         "generation began with `delete` does not exist.\n"
-        f"* A group **runs** if its newest note is `begin` or has members, and its newest row is younger than {rows.ALIVE.seconds // 60} "
+        f"* A group **runs** if its newest event is `begin` or has members, and its newest row is younger than {rows.ALIVE.seconds // 60} "
         "minutes.\n"
-        "* **Members** share a group. The notes have the state of the members. The `seq` of a member's positions is the number of the "
-        "state that the member knows. [Members of a group](members.md) has the rules, and is normative as this page is.\n\n"
-        "The current positions in SQL, for a table or view `offsets`; Spark and Databricks quote names with backticks:\n\n"
+        "* Events have the state of **members**. The `seq` of a member's positions is the number of the state that the member knows. "
+        "[Members of a group](members.md) has the rules, and is normative as this page is.\n\n"
+        "The current positions in SQL; Spark and Databricks quote names with backticks:\n\n"
         "```sql\n"
         'SELECT "group", topic, "partition", max("offset") AS "offset"\n'
         'FROM (SELECT *, max(generation) OVER (PARTITION BY "group") AS newest FROM offsets) AS each_row\n'
