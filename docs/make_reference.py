@@ -102,11 +102,12 @@ def write_docs(docs: Path) -> None:
 def _options_page() -> str:
     page = _MADE.format("sparklog/spec/options.json") + "# Options\n\n"
     page += (
-        f"Names ignore case. An unknown name is refused. A read ignores the options of a write, and a write the options of a read. {_SINCE}\n"
+        "Names ignore case. An unknown name is refused. A read ignores the options of a write, and a write the options of a read. "
+        f"{_SINCE}\n"
     )
     for scope, (title, about) in SECTIONS.items():
         page += f"\n## {title}\n\n{about}\n\n" + _head("option", "default", "values", "meaning")
-        page += "".join(_option_row(option) for option in declared().options if scope in option.scopes and (scope, "read") != ("write", option.scopes[0]))
+        page += "".join(_option_row(option) for option in declared().options if option.scopes[0] == scope)
     groups = "; ".join(_code(*group) for group in declared().exclusive)
     page += f"\nGive at most one of each group: {groups}.\n"
     page += "\n## Refused, since there is no such thing here\n\n"
@@ -141,7 +142,8 @@ def _procedures_page() -> str:
         '`CALL partlog.<name>(…)` in SQL, in a classic session and in Spark Connect; from Python, `spark.sql("CALL partlog.…")`. '
         "Arguments are given by name (`root => '…'`) or by position; an argument with a default may be left out. "
         "A call that is refused changes nothing, and a call may be repeated. If a call is for all topics, a topic that fails does not "
-        "stop the others, and the error at the end names it. [Operations](../guide/operations.md) and [Partitions](../guide/partitions.md) show the procedures in use. "
+        "stop the others, and the error at the end names it. "
+        "[Operations](../guide/operations.md) and [Partitions](../guide/partitions.md) show the procedures in use. "
         f"{_SINCE}\n\n"
     )
     for title, part in (("argument", "parameters"), ("column", "columns")):
@@ -157,7 +159,8 @@ def _procedures_page() -> str:
         for title, part in (("argument", "parameters"), ("column", "columns")):
             own = "".join(_meaning_row(each) for each in procedure[part] if not each["shared"])
             others = [each["name"] for each in procedure[part] if each["shared"]] if part == "columns" else []
-            page += (_head(title, "type", "meaning") + own + "\n" if own else "") + (f"{'Shared' if own else 'All'} columns: {_code(*others)}.\n\n" if others else "")
+            page += _head(title, "type", "meaning") + own + "\n" if own else ""
+            page += f"{'Shared' if own else 'All'} columns: {_code(*others)}.\n\n" if others else ""
     return page.rstrip("\n") + "\n"
 
 
