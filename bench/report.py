@@ -115,8 +115,8 @@ Streams:
 * The floor is a trigger of the same Spark with a source and a sink that cost nothing. It depends on Spark's way to write the
   two files of its checkpoint. The default starts a process for each file; the manager of FileSystem does not.
 * A process keeps the state of each topic that it works with. The state of 200,000 segments takes 21 MB of heap: 25,000 epochs
-  to 8 partitions, with one data file an epoch. It is loaded once, from a checkpoint, in 2.2 s of CPU. A look that finds no new
-  commit takes two looks at names, 10 to 14 µs of CPU, and reads nothing. `StateMemoryTest` prints these figures, which are of
+  to 8 partitions, with one data file an epoch. It is loaded once, from a checkpoint, in 2.2 s of CPU. A refresh that finds no new
+  commit takes two stats, 10 to 14 µs of CPU, and reads nothing. `StateMemoryTest` prints these figures, which are of
   Java 17 in its first seconds.
 """
 RESULTS_TITLE = """# Results of the benchmarks
@@ -145,7 +145,7 @@ Members of a group, by the functions of the case `members`, a topic of 200 parti
 ran beside, so times are upper bounds):
 
 * An idle member with Kafka's intervals makes 12 heartbeats a minute. Each is a file of 200 bytes that is renamed, one listing of
-  the folder of heartbeats, and a look whether the offset table has a new version. Together with the looks at the log, one each
+  the folder of heartbeats, and a stat of the offset table. Together with the polls of the log, one each
   100 ms, that is 781 calls of `newfstatat` a minute, 151 of `statx`, 95 of `openat`, 54 of `getdents64`, 13 of `rename`.
 * A group commits one row a minute while all its members are idle.
 * A poll that finds nothing takes 7 µs (p99 18 µs) and is one `newfstatat`: 2,000 polls made 1,999 calls.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import sparklog
 from sparklog import errors
 from sparklog.groups import rows
-from sparklog.options import SECTIONS, Ignored, Option, declared
+from sparklog.options import SECTIONS, Option, declared
 
 _MADE = "<!-- Made by `make docs` from {}; edit that. -->\n\n"
 _END = "\n<!-- End of the generated table. -->\n"
@@ -33,7 +34,8 @@ _SQL = {
     "config": "MAP<STRING, STRING>",
     "interval": "INTERVAL DAY TO SECOND",
 }
-_USED_FOR = {"read": "reading", "batch": "batch reads", "stream": "streams", "write": "writing", "topic": "writing"}
+_FIRST = "0.1"
+_SINCE = f"All are in release {_FIRST}, unless a text names another."
 
 
 def generate_reference() -> dict[str, str]:
@@ -100,18 +102,18 @@ def write_docs(docs: Path) -> None:
 def _options_page() -> str:
     page = _MADE.format("sparklog/spec/options.json") + "# Options\n\n"
     page += (
-        "Names ignore case. An unknown name is refused, and the error gives the nearest known one. A read accepts the options "
-        "of a write without effect, and a write those of a read, so that both can share a set.\n"
+        "Names ignore case. An unknown name is refused. A read ignores the options of a write, and a write the options of a read. "
+        f"{_SINCE}\n"
     )
     for scope, (title, about) in SECTIONS.items():
-        page += f"\n## {title}\n\n{about}\n\n" + _head("option", "default", "values", "since", "meaning")
-        page += "".join(_option_row(option) for option in declared().options if scope in option.scopes)
+        page += f"\n## {title}\n\n{about}\n\n" + _head("option", "default", "values", "meaning")
+        page += "".join(_option_row(option) for option in declared().options if option.scopes[0] == scope)
     groups = "; ".join(_code(*group) for group in declared().exclusive)
     page += f"\nGive at most one of each group: {groups}.\n"
     page += "\n## Refused, since there is no such thing here\n\n"
     page += "".join(f"* {_code(absent.key)}: {absent.text}\n" for absent in declared().absent)
-    page += "\n## Accepted without effect\n\nWith one warning per session, so that a job of Spark's Kafka connector runs unchanged:\n\n"
-    page += "".join(f"* {_code(ignored.key)}: {_ignored(ignored)}\n" for ignored in declared().warned)
+    page += "\n## Accepted without effect\n\nWith one warning per session: " + _code(*(ignored.key for ignored in declared().warned))
+    page += ". [From Kafka](../guide/from-kafka.md#option-by-option) says what to give instead.\n"
     page += "\nSilently, because Spark passes them by itself, `versionAsOf` and `timestampAsOf` for tables of a catalog only: "
     return page + _code(*(ignored.key for ignored in declared().silent)) + ".\n"
 
@@ -121,10 +123,10 @@ def _server_page() -> str:
     page = _MADE.format("sparklog/spec/server.json") + "# Settings of a server\n\n"
     page += (
         "A setting of [`sparklog serve`](../guide/server.md) is `-X key=value`, or a line `key=value` of the file of `--config`. "
-        "Kafka's name is used where Kafka has the setting. `sparklog serve --settings` lists the settings with their defaults.\n"
+        f"Settings that Kafka has keep its names. `sparklog serve --settings` lists all. {_SINCE}\n"
     )
     for section, title in spec["sections"].items():
-        page += f"\n## {title}\n\n" + _head("setting", "default", "values", "since", "meaning")
+        page += f"\n## {title}\n\n" + _head("setting", "default", "values", "meaning")
         for setting in spec["settings"]:
             if setting["section"] == section:
                 prefix = "listener.name.NAME." if setting.get("listener") else ""
@@ -134,49 +136,65 @@ def _server_page() -> str:
 
 
 def _procedures_page() -> str:
+    declared = json.loads((Path(sparklog.__file__).parent / "spec" / "procedures.json").read_text(encoding="utf-8"))["procedures"]
     page = _MADE.format("sparklog/spec/procedures.json") + "# Procedures\n\n"
     page += (
         '`CALL partlog.<name>(…)` in SQL, in a classic session and in Spark Connect; from Python, `spark.sql("CALL partlog.…")`. '
         "Arguments are given by name (`root => '…'`) or by position; an argument with a default may be left out. "
-        "A call that is refused changes nothing. Where a topic may be left out, a topic that fails does not keep the procedure from the "
-        "others, and the error at the end names both. A call may be repeated. "
-        "[Operations](../guide/operations.md) and [Partitions](../guide/partitions.md) show them in use.\n"
+        "A call that is refused changes nothing, and a call may be repeated. If a call is for all topics, a topic that fails does not "
+        "stop the others, and the error at the end names it. "
+        "[Operations](../guide/operations.md) and [Partitions](../guide/partitions.md) show the procedures in use. "
+        f"{_SINCE}\n\n"
     )
-    declared = json.loads((Path(sparklog.__file__).parent / "spec" / "procedures.json").read_text(encoding="utf-8"))
-    for procedure in declared["procedures"]:
-        page += f"\n## {procedure['name']}\n\n{procedure['summary']} {procedure['text']} (Since {procedure['since']}.)\n\n" + _head(
-            "argument", "type", "default", "meaning"
-        )
-        for given in procedure["parameters"]:
-            page += _row(_code(given["name"]), _SQL[given["type"]], _code(given["default"]) if "default" in given else "", given["text"])
-        page += "\n" + _head("column", "type", "meaning")
-        for column in procedure["columns"]:
-            page += _row(_code(column["name"]), _SQL[column["type"]], column["text"])
-    return page
+    for title, part in (("argument", "parameters"), ("column", "columns")):
+        shared = _shared(declared, part)
+        page += f"{title.capitalize()}s that several procedures have:\n\n" + _head(title, "type", "meaning")
+        page += "".join(_meaning_row(each) for each in shared) + "\n"
+        for procedure in declared:
+            procedure[part] = [each | {"shared": each in shared} for each in procedure[part]]
+    for procedure in declared:
+        usage = ", ".join(each["name"] + (f" => {each['default']}" if "default" in each else "") for each in procedure["parameters"])
+        since = "" if procedure["since"] == _FIRST else f" (Since {procedure['since']}.)"
+        page += f"## {procedure['name']}\n\n`{procedure['name']}({usage})`\n\n{procedure['summary']} {procedure['text']}{since}\n\n"
+        for title, part in (("argument", "parameters"), ("column", "columns")):
+            own = "".join(_meaning_row(each) for each in procedure[part] if not each["shared"])
+            others = [each["name"] for each in procedure[part] if each["shared"]] if part == "columns" else []
+            page += _head(title, "type", "meaning") + own + "\n" if own else ""
+            page += f"{'Shared' if own else 'All'} columns: {_code(*others)}.\n\n" if others else ""
+    return page.rstrip("\n") + "\n"
+
+
+def _shared(procedures: list[dict[str, Any]], part: str) -> list[dict[str, Any]]:
+    """The arguments or columns that several procedures declare alike."""
+    every = [each for procedure in procedures for each in procedure[part]]
+    return [each for number, each in enumerate(every) if every.count(each) > 1 and each not in every[:number]]
+
+
+def _meaning_row(declared: dict[str, Any]) -> str:
+    return _row(_code(declared["name"]), _SQL[declared["type"]], declared["text"])
 
 
 def _errors_page() -> str:
     page = _MADE.format("sparklog/spec/errors.json") + "# Errors\n\n"
     page += (
-        "Each error says what went wrong, where, and how to fix it. Errors of the connector reach Python as PySpark's "
-        "exceptions, whose `getCondition()` gives the name below. Errors that Python raises have it as `condition`; "
-        "each kind has a class, which derives from `sparklog.SparklogError`.\n"
+        "The name, the fault and the remedy of each error. Errors of the connector reach Python as PySpark's exceptions, whose "
+        "`getCondition()` is the name. Errors that Python raises have it as `condition`; each kind has a class, which derives from "
+        "`sparklog.SparklogError`. The command line words some remedies for the shell.\n"
     )
     for kind, cls in errors.CLASSES.items():
         about = (cls.__doc__ or "").partition("\n")[0]
-        page += f"\n## {kind}\n\n`sparklog.{cls.__name__}`. {about}\n\n" + _head("condition", "text", "how to fix it")
+        page += f"\n## {kind}\n\n`sparklog.{cls.__name__}`. {about}\n\n"
         for id, entry in errors.declared().items():
             if entry.kind == kind:
-                shell = "" if entry.shell is None else f" The command line says in place of this: {entry.shell}"
-                page += _row(_code(f"PARTLOG_{id}"), _escaped(entry.text), _escaped(entry.fix + shell))
+                page += f"* {_code(f'PARTLOG_{id}')} {_escaped(entry.text)} {_escaped(entry.fix)}\n"
     return page
 
 
 def _offsets_page() -> str:
     page = "<!-- Made by `make docs` from sparklog/groups/rows.py and docs/make_reference.py; edit those. -->\n\n# Offset tables\n\n"
     page += (
-        "An offset table is a Delta table outside of every root. `sparklog.groups.OffsetTable` creates, reads and writes it. Other "
-        "programs can read it. Rows are only added. [Groups](../guide/groups.md) shows how to use it.\n\n"
+        "An offset table is a Delta table outside of every root, to which rows are only added. `sparklog.groups.OffsetTable` creates, "
+        "reads and writes it. [Groups](../guide/groups.md) shows how to use it.\n\n"
     )
     page += _head("column", "type", "null", "meaning")
     sql = {"string": "STRING", "int64": "BIGINT", "int32": "INT"}
@@ -185,35 +203,32 @@ def _offsets_page() -> str:
         page += _row(_code(field.name), type, "yes" if field.nullable else "no", rows.COLUMNS[field.name][1])
     page += (
         "\n* A **position** is a row whose partition is 0 or more. A row that repeats the position with a later time is a heartbeat.\n"
-        "* A **note** says what happened to a group. Each generation begins with a note, in the same commit as its first positions.\n\n"
-        + _head("note", "after")
+        "* An **event** is any other row. Each generation begins with one, in the same commit as its first positions.\n\n"
+        + _head("event", "after")
         + _row("`begin`", "a new owner, or a change of the members")
         + _row("`assign`", "a commit of a consumer that was assigned its partitions")
         + _row("`end`", "the owner ended, or the last member left")
         + _row("`reset`, `load`, `delete`", "the call of an operator")
         + _row("`forget`", "a topic was dropped")
-        + "\n* Commits of a group have **numbers**: 1, 2, 3, …. Each commit of an owner or an operator has a number, and so "
-        "has each change of members. A commit of positions by a member has no number.\n"
-        "* The number of a commit is the version of a `txn` action with the application id `sparklog.offsets/<group>`. The rows of the "
-        "commit have the number in `seq`.\n"
-        "* A writer looks at the group, and commits with the number after the newest one. Delta lets only one commit have a number. If "
-        "another writer was first, the writer looks again. So each commit follows from all commits before it.\n"
+        + "\n* Commits of an owner or an operator, and changes of members, have **numbers**: 1, 2, 3, …. A commit of positions by a member "
+        "has no number. The number is the version of a `txn` action with the application id `sparklog.offsets/<group>`.\n"
+        "* A writer reads the group, and commits with the number after the newest one. Delta lets only one commit have a number. If "
+        "another writer was first, the writer reads the group again.\n"
         "* An owner takes the next **generation** in a commit that has the positions of the generation before. An owner with an older "
-        "generation commits nothing (`GENERATION_FENCED`). So a group skips nothing, and loses no acknowledged commit, whichever owners "
-        "overlap or die.\n"
+        "generation commits nothing (`GENERATION_FENCED`). So no acknowledged commit is lost, whichever owners overlap or die.\n"
         "* Consumers that were **assigned** their partitions do not fence each other. A commit of such a consumer begins a generation "
-        "with the note `assign` if the newest note is another one, or if an offset goes back. The field `since` of this note is the "
-        "generation before. If the newest note is `assign` already, the new note has the same `since`. All other commits of such consumers "
-        "are rows of the newest generation. A consumer remembers the newest generation that it knew. If `since` of the newest note is "
-        "greater, or that note is not `assign` and its generation is another one, the consumer is fenced (`GENERATION_FENCED`). If the "
-        "group has members, the commit is refused (`GROUP_HAS_MEMBERS`).\n"
+        "with the event `assign` if the newest event is another one, or if an offset goes back; otherwise it adds rows to the newest "
+        "generation. The field `since` of the event is the generation before, or the `since` of an event `assign` before it. A "
+        "consumer remembers the newest generation that it knew. It is fenced (`GENERATION_FENCED`) if `since` of the newest event is "
+        "greater, or if that event is not `assign` and its generation is another one. If the group has members, the commit is refused "
+        "(`GROUP_HAS_MEMBERS`).\n"
         "* The current positions of a group are the greatest offset of each partition in the greatest generation. A group whose newest "
         "generation began with `delete` does not exist.\n"
-        f"* A group **runs** if its newest note is `begin` or has members, and its newest row is younger than {rows.ALIVE.seconds // 60} "
+        f"* A group **runs** if its newest event is `begin` or has members, and its newest row is younger than {rows.ALIVE.seconds // 60} "
         "minutes.\n"
-        "* **Members** share a group. The notes have the state of the members. The `seq` of a member's positions is the number of the "
-        "state that the member knows. [Members of a group](members.md) has the rules, and is normative as this page is.\n\n"
-        "The current positions in SQL, for a table or view `offsets`; Spark and Databricks quote names with backticks:\n\n"
+        "* Events have the state of **members**. The `seq` of a member's positions is the number of the state that the member knows. "
+        "[Members of a group](members.md) has the rules, and is normative as this page is.\n\n"
+        "The current positions in SQL; Spark and Databricks quote names with backticks:\n\n"
         "```sql\n"
         'SELECT "group", topic, "partition", max("offset") AS "offset"\n'
         'FROM (SELECT *, max(generation) OVER (PARTITION BY "group") AS newest FROM offsets) AS each_row\n'
@@ -232,18 +247,13 @@ def _calls_table() -> str:
 
 
 def _kafka_table() -> str:
-    table = _head("option of Kafka's connector", "for", "here", "how it differs")
+    table = _head("option of Kafka's connector", "here")
     for option in declared().options:
         if option.kafka:
-            table += _row(_code(option.key), _USED_FOR[option.scopes[0]], _code(option.key), option.kafka)
+            table += _row(_code(option.key), option.kafka)
     for ignored in declared().warned:
-        side = "both" if ignored.key.startswith("kafka.") else "reading"
-        table += _row(_code(ignored.key), side, f"no effect: give {ignored.instead}" if ignored.instead else "no effect", ignored.text)
+        table += _row(_code(ignored.key), "no effect" + (f": give {ignored.instead}" if ignored.instead else "") + f". {ignored.text}")
     return table
-
-
-def _ignored(ignored: Ignored) -> str:
-    return (f"Give {ignored.instead} instead. " if ignored.instead else "") + ignored.text
 
 
 def _option_row(option: Option) -> str:
@@ -251,8 +261,7 @@ def _option_row(option: Option) -> str:
         _code(option.key, *option.aliases),
         "" if option.default is None else _code(str(option.shown_default())),
         option.shown_values(),
-        option.since,
-        option.meaning(),
+        option.meaning() + ("" if option.since == _FIRST else f" (Since {option.since}.)"),
     )
 
 

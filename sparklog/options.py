@@ -26,7 +26,7 @@ SECTIONS = {
     ),
     "write": (
         'Writing: `df.write.format("partlog")`',
-        "A write also takes the options of the next section.",
+        "A write also takes `path` and `maxRequests`, as a read does, and the options of the next section.",
     ),
     "topic": (
         "The configuration of a topic",
@@ -159,7 +159,7 @@ def listing() -> str:
     """All options as plain text, for a terminal: by section, each with its default, its values and its meaning."""
     lines: list[str] = []
     for scope, (title, about) in SECTIONS.items():
-        lines += ["", title.replace("`", ""), *textwrap.wrap(about, 100)]
+        lines += ["", title.replace("`", ""), *textwrap.wrap(about.replace("`", ""), 100)]
         for option in declared().options:
             if scope in option.scopes:
                 default = "" if option.default is None else f"default {option.shown_default()}; "

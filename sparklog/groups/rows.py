@@ -20,25 +20,19 @@ from sparklog.show.display import SHOWN, Display, Displayed, readable, when
 
 COLUMNS = {
     "group": (pa.string(), "The group: any text of 1 to 255 characters."),
-    "generation": (
-        pa.int64(),
-        "The number of the owner that wrote the row: 1, 2, 3, …. Each begins with the positions of the generation before.",
-    ),
-    "topic": (pa.string(), "The topic; empty in a note."),
-    "topic_id": (pa.string(), "The id of the topic: a topic that is created again has another id. Empty in a note."),
-    "partition": (pa.int32(), "The partition, from 0 on; −1 in a note."),
-    "offset": (pa.int64(), "The offset that the group reads next; −1 in a note."),
-    "committed_at": (
-        pa.timestamp("us", "UTC"),
-        "The time of the write, by the clock of the writer. It only decides whether a group runs.",
-    ),
+    "generation": (pa.int64(), "The number of the owner that wrote the row: 1, 2, 3, …."),
+    "topic": (pa.string(), "The topic; empty in an event."),
+    "topic_id": (pa.string(), "The id of the topic, which another topic of its name does not have; empty in an event."),
+    "partition": (pa.int32(), "The partition, from 0 on; −1 in an event."),
+    "offset": (pa.int64(), "The offset that the group reads next; −1 in an event."),
+    "committed_at": (pa.timestamp("us", "UTC"), "The time of the write, by the writer's clock."),
     "query_id": (pa.string(), "The id of the streaming query that was tracked."),
     "epoch": (pa.int64(), "The micro-batch of that query."),
     "seq": (
         pa.int64(),
-        "The newest number of the group that the writer of the row knew. If the commit of the row has a number, `seq` is that number.",
+        "The number of the row's commit; without one, the newest number of the group that the writer knew.",
     ),
-    "metadata": (pa.string(), "Free text of the writer; in a note, JSON: what happened (`event`), and an id of the row."),
+    "metadata": (pa.string(), "Free text of the writer; in an event, JSON: its name (`event`), and an id of the row."),
 }
 """The columns by name, each with its type and its meaning. Those up to `committed_at` are never null."""
 _NULLABLE = list(COLUMNS)[list(COLUMNS).index("committed_at") + 1 :]
@@ -53,11 +47,11 @@ ALIVE = datetime.timedelta(minutes=3)
 """A group that wrote a row within this time, and did not say that it ended, is running."""
 GROUP_MAX = 255
 _NOTE = -1
-"""The partition of a note, which is a row that is not a position: its topic is empty, and its metadata has the event."""
+"""The partition of an event, which is a row that is not a position: its topic is empty, and its metadata has the name of the event."""
 RUNNING = "begin"
-"""The event that a new owner notes, and repeats as a heartbeat while it has no positions."""
+"""The event of a new owner, which repeats it as a heartbeat while it has no positions."""
 ASSIGNED = "assign"
-"""The event that a consumer with assigned partitions notes. Such consumers do not fence each other: see `Group.since`."""
+"""The event of a consumer with assigned partitions. Such consumers do not fence each other: see `Group.since`."""
 
 
 @dataclass(frozen=True)
