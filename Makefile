@@ -66,7 +66,7 @@ release: toolchain $(VENV) ## check that the checkout can be released, build the
 
 # What all tests need.
 .PHONY: ready
-ready: toolchain packages $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE)
+ready: toolchain packages $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $(STORES_WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE)
 	@$(MVN) -f jvm-shim/pom.xml test-compile
 
 .PHONY: test
@@ -152,12 +152,12 @@ cluster: toolchain $(VENV) hdfs s3 ## run HDFS, S3 and a Spark cluster on this m
 	@PYTHONPATH=tests $(PY) -m stores.serve hdfs s3 spark
 
 .PHONY: test-stores
-test-stores: toolchain $(VENV) $(JAR) hdfs s3 ## run the tests of stores, with HDFS, S3 and a Spark cluster on this machine
+test-stores: toolchain $(VENV) $(JAR) $(SERVE_JARS) $(STORES_JARS) hdfs s3 ## run the tests of stores, with HDFS, S3 and a Spark cluster on this machine
 	@$(MVN) -f jvm-shim/pom.xml test-compile
 	@$(PY) -m pytest tests/stores --numprocesses 2 --dist loadscope --no-loadscope-reorder $(ARGS)
 
 .PHONY: soak-stores
-soak-stores: toolchain $(VENV) $(JAR) hdfs s3 ## run the long tests of stores: races of processes, and kills at every step
+soak-stores: toolchain $(VENV) $(JAR) $(SERVE_JARS) $(STORES_JARS) hdfs s3 ## run the long tests of stores: races of processes, and kills at every step
 	@$(MVN) -f jvm-shim/pom.xml test-compile
 	@$(PY) -m pytest tests/stores -m soak -s --timeout 7200 $(ARGS)
 
@@ -193,7 +193,7 @@ bench-distance: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## compare calls at 30
 soak: export SPARKLOG_SEED ?= new
 soak: export PYTEST_DEBUG_TEMPROOT ?= $(or $(TMPDIR),/tmp)
 soak: export SPARKLOG_SEEDS = $(or $(SEEDS),50000)
-soak: toolchain $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run make full with new seeds, then the long tests; both simulations over so many: make soak SEEDS=1000000
+soak: toolchain $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $(STORES_WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run make full with new seeds, then the long tests; both simulations over so many: make soak SEEDS=1000000
 	@$(MAKE) --no-print-directory full
 	@$(MAKE) --no-print-directory sim SEEDS=$(SPARKLOG_SEEDS)
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
