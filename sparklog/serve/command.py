@@ -85,7 +85,7 @@ def require(module: str) -> None:
 
 
 def _for_stores(root: str) -> list[str]:
-    """More of the class path. Two variables are those of Hadoop's own commands: the folder of the settings of stores, and jars."""
+    """More of the class path. Variables of Hadoop's own commands name the folder of the settings of stores, and more jars."""
     from sparklog_serve import STORES
 
     jars = sorted(map(str, STORES.glob("*.jar")))

@@ -142,8 +142,8 @@ final class LayersTest {
   @ArchTest
   static final ArchRule SPARK = noClasses().that()
       .resideInAnyPackage("..format..", "..storage..", "..log..", "..read..", "..stream..", "..write..", "..upkeep..", "..view..",
-          "..merge..", "..admin..", "..routing..", "..segment..", "..json..", "..query..", "..transfer..", "..spec..", "..feed..", "..commits..",
-          "..serve..")
+          "..merge..", "..admin..", "..routing..", "..segment..", "..json..", "..query..", "..transfer..", "..spec..", "..feed..",
+          "..commits..", "..serve..")
       .should()
       .dependOnClassesThat()
       .resideInAPackage("org.apache.spark..");
