@@ -12,7 +12,7 @@ from sparklog.serve.command import command
 
 SERVER = Path(__file__).resolve().parents[2] / "jvm-shim" / "serve"
 NOTICES = {sparklog_serve.JARS: SERVER / "NOTICE", sparklog_serve.STORES: SERVER / "stores" / "NOTICE"}
-NAME = re.compile(r"(.+?)-(\d[\w.-]*)\.jar")
+NAME = re.compile(r"(.+?)-(\d[\d.]*(?:[A-Z]\w*)?(?:-\d+)?)\.jar")
 OF_AWS = "2.35.4"
 """The NOTICE names the modules of this SDK by their version."""
 
