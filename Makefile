@@ -17,6 +17,8 @@ HDFS := .tools/hdfs/.copied
 S3A := .tools/s3a/.copied
 SERVE_JARS := jvm-shim/serve/sparklog_serve/jars/.copied
 SERVE_WHEEL := dist/sparklog_serve-$(VERSION)-py3-none-any.whl
+STORES_JARS := jvm-shim/serve/stores/.copied
+STORES_WHEEL := dist/sparklog_serve_stores-$(VERSION)-py3-none-any.whl
 VERSITYGW := .tools/versitygw/versitygw
 STREAMS := .tools/streams/.copied
 GO_CLIENTS := .tools/go-clients/go-clients
@@ -54,7 +56,7 @@ demo: toolchain $(VENV) $(JAR) $(KAFKA) ## write 336,776 real events into a log,
 	@$(PY) -m bench.demo demo-root --kafka $(dir $(KAFKA))
 
 .PHONY: wheel
-wheel: $(WHEEL) $(SERVE_WHEEL) ## build the wheel, with the jar inside, and the wheel of the jars of `sparklog serve`, in dist/
+wheel: $(WHEEL) $(SERVE_WHEEL) $(STORES_WHEEL) ## build the wheel, with the jar inside, and the two wheels of the jars of `sparklog serve`, in dist/
 
 .PHONY: release
 release: toolchain $(VENV) ## check that the checkout can be released, build the wheel, and test it in empty environments; it uploads nothing
@@ -64,7 +66,7 @@ release: toolchain $(VENV) ## check that the checkout can be released, build the
 
 # What all tests need.
 .PHONY: ready
-ready: toolchain packages $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE)
+ready: toolchain packages $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $(STORES_WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE)
 	@$(MVN) -f jvm-shim/pom.xml test-compile
 
 .PHONY: test
@@ -150,12 +152,12 @@ cluster: toolchain $(VENV) hdfs s3 ## run HDFS, S3 and a Spark cluster on this m
 	@PYTHONPATH=tests $(PY) -m stores.serve hdfs s3 spark
 
 .PHONY: test-stores
-test-stores: toolchain $(VENV) $(JAR) hdfs s3 ## run the tests of stores, with HDFS, S3 and a Spark cluster on this machine
+test-stores: toolchain $(VENV) $(JAR) $(SERVE_JARS) $(STORES_JARS) hdfs s3 ## run the tests of stores, with HDFS, S3 and a Spark cluster on this machine
 	@$(MVN) -f jvm-shim/pom.xml test-compile
 	@$(PY) -m pytest tests/stores --numprocesses 2 --dist loadscope --no-loadscope-reorder $(ARGS)
 
 .PHONY: soak-stores
-soak-stores: toolchain $(VENV) $(JAR) hdfs s3 ## run the long tests of stores: races of processes, and kills at every step
+soak-stores: toolchain $(VENV) $(JAR) $(SERVE_JARS) $(STORES_JARS) hdfs s3 ## run the long tests of stores: races of processes, and kills at every step
 	@$(MVN) -f jvm-shim/pom.xml test-compile
 	@$(PY) -m pytest tests/stores -m soak -s --timeout 7200 $(ARGS)
 
@@ -191,7 +193,7 @@ bench-distance: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## compare calls at 30
 soak: export SPARKLOG_SEED ?= new
 soak: export PYTEST_DEBUG_TEMPROOT ?= $(or $(TMPDIR),/tmp)
 soak: export SPARKLOG_SEEDS = $(or $(SEEDS),50000)
-soak: toolchain $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run make full with new seeds, then the long tests; both simulations over so many: make soak SEEDS=1000000
+soak: toolchain $(VENV) $(JAR) $(SERVE_JARS) $(WHEEL) $(SERVE_WHEEL) $(STORES_WHEEL) $(KAFKA) $(SPARK_KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run make full with new seeds, then the long tests; both simulations over so many: make soak SEEDS=1000000
 	@$(MAKE) --no-print-directory full
 	@$(MAKE) --no-print-directory sim SEEDS=$(SPARKLOG_SEEDS)
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
@@ -243,7 +245,7 @@ $(VENV): pyproject.toml jvm-shim/serve/pyproject.toml tests/constraints.txt
 # Folders are prerequisites too, so that removing a file rebuilds the jar.
 $(JAR): jvm-shim/pom.xml jvm-shim/connector.xml jvm-shim/serve/pom.xml $(shell find jvm-shim/src/main jvm-shim/serve/src/main sparklog/spec) | toolchain
 	@echo "Building the jars (the first time, Maven downloads what it needs)"
-	@rm -rf jvm-shim/serve/target/kafka
+	@rm -rf jvm-shim/serve/target/jars
 	@$(MVN) -f jvm-shim/pom.xml -Dmaven.test.skip=true package
 	@mkdir -p $(@D)
 	@cp jvm-shim/target/sparklog.jar $@
@@ -255,13 +257,22 @@ $(WHEEL): pyproject.toml README.md LICENSE $(JAR) $(shell find sparklog -name '*
 
 $(SERVE_JARS): $(JAR)
 	@rm -rf $(@D) && mkdir -p $(@D)
-	@cp jvm-shim/serve/target/kafka/*.jar jvm-shim/serve/target/sparklog-serve.jar $(@D)
+	@cp jvm-shim/serve/target/jars/*.jar jvm-shim/serve/target/sparklog-serve.jar $(@D)
 	@touch $@
 
-$(SERVE_WHEEL): jvm-shim/serve/pyproject.toml jvm-shim/serve/sparklog_serve/__init__.py jvm-shim/serve/NOTICE LICENSE $(SERVE_JARS) | $(BUILD)
-	@rm -f dist/sparklog_serve-*
-	@cp LICENSE jvm-shim/serve/LICENSE
-	@$(dir $(BUILD))bin/python -m build --wheel --no-isolation --outdir dist jvm-shim/serve > /dev/null
+# Not beside the jars, since that folder is in the wheel as it is.
+$(STORES_JARS): jvm-shim/serve/stores/pom.xml | toolchain
+	@echo "Fetching Hadoop's clients of HDFS and S3 (65 MB)"
+	@rm -rf jvm-shim/serve/sparklog_serve/stores
+	@$(MVN) -f $< dependency:copy-dependencies
+	@touch $@
+
+$(SERVE_WHEEL): jvm-shim/serve/pyproject.toml jvm-shim/serve/sparklog_serve/__init__.py jvm-shim/serve/NOTICE LICENSE $(SERVE_JARS)
+$(STORES_WHEEL): jvm-shim/serve/stores/pyproject.toml jvm-shim/serve/stores/NOTICE LICENSE $(STORES_JARS)
+$(SERVE_WHEEL) $(STORES_WHEEL): | $(BUILD)
+	@rm -f $(@D)/$(firstword $(subst -, ,$(@F)))-*
+	@cp LICENSE $(<D)/LICENSE
+	@$(dir $(BUILD))bin/python -m build --wheel --no-isolation --outdir dist $(<D) > /dev/null
 	@echo "Built $@"
 
 $(KAFKA): NAME := Kafka's tools

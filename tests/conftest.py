@@ -176,7 +176,7 @@ def spark_jars() -> Path:
 
 
 @pytest.fixture(scope="session")
-def java_classpath(repository: Path, spark_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def java_classpath(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The class path of a plain JVM with our classes, our Java tests' classes and what they use without Spark."""
     folder, ours = tmp_path_factory.mktemp("java"), []
     for name in ("classes", "test-classes"):
@@ -184,9 +184,9 @@ def java_classpath(repository: Path, spark_jars: Path, tmp_path_factory: pytest.
         if not classes.is_dir():
             pytest.fail(f"{classes} is not there: run `make jvm-test`")
         ours.append(put_into_jar(classes, folder / f"{name}.jar"))
-    # Not all of Spark's jars: a small JVM would spend a quarter of its time on looking through them.
+    # Not all of Spark's jars: a small JVM would spend a quarter of its time on looking through them. The server has the same.
     names = ("jackson-*", "zstd-jni-*", "lz4-java-*", "snappy-java-*", "slf4j-api-*", "log4j-*")
-    jars = [jar for name in names for jar in sorted(spark_jars.glob(f"{name}.jar"))]
+    jars = [jar for name in names for jar in sorted((repository / "jvm-shim" / "serve" / "target" / "jars").glob(f"{name}.jar"))]
     classpath = os.pathsep.join(map(str, (*ours, *jars)))
     archive_classes(classpath, folder / "root")
     return classpath

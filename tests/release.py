@@ -17,6 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 CONTENT = ("sparklog/jars/sparklog.jar", "sparklog/py.typed", "sparklog/spec/errors.json", "sparklog/ui/web/index.html")
 """Files that are not Python, one of each kind."""
 
+OF_SERVER = ("jvm-shim/serve/pyproject.toml", "jvm-shim/serve/stores/pyproject.toml")
+"""The wheels of the server's jars, which extras ask for in the version of sparklog."""
+
 
 def version(root: Path) -> str:
     return _found(root / "pyproject.toml", r'^version = "(.*)"$')
@@ -30,6 +33,7 @@ def refusals(root: Path) -> list[str]:
         "sparklog/__init__.py": _found(root / "sparklog" / "__init__.py", r'^__version__ = "(.*)"$'),
         "jvm-shim/pom.xml": pom.findtext("m:version", namespaces={"m": "http://maven.apache.org/POM/4.0.0"}),
         "CHANGELOG.md": _found(root / "CHANGELOG.md", r"^## (\S+)"),
+        **{place: version(root / Path(place).parent) for place in OF_SERVER},
     }
     found = [f"{place} has version {its}, pyproject.toml has {ours}: write one version." for place, its in others.items() if its != ours]
     if "unreleased" in _found(root / "CHANGELOG.md", r"^## (.*)$"):
@@ -79,7 +83,7 @@ def main() -> int:
         return 1
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     print(f"dist/{wheel.name} can be released: {wheel.stat().st_size:,} bytes, SHA-256 {digest}.")
-    print(f"Nothing was uploaded. Next:\n  make full\n  git tag v{ours} && git push origin v{ours}\n  twine upload dist/{wheel.name}")
+    print(f"Nothing was uploaded. Next:\n  make full\n  git tag v{ours} && git push origin v{ours}\n  twine upload dist/*.whl")
     return 0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import release
 
-FILES = ("pyproject.toml", "sparklog/__init__.py", "jvm-shim/pom.xml", "CHANGELOG.md")
+FILES = ("pyproject.toml", "sparklog/__init__.py", "jvm-shim/pom.xml", "CHANGELOG.md", *release.OF_SERVER)
 
 
 def git(folder: Path, *words: str) -> None:
@@ -20,7 +20,7 @@ def git(folder: Path, *words: str) -> None:
 def checkout(repository, tmp_path) -> Path:
     """A checkout that can be released: the files that say its version, as they are here, and a root for later releases."""
     for name in FILES:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         shutil.copy(repository / name, tmp_path / name)
     replace(tmp_path / "CHANGELOG.md", " (unreleased)", " (2026-12-01)")
     (tmp_path / "tests" / "vectors").mkdir(parents=True)
@@ -46,7 +46,7 @@ def test_a_wrong_version_is_refused(checkout, place):
     git(checkout, "commit", "--quiet", "--all", "--message", "wrong")
     found = release.refusals(checkout)
     others = [line for line in found if " has version " in line]
-    assert len(others) == (3 if place == "pyproject.toml" else 1)
+    assert len(others) == (5 if place == "pyproject.toml" else 1)
     assert all("0.9.9" in line and ours in line for line in others)
     assert place in "".join(others)
 

@@ -71,6 +71,19 @@ group = sparklog.groups.OffsetTable("root", "table").group("g")
 print(json.dumps({"consumed": consumed, "positions": {str(each.partition): each.offset for each in group.positions()}}))
 """
 
+CLASS_PATH = """
+import os
+from sparklog.serve.command import command
+line = command("root", [])
+print(*line[line.index("-cp") + 1].split(os.pathsep), sep="\\n")
+"""
+
+PRODUCED = """
+import sparklog
+with sparklog.Producer("my-log") as producer:
+    producer.send("visits", key=b"ann", value=b"1").get(timeout=120)
+"""
+
 TYPED = """
 import sparklog
 from sparklog import Consumer, Log, SparklogError, TopicPartition, groups, spark_functions
@@ -114,16 +127,18 @@ class Environment:
         options = ("--quiet", "--disable-pip-version-check", "--use-pep517", "--no-compile", "--constraint", str(constraints))
         self.run("-m", "pip", "install", *options, *packages)
 
-    def run(self, *words: str, folder: Path | None = None, path: Path | None = None) -> str:
+    def run(self, *words: str, folder: Path | None = None, path: Path | None = None, variables: dict[str, str] | None = None) -> str:
         """Runs its Python, which finds programs in a folder `path` first, and returns the output."""
-        done = self.ended(*words, folder=folder, path=path)
+        done = self.ended(*words, folder=folder, path=path, variables=variables)
         assert done.returncode == 0, done.stdout + done.stderr[-4_000:]
         return done.stdout
 
-    def ended(self, *words: str, folder: Path | None = None, path: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    def ended(
+        self, *words: str, folder: Path | None = None, path: Path | None = None, variables: dict[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
         command = (str(self.python), *words)
-        variables = self._variables | ({"PATH": f"{path}:{self._variables['PATH']}"} if path else {})
-        return subprocess.run(command, cwd=folder or self.folder.parent, env=variables, capture_output=True, text=True, check=False)
+        given = self._variables | ({"PATH": f"{path}:{self._variables['PATH']}"} if path else {}) | (variables or {})
+        return subprocess.run(command, cwd=folder or self.folder.parent, env=given, capture_output=True, text=True, check=False)
 
     def packages(self) -> set[str]:
         return {package["name"] for package in json.loads(self.run("-m", "pip", "list", "--format=json"))}
@@ -153,7 +168,7 @@ def installed(core, wheel, tmp_path_factory):
     def made(extras: str) -> Environment:
         if extras not in found:
             found[extras] = core.copy(tmp_path_factory.mktemp("wheel") / extras.replace(",", "-"))  # Spark splits paths of jars at commas
-            found[extras].install(f"{wheel}[{extras}]")
+            found[extras].install("--find-links", str(wheel.parent), f"{wheel}[{extras}]")  # the line of the page
         return found[extras]
 
     return made
@@ -205,6 +220,28 @@ def test_the_command_line_without_spark_says_what_to_install(installed, folder):
         assert "PARTLOG_SPARK_EXTRA" in ended.stderr, words
         assert "pip install 'sparklog[spark]'" in ended.stderr, words
         assert "Lines" not in ended.stderr, "the command must not read lines that it cannot write"
+
+
+def test_a_server_has_all_its_jars_from_two_wheels(installed, repository, tmp_path):
+    """Without Spark, so that a Spark beside it changes nothing. The fixture of the page, a producer and the command write through it."""
+    serve = installed("serve")
+    serve.install("pytest")
+    assert not serve.packages() & {"pyspark", "pandas"}
+    wheels = [Path(line) for line in serve.run("-c", CLASS_PATH).splitlines()]
+    assert [jar for jar in wheels if not jar.is_relative_to(serve.folder)] == []
+
+    page = (repository / "docs" / "guide" / "server.md").read_text(encoding="utf-8")
+    (fixture,) = (block for block in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL) if "partlog_broker" in block)
+    (tmp_path / "test_page.py").write_text(fixture)
+    assert "1 passed" in serve.run("-m", "pytest", "-q", "test_page.py", folder=tmp_path)
+
+    variables = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    serve.run("-c", PRODUCED, folder=tmp_path, variables=variables)
+    (tmp_path / "lines").write_text("ann:2\n")
+    serve.run("-m", "sparklog", "produce", "my-log", "visits", "lines", "-K", ":", folder=tmp_path, variables=variables)
+    assert sorted(sparklog.Log(tmp_path / "my-log")["visits"].read()["value"].to_pylist()) == [b"1", b"2"]
+    in_store = serve.ended("-m", "sparklog", "serve", "s3a://bucket/log")
+    assert "pip install 'sparklog[serve-stores]'" in in_store.stderr
 
 
 def test_the_page_needs_its_extra_alone(installed, folder):

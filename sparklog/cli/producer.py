@@ -86,10 +86,11 @@ def produce(
     if separator == "":
         raise typer.BadParameter("the separator of -K is empty")
     options = key_values(config or (), "-X")
-    require_pyspark()  # before the first line is read
     parse = lines.as_json if as_json else lines.plain(lines.delimiter(separator) if separator else None, null=null)
     with file.open("rb") if file else os.fdopen(os.dup(0), "rb") as source:
         into = _Topic(root, topic, options, str(file or "standard input"), may_serve=commit_records is None and commit_seconds is None)
+        if not into.is_served:
+            require_pyspark()  # before the first line is read
         most, seconds = commit_records or _COMMIT_RECORDS, _COMMIT_S if commit_seconds is None else commit_seconds
         stopped = _produce(source.fileno(), parse, partition, into, most, seconds, blank=as_json)
     if stopped:

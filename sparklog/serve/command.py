@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from sparklog.errors import SparklogError
 from sparklog.spark import archive, java
-from sparklog.spark.installed import require_pyspark
 from sparklog.spark.session import jar
 
 _MAIN = "io.sparklog.serve.Serve"
-_OF_SPARK = (
-    "commons-lang3-",
-    "hadoop-client-",
-    "jackson-annotations-",
-    "jackson-core-",
-    "jackson-databind-",
-    "jcl-over-slf4j-",
-    "log4j-",
-    "lz4-java-",
-    "netty-",
-    "slf4j-api-",
-    "snappy-java-",
-    "zstd-jni-",
-)
-"""The jars of PySpark that a server needs too. A class path of all jars would take a second longer to start."""
+_IN_STORES = re.compile("(hdfs|viewfs|s3a):", re.IGNORECASE)
+"""Roots that a server opens by Hadoop. A server of a root on a disk has no jar of Hadoop: the JVM starts faster."""
 _HEAP = "-Xmx512m"
 
 _ARCHIVE = "serve"
@@ -44,12 +31,12 @@ def command(root: str, arguments: Iterable[str], options: Iterable[str] | None =
             made, if it fits.
 
     Returns:
-        The program and its arguments. JAVA_TOOL_OPTIONS can give the JVM more options, such as `-Xmx2g`. HADOOP_CONF_DIR names the folder
-        of core-site.xml for roots in HDFS and S3, and HADOOP_CLASSPATH more jars.
+        The program and its arguments. JAVA_TOOL_OPTIONS can give the JVM more options, such as `-Xmx2g`. For roots in HDFS and S3,
+        HADOOP_CONF_DIR names the folder of core-site.xml, and HADOOP_CLASSPATH more jars.
 
     Raises:
-        CallError: SERVE_EXTRA if a package of the extra `serve` is not installed; CONNECTOR_MISSING; JAVA_NEEDED; OPTION_VALUE if the
-            name of the root is not UTF-8.
+        CallError: SERVE_EXTRA if a package of the extra `serve` is not installed; SERVE_STORES_EXTRA if the root is in HDFS or S3, and
+            the package of the extra `serve-stores` is not; JAR_MISSING; JAVA_NEEDED; OPTION_VALUE if the name of the root is not UTF-8.
     """
     try:
         os.fsencode(root).decode()
@@ -57,13 +44,12 @@ def command(root: str, arguments: Iterable[str], options: Iterable[str] | None =
         shown = os.fsencode(root).decode(errors="backslashreplace")
         raise SparklogError("OPTION_VALUE", option="root", value=shown, reason="Java opens no name that is not UTF-8: rename it") from None
     jars = _jars()
-    making = bool(options)
     if options is None:
         found = None if archive.is_off([]) else archive.kept(_ARCHIVE, lambda: archive.digest(jars))
         options = [] if found is None else archive.options(found)
-    # A JVM makes no archive of the classes of folders, and Hadoop's settings are in one.
-    path = os.pathsep.join([*map(str, jars), *([] if making else _of_hadoop())])
-    return [java.program(), _HEAP, *options, "-cp", path, _MAIN, root, *arguments]
+    # An archive fits a class path that begins with its own, so one archive serves roots in all stores.
+    path = [*map(str, jars), *(_for_stores(root) if _IN_STORES.match(root) else [])]
+    return [java.program(), _HEAP, *options, "-cp", os.pathsep.join(path), _MAIN, root, *arguments]
 
 
 def environment() -> dict[str, str]:
@@ -83,14 +69,13 @@ def drop_archive() -> list[Path]:
 
 
 def _jars() -> list[Path]:
-    """The class path of a server."""
+    """The class path of a server, all of it from the two wheels: a Spark that is installed too changes nothing."""
     require("sparklog_serve")
-    require_pyspark()
     from sparklog_serve import JARS
 
     if problem := java.problem():
         raise SparklogError("JAVA_NEEDED", program="A server for Kafka's clients", problem=problem)
-    return [*sorted(Path(JARS).glob("*.jar")), Path(jar()), *_of_spark()]
+    return [*sorted(JARS.glob("*.jar")), Path(jar())]
 
 
 def require(module: str) -> None:
@@ -99,13 +84,12 @@ def require(module: str) -> None:
         raise SparklogError("SERVE_EXTRA", module=module)
 
 
-def _of_hadoop() -> list[str]:
-    """More of the class path, by the variables of Hadoop's own commands: the folder of the settings of stores, and jars."""
+def _for_stores(root: str) -> list[str]:
+    """More of the class path. Variables of Hadoop's own commands name the folder of the settings of stores, and more jars."""
+    from sparklog_serve import STORES
+
+    jars = sorted(map(str, STORES.glob("*.jar")))
+    if not jars:
+        raise SparklogError("SERVE_STORES_EXTRA", root=root)
     given = (os.environ.get("HADOOP_CONF_DIR", ""), *os.environ.get("HADOOP_CLASSPATH", "").split(os.pathsep))
-    return [each for each in given if each]
-
-
-def _of_spark() -> list[Path]:
-    spec = importlib.util.find_spec("pyspark")
-    package = Path(os.environ.get("SPARK_HOME") or (spec.submodule_search_locations or [""])[0] if spec else "")
-    return sorted(each for each in (package / "jars").glob("*.jar") if each.name.startswith(_OF_SPARK))
+    return [*jars, *filter(None, given)]

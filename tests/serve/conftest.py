@@ -9,8 +9,8 @@ from serve.serving import RunningServer, archive_classes_of_server, server_class
 
 
 @pytest.fixture(scope="session")
-def serve_classpath(java_classpath: str, spark_jars: Path, repository: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    classpath = server_classpath(java_classpath, spark_jars, repository)
+def serve_classpath(java_classpath: str, repository: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    classpath = server_classpath(java_classpath, repository)
     archive_classes_of_server(classpath, tmp_path_factory.mktemp("archive"))
     return classpath
 

@@ -69,15 +69,13 @@ class RunningServer:
                 self.process.kill()
 
 
-def server_classpath(java_classpath: str, spark_jars: Path, repository: Path) -> str:
-    """The class path of a server with the classes of this checkout: what `sparklog-serve` holds, and what Spark brings."""
+def server_classpath(java_classpath: str, repository: Path) -> str:
+    """The class path of a server with the classes of this checkout, and the libraries that `sparklog-serve` holds."""
     target = repository / "jvm-shim" / "serve" / "target"
-    kafka = sorted((target / "kafka").glob("*.jar"))
-    assert kafka, "run `make serve-jars`"
-    served = [put_into_jar(target / "classes", Path(java_classpath.partition(os.pathsep)[0]).with_name("serve.jar")), *kafka]
-    names = ("buffer", "codec", "codec-base", "common", "handler", "resolver", "transport", "transport-native-unix-common")
-    netty = [jar for name in names for jar in sorted(spark_jars.glob(f"netty-{name}-4*.jar"))]
-    return os.pathsep.join((java_classpath, *map(str, served), *map(str, netty)))
+    jars = [jar for jar in sorted((target / "jars").glob("*.jar")) if str(jar) not in java_classpath]
+    assert jars, "run `make serve-jars`"
+    served = put_into_jar(target / "classes", Path(java_classpath.partition(os.pathsep)[0]).with_name("serve.jar"))
+    return os.pathsep.join(map(str, (java_classpath, served, *jars)))
 
 
 def end_shared_servers(cache: Path) -> None:

@@ -28,11 +28,9 @@ WAIT_S = 600
 
 
 @pytest.mark.slow
-def test_spark_reads_and_writes_through_a_server_what_partlog_does(
-    java_classpath: str, spark_jars: Path, repository: Path, tmp_path: Path
-) -> None:
+def test_spark_reads_and_writes_through_a_server_what_partlog_does(java_classpath: str, repository: Path, tmp_path: Path) -> None:
     assert JARS, "run `make kafka`"
-    with RunningServer(server_classpath(java_classpath, spark_jars, repository), tmp_path / "root") as server:
+    with RunningServer(server_classpath(java_classpath, repository), tmp_path / "root") as server:
         path = os.pathsep.join(map(str, (HERE, HERE / "tests")))
         command = [sys.executable, "-m", "spark.test_kafka_source_at_server", server.address, str(server.root), str(tmp_path)]
         ran = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=800, check=False)

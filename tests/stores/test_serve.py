@@ -59,10 +59,9 @@ def killed_in_between(root: str, seen_as: str, folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("settings_in_environment")
-def test_in_s3(s3: S3, s3a_jars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_s3(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_settings(tmp_path / "core-site.xml", s3.settings())
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
-    monkeypatch.setenv("HADOOP_CLASSPATH", str(s3a_jars / "*"))
     root = f"s3a://{s3.bucket}/{unique()}"
     killed_in_between(root, root, tmp_path)
 

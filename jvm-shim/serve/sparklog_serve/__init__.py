@@ -3,4 +3,6 @@
 from pathlib import Path
 
 JARS = Path(__file__).parent / "jars"
-"""The folder of the jars: the server of sparklog, and the libraries of Kafka that the server uses."""
+"""The folder of the jars: the server of sparklog, and all libraries that the server uses."""
+STORES = Path(__file__).parent / "stores"
+"""The folder of the jars that roots in HDFS and S3 need besides. The wheel `sparklog-serve-stores` adds it."""

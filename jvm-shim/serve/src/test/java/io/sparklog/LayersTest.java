@@ -138,11 +138,12 @@ final class LayersTest {
         .anyMatch(use -> !use.getOriginClass().getPackageName().equals(type.getPackageName()));
   }
 
-  /** The log is tested, and broken on purpose, in processes that start without Spark. */
+  /** A server has no jar of Spark. And the log is tested, and broken on purpose, in processes that start without Spark. */
   @ArchTest
   static final ArchRule SPARK = noClasses().that()
       .resideInAnyPackage("..format..", "..storage..", "..log..", "..read..", "..stream..", "..write..", "..upkeep..", "..view..",
-          "..merge..", "..admin..", "..routing..", "..segment..", "..json..", "..query..", "..transfer..", "..spec..")
+          "..merge..", "..admin..", "..routing..", "..segment..", "..json..", "..query..", "..transfer..", "..spec..", "..feed..",
+          "..commits..", "..serve..")
       .should()
       .dependOnClassesThat()
       .resideInAPackage("org.apache.spark..");
