@@ -45,12 +45,12 @@ class Log(Displayed):
             root: A path, `file:` and a path, `hdfs://host:port/path`, or `s3a://bucket/prefix`, for which `s3://` stands too. HDFS is read
                 by WebHDFS: at the address in `?webhdfs=host:9870`, or in the hdfs-site.xml of HADOOP_CONF_DIR, or at port 9870 of the host.
             filesystem: A FileSystem of pyarrow.fs through which the root is read. The root may then have any scheme, such as
-                `gs://bucket/prefix`, or be a path in the file system. By default, the settings of a bucket come from the environment
-                (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and others) and from the URL, as pyarrow accepts them
+                `gs://bucket/prefix`, or be a path in the file system. By default, obstore reads a bucket, which `sparklog[s3]`
+                installs. Keys and settings come from the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and others) and from the URL
                 (`?endpoint_override=127.0.0.1:9000&scheme=http`).
 
         Raises:
-            CallError: ROOT_NOT_FOUND if there is no root; OPTION_VALUE if a name of a store has credentials or unknown settings.
+            CallError: ROOT_NOT_FOUND if there is no root; OPTION_VALUE if a name of a store has credentials or unknown settings; S3_EXTRA.
 
         Example:
             >>> sparklog.Log("events").topics()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 import json
-import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sparklog.show.display import SHOWN, Display, readable, when
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _REFRESH_S = 1
-_BAR = 30
 _MESSAGE = 200
 
 
@@ -128,18 +128,16 @@ class Progress:
     def watch(self) -> Progress:
         """Shows the progress until the query ends, in place: a bar in a terminal, a table in a notebook, nothing elsewhere.
 
-        The bar counts the offsets since it began to watch, of all that are in the log. Returns the progress at the end. If the query fails,
-        raises its error as Spark does. Interrupting the call does not stop the query.
+        The bar counts the offsets since it began to watch, of all that are in the log. It is drawn by rich, which the extra `cli`
+        installs; without rich, a terminal shows nothing. Returns the progress at the end. If the query fails, raises its error as Spark
+        does. Interrupting the call does not stop the query.
         """
-        shown = _Live()
-        try:
+        with _shown() as show:
             while not self._query.awaitTermination(_REFRESH_S):
-                shown.show(progress(self._query))
+                show(progress(self._query))
             last = progress(self._query)
-            shown.show(last)
-            return last
-        finally:
-            shown.close()
+            show(last)
+        return last
 
     def _display(self) -> Display:
         title = f"Query {self.name}: {readable(self.message, _MESSAGE)}"
@@ -175,6 +173,17 @@ class Progress:
         if self.behind_seconds is not None:
             yield f"{self.behind_seconds:,.1f} s"
 
+    def _bar(self, begins: dict[tuple[int, str, int], int]) -> dict[str, Any]:
+        """The bar that shows it. `begins` keeps the first offsets, from which it counts."""
+        done = 0
+        for each in self.partitions:
+            first = each.end if each.start is None else each.start
+            done += each.end - begins.setdefault((each.source, each.topic, each.partition), first)
+        total = None if self.behind_offsets is None else done + self.behind_offsets
+        batch = "before its first batch" if self.batch is None else f"batch {self.batch}, {self.rows_per_second:,.0f} rows/s"
+        speed = ", ".join([batch, *(f"{each} behind" for each in self._behind())])
+        return {"description": readable(self.name, _MESSAGE), "completed": done, "total": total, "speed": speed}
+
     def text(self) -> str:
         """For a terminal."""
         return self._display().text()
@@ -187,42 +196,23 @@ class Progress:
     _repr_html_ = html
 
 
-class _Live:
-    """Where a query is watched. A notebook shows the whole progress, a terminal one line of it."""
+@contextmanager
+def _shown() -> Iterator[Callable[[Progress], object]]:
+    """Shows each progress that it is called with. A notebook shows the whole progress, a terminal one line of it."""
+    ipython = sys.modules.get("IPython")
+    if ipython and hasattr(ipython.get_ipython(), "kernel"):  # IPython in a terminal has no kernel
+        yield ipython.display.display(display_id=True).update
+    elif sys.stderr.isatty() and find_spec("rich"):
+        from rich.console import Console
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+        from rich.progress import Progress as Bar
 
-    def __init__(self) -> None:
-        ipython = sys.modules.get("IPython")
-        shell = ipython.get_ipython() if ipython else None
-        self._notebook = ipython if hasattr(shell, "kernel") else None  # IPython in a terminal has no kernel
-        self._handle: Any = None
-        self._terminal = self._notebook is None and sys.stderr.isatty()
-        self._begins: dict[tuple[int, str, int], int] = {}
-
-    def show(self, now: Progress) -> None:
-        if self._handle is not None:
-            self._handle.update(now)
-        elif self._notebook is not None:
-            self._handle = self._notebook.display.display(now, display_id=True)
-        elif self._terminal:
-            width = shutil.get_terminal_size().columns - 1
-            print(f"\r{self._line(now)[:width]:{width}}", end="", file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        if self._terminal:
-            print(file=sys.stderr)
-
-    def _line(self, now: Progress) -> str:
-        done = 0
-        for each in now.partitions:
-            first = each.end if each.start is None else each.start
-            done += each.end - self._begins.setdefault((each.source, each.topic, each.partition), first)
-        line = f"{now.name} "
-        if now.behind_offsets is not None:
-            total = done + now.behind_offsets
-            part = done / total if total else 1.0
-            line += f"[{'#' * round(part * _BAR):.<{_BAR}}] {part:4.0%} {done:,} of {total:,} offsets, "
-        line += "before its first batch" if now.batch is None else f"batch {now.batch}, {now.rows_per_second:,.0f} rows/s"
-        return line + (f", behind by {behind}" if (behind := ", ".join(now._behind())) else "")
+        name, speed = (TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[speed]"))
+        with Bar(name, BarColumn(), TaskProgressColumn(), speed, console=Console(stderr=True)) as bar:
+            task, begins = bar.add_task("", total=None, speed=""), dict[tuple[int, str, int], int]()
+            yield lambda now: bar.update(task, **now._bar(begins))
+    else:
+        yield lambda _: None
 
 
 def _partitions(number: int, source: Mapping[str, Any]) -> Iterator[PartitionProgress]:

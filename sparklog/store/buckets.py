@@ -1,4 +1,12 @@
-"""Which client asks a bucket of S3, and with which settings: obstore where it is installed and finds the keys, otherwise pyarrow."""
+"""The client of a bucket of S3, which is obstore, and the keys that sign its requests. FORMAT.md section 2.
+
+There is one rule of keys. Requests have the first keys of this list that exist:
+
+1. the keys in the `storage_options` of a table;
+2. AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the environment; or no keys, if it has AWS_SKIP_SIGNATURE=true instead;
+3. keys from boto3, if it is installed: of a profile, SSO, a process, or the role of a web identity, a container or the machine;
+4. keys from obstore itself: of the role of a web identity, a container or the machine.
+"""
 
 from __future__ import annotations
 
@@ -6,127 +14,122 @@ import datetime
 import os
 import re
 from collections.abc import Mapping
-from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-import pyarrow as pa
-
 from sparklog.errors import SparklogError
-from sparklog.store.arrow import WITHOUT_ORDER, ArrowClient, options_of_bucket
-from sparklog.store.paths import PathClient
+from sparklog.store.arrow import WITHOUT_ORDER, options_of_bucket
 
 if TYPE_CHECKING:
-    from obstore.store import S3Store
-    from pyarrow import fs
-
-_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-_REGIONS = ("AWS_DEFAULT_REGION", "AWS_REGION")
-"""In the order in which pyarrow asks."""
-_PROFILES = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
-_FILES = {"AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials", "AWS_CONFIG_FILE": "~/.aws/config"}
-_KEYS = (
-    ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
-    ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"),
-    ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",),
-    ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
-)
-"""The variables that name keys, if all of a line have a value: the keys themselves first."""
-_FULL_URI = "AWS_CONTAINER_CREDENTIALS_FULL_URI"
-_TRUE = ("1", "true", "on", "yes", "y")
-_REGION_OF_AWS = re.compile("(af|ap|ca|eu|il|me|mx|sa|us|us-gov)-[a-z]+-[0-9]+")
-"""AWS has other regions under domains that obstore does not know."""
-_BUCKET_IN_HOST = re.compile("[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
-_READ_TIMEOUT_S = 3
-"""pyarrow gives up a connection after as long, and asks again for as long as `_RETRY_S`."""
-_RETRY_S = 6
-_RETRIES = 10
-_REQUEST_TIMEOUT_S = 600
-"""A request that goes on may take as long: a large one by a slow network. Without this setting, obstore gives up after 30 s."""
-
-
-def client_of_bucket(root: str, settings: str, max_requests: int) -> PathClient:
-    """The client of a root's bucket, by settings of a URL as pyarrow takes them, such as `region=eu-west-1`, and by the environment.
-
-    The root begins with the bucket.
-    """
-    bucket = root.partition("/")[0]
-    if find_spec("obstore") and is_for_obstore(bucket, settings, os.environ):
-        from sparklog.store import objects
-
-        region = _told(settings, "region", _REGIONS) or client_of_pyarrow(root, settings, max_requests).filesystem.region
-        is_known = _told(settings, "endpoint_override", _ENDPOINTS) or _REGION_OF_AWS.fullmatch(region)
-        if objects.can_be_used() and is_known and (client := _client_of_obstore(root, settings, region, max_requests)):
-            return client
-    return client_of_pyarrow(root, settings, max_requests)
-
-
-def is_for_obstore(bucket: str, settings: str, environment: Mapping[str, str]) -> bool:
-    """Whether obstore understands the settings, and finds the same keys as pyarrow. obstore knows no profiles of ~/.aws."""
-    told = dict(parse_qsl(settings, keep_blank_values=True))
-    known = told.keys() <= {"endpoint_override", "scheme", "region"} and told.get("scheme", "https") in ("http", "https")
-    if not known or bucket.endswith(WITHOUT_ORDER):
-        return False
-    named = _named_keys(environment)
-    if named == _KEYS[0]:
-        return True
-    if any(map(environment.get, _PROFILES)) or any(_exists(environment.get(name) or file) for name, file in _FILES.items()):
-        return False
-    if named:
-        return True
-    if environment.get(_FULL_URI) or environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT"):
-        return False  # a token in the environment, and another address of the machine's service, which obstore does not know
-    # The machine may have keys. Where it is not to be asked for them, pyarrow reads as anyone may.
-    return is_unsigned(environment) or environment.get("AWS_EC2_METADATA_DISABLED", "").lower() != "true"
-
-
-def _exists(file: str) -> bool:
-    """Not by Path, which raises without a home directory, and for a folder that may not be searched."""
-    return os.path.exists(os.path.expanduser(file))  # noqa: PTH110, PTH111
-
-
-def is_unsigned(environment: Mapping[str, str]) -> bool:
-    """Whether requests have no signature: a variable, which pyarrow does not know, says it, and the environment names no keys."""
-    return environment.get("AWS_SKIP_SIGNATURE", "").lower() in _TRUE and not _named_keys(environment)
-
-
-def _named_keys(environment: Mapping[str, str]) -> tuple[str, ...] | None:
-    return next((names for names in _KEYS if all(map(environment.get, names))), None)
-
-
-def _client_of_obstore(root: str, settings: str, region: str, max_requests: int) -> PathClient | None:
-    """None if obstore refuses a variable of the environment: it takes more of them than pyarrow."""
-    from obstore.exceptions import BaseError
+    from obstore.auth.boto3 import Boto3CredentialProvider
     from obstore.store import S3Store
 
     from sparklog.store.objects import ObjectClient
 
-    bucket = root.partition("/")[0]
-    address, scheme = _told(settings, "endpoint_override", _ENDPOINTS), _told(settings, "scheme", ())
-    options = options_of_bucket(region, address, scheme)
-    # AWS is asked as pyarrow asks: the bucket is in the name of the server, if that can have its name.
+_SETTINGS = {"endpoint_override", "scheme", "region"}
+"""The settings of a URL, by the names that pyarrow gives them."""
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_REGIONS = ("AWS_DEFAULT_REGION", "AWS_REGION")
+_PROFILES = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
+_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+_TRUE = ("1", "true", "on", "yes", "y")
+_BUCKET_IN_HOST = re.compile("[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
+_READ_TIMEOUT_S = 3
+_RETRY_S = 6
+_RETRIES = 10
+_REQUEST_TIMEOUT_S = 600
+"""A request that goes on may take as long: a large one by a slow network. Without this setting, obstore gives up after 30 s."""
+_KEYS_LIVE_S = 300
+"""boto3 is asked again after this time. It gives keys that live for ten minutes or more."""
+
+
+def client_of_bucket(root: str, settings: str) -> ObjectClient:
+    """The client of a root's bucket, by settings of a URL, such as `region=eu-west-1`, and by the environment.
+
+    The root begins with the bucket. CallError S3_EXTRA; OPTION_VALUE for settings of no use. OSError if there are no keys.
+    """
+    bucket, told = root.partition("/")[0], dict(parse_qsl(settings, keep_blank_values=True))
+    if not find_spec("obstore"):
+        raise SparklogError("S3_EXTRA", module="obstore", root=f"s3a://{root}")
+    wrong = sorted(told.keys() - _SETTINGS) or [each for each in [told.get("scheme", "http")] if each not in ("http", "https")]
+    if wrong:
+        reason = f"{wrong[0]!r} is no setting of a bucket; give endpoint_override, scheme (http or https) or region, or a `filesystem`"
+        raise SparklogError("OPTION_VALUE", option="path", value=f"s3a://{root}?{settings}", reason=reason)
+    if bucket.endswith(WITHOUT_ORDER):
+        reason = "it is a directory bucket; give a `filesystem` that reads it, such as pyarrow.fs.S3FileSystem()"
+        raise SparklogError("OPTION_VALUE", option="path", value=f"s3a://{root}", reason=reason)
+    from obstore.store import S3Store
+
+    from sparklog.store.objects import ObjectClient, faults
+
+    address, region = _told(told, "endpoint_override", _ENDPOINTS), _told(told, "region", _REGIONS)
+    region = region or ("us-east-1" if address else _region_of(bucket))
+    options = options_of_bucket(region, address, told.get("scheme", ""))
+    # AWS is asked under the name of the bucket, if a server can have that name.
     host = f"{bucket}." if _BUCKET_IN_HOST.fullmatch(bucket) else ""
-    endpoint = options.get("aws_endpoint_url") or f"https://{host}s3.{region}.amazonaws.com"
+    domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    endpoint = options.get("aws_endpoint_url") or f"https://{host}s3.{region}.{domain}"
+    signing = _signing({})
     try:
-        store = S3Store(
-            bucket,
-            region=region,
-            endpoint=endpoint,
-            aws_endpoint_url_s3=endpoint,
-            skip_signature=is_unsigned(os.environ),
-            virtual_hosted_style_request=bool(host) and not address,
-            client_options={
-                "allow_http": endpoint.startswith("http://"),
-                "connect_timeout": _seconds(_READ_TIMEOUT_S),
-                "read_timeout": _seconds(_READ_TIMEOUT_S),
-                "timeout": _seconds(_REQUEST_TIMEOUT_S),
-            },
-            retry_config={"max_retries": _RETRIES, "retry_timeout": _seconds(_RETRY_S)},
-        )
-    except BaseError:
-        return None
-    return ObjectClient(store, bucket, options, partial(client_of_pyarrow, root, settings, max_requests), lists_in_order=True)
+        with faults():
+            store = S3Store(
+                bucket,
+                region=region,
+                endpoint=endpoint,
+                aws_endpoint_url_s3=endpoint,
+                virtual_hosted_style_request=bool(host) and not address,
+                client_options={
+                    "allow_http": endpoint.startswith("http://"),
+                    "connect_timeout": _seconds(_READ_TIMEOUT_S),
+                    "read_timeout": _seconds(_READ_TIMEOUT_S),
+                    "timeout": _seconds(_REQUEST_TIMEOUT_S),
+                },
+                retry_config={"max_retries": _RETRIES, "retry_timeout": _seconds(_RETRY_S)},
+                **signing,
+            )
+    except OSError as error:
+        raise OSError(f"obstore refuses a variable AWS_… of the environment: {error}") from None
+    # deltalake then asks the same places for keys as boto3 does; otherwise it asks them at AWS alone.
+    return ObjectClient(store, bucket, options | ({"aws_force_credential_load": "true"} if "credential_provider" in signing else {}))
+
+
+def _region_of(bucket: str) -> str:
+    """The region that AWS tells for a bucket, by one request."""
+    from pyarrow.fs import resolve_s3_region
+
+    return str(resolve_s3_region(bucket))
+
+
+def _signing(given: Mapping[str, str]) -> dict[str, Any]:
+    """The arguments of obstore that say how requests are signed, where these options are given. This is the rule of the module.
+
+    CallError OPTION_VALUE for a profile without boto3; OSError if boto3 finds no keys.
+    """
+    names = {name.lower().removeprefix("aws_") for name in given}
+    if names & {"access_key_id", "skip_signature"}:
+        return {}
+    has_keys = all(map(os.environ.get, _KEYS))
+    is_unsigned = not has_keys and os.environ.get("AWS_SKIP_SIGNATURE", "").lower() in _TRUE
+    if has_keys or is_unsigned:
+        return {"skip_signature": is_unsigned}
+    if find_spec("boto3"):
+        return {"skip_signature": False, "credential_provider": _keys_of_boto3()}
+    if profile := next(filter(os.environ.get, _PROFILES), None):
+        reason = "boto3 reads profiles, and it is not installed; pip install 'sparklog[aws]', or give keys in the environment"
+        raise SparklogError("OPTION_VALUE", option=profile, value=os.environ[profile], reason=reason)
+    return {"skip_signature": False}
+
+
+def _keys_of_boto3() -> Boto3CredentialProvider:
+    from botocore.exceptions import BotoCoreError
+    from obstore.auth.boto3 import Boto3CredentialProvider
+
+    try:
+        return Boto3CredentialProvider(ttl=_seconds(_KEYS_LIVE_S))
+    except (BotoCoreError, ValueError) as error:  # ValueError: it finds none
+        found = f"boto3 finds no keys ({error})" if isinstance(error, BotoCoreError) else "boto3 finds no keys"
+        raise OSError(f"{found}. Give keys, for instance in the environment; for a public bucket, AWS_SKIP_SIGNATURE=true there") from None
 
 
 def store_beside_table(url: str, options: Mapping[str, str]) -> S3Store:
@@ -139,7 +142,6 @@ def store_beside_table(url: str, options: Mapping[str, str]) -> S3Store:
 
     from sparklog.store import objects
 
-    objects.begin_use()
     bucket, _, prefix = url.partition("://")[2].partition("/")
     known: Any = {name: value for name, value in options.items() if _is_known(bucket, name, value)}
     with objects.faults():
@@ -149,6 +151,7 @@ def store_beside_table(url: str, options: Mapping[str, str]) -> S3Store:
             config=known,
             client_options={"connect_timeout": _seconds(_READ_TIMEOUT_S), "timeout": _seconds(_READ_TIMEOUT_S)},
             retry_config={"max_retries": _RETRIES, "retry_timeout": _seconds(_RETRY_S)},
+            **_signing(known),
         )
 
 
@@ -171,28 +174,6 @@ def _seconds(count: float) -> datetime.timedelta:
     return datetime.timedelta(seconds=count)
 
 
-def client_of_pyarrow(root: str, settings: str, max_requests: int) -> ArrowClient:
-    """The client of a root's bucket by pyarrow. CallError OPTION_VALUE for settings of no use."""
-    bucket = root.partition("/")[0]
-    try:
-        return ArrowClient(_filesystem(bucket, settings), bucket, max_requests)
-    except pa.ArrowInvalid as error:
-        reason = f"{error}; give settings that pyarrow takes in a URL, such as endpoint_override, scheme and region"
-        raise SparklogError("OPTION_VALUE", option="path", value=f"s3a://{root}?{settings}", reason=reason) from None
-
-
-def _told(settings: str, name: str, variables: tuple[str, ...]) -> str:
+def _told(settings: Mapping[str, str], name: str, variables: tuple[str, ...]) -> str:
     """A setting of the URL, or the first of the variables of the environment that has a value; "" without either."""
-    return dict(parse_qsl(settings)).get(name) or next((value for each in variables if (value := os.environ.get(each))), "")
-
-
-def _filesystem(bucket: str, settings: str) -> fs.FileSystem:
-    """A FileSystem by the settings and the environment. pyarrow itself does not know the variables for the server's address."""
-    from pyarrow.fs import FileSystem, S3FileSystem
-
-    endpoint = _told("", "", _ENDPOINTS)
-    if settings or not (endpoint or _told("", "", _REGIONS)):
-        # This asks AWS for the region of the bucket, if no setting tells it.
-        return FileSystem.from_uri(f"s3://{bucket}?{settings}")[0]
-    scheme, _, address = endpoint.rpartition("://")
-    return S3FileSystem(endpoint_override=address or None, scheme=scheme or None)
+    return settings.get(name) or next((value for each in variables if (value := os.environ.get(each))), "")

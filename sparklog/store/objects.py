@@ -8,8 +8,9 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from sparklog.errors import SparklogError
 from sparklog.store.paths import PathClient
-from sparklog.store.remote import FIRST_BYTES, RemoteFile, SharedFile
+from sparklog.store.remote import FIRST_BYTES, RemoteFile
 from sparklog.store.store import Absent, Damaged, Entry, is_in_bucket
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _OF_ANSWER = [re.compile(rf"<{name}>([^<]*)</{name}>") for name in ("Code", "Mes
 """The elements of such a body that an error shows."""
 _RANGE_WRONG = " 416 Range Not Satisfiable"
 _process: int | None = None
-"""The process that made a client first, whose threads a fork of it does not have: a request would wait for ever."""
+"""The process that asked first, whose threads a fork of it does not have: a request would wait for ever."""
 
 
 class ObjectClient(PathClient):
@@ -36,31 +37,14 @@ class ObjectClient(PathClient):
         store: The store. Several threads may call it.
         bucket: The first part of each path. The store leaves it out.
         options: The settings with which deltalake reaches tables in the same place.
-        make_other: Makes a client of the bucket that a fork of this process can use.
-        lists_in_order: As `Store.lists_in_order`.
     """
 
     tells_folders = True
     has_empty_folders = False
+    lists_in_order = True
 
-    def __init__(
-        self,
-        store: ObjectStore,
-        bucket: str,
-        options: Mapping[str, str],
-        make_other: Callable[[], PathClient],
-        *,
-        lists_in_order: bool,
-    ) -> None:
-        begin_use()
-        self.store, self._bucket, self._make_other = store, bucket, make_other
-        self._other: PathClient | None = None
-        self._options = dict(options)
-        self.lists_in_order = lists_in_order
-
-    def is_usable(self) -> bool:
-        """Whether this process made it, and not a process from which this process was forked."""
-        return can_be_used()
+    def __init__(self, store: ObjectStore, bucket: str, options: Mapping[str, str]) -> None:
+        self.store, self._bucket, self._options = store, bucket, dict(options)
 
     def storage_options(self, table: str) -> dict[str, str]:
         """Those that it was made with. deltalake finds the keys as obstore does."""
@@ -160,12 +144,6 @@ class ObjectClient(PathClient):
         with faults():
             return obstore.get(self.store, self._key(path), options=options)
 
-    def in_fork(self) -> PathClient:
-        """The client that asks in a fork of the process."""
-        # Two threads may both make one.
-        self._other = self._other or self._make_other()
-        return self._other
-
 
 class _Reads:
     """Reads of one object by several threads. They are Absent as soon as another object has taken its place.
@@ -177,13 +155,8 @@ class _Reads:
     def __init__(self, client: ObjectClient, path: str, meta: ObjectMeta | None = None) -> None:
         self._client, self._path = client, path
         self._met: dict[str, ObjectMeta] = {"first": meta} if meta else {}
-        self._in_fork: SharedFile | None = None
 
     def read(self, position: int, count: int) -> bytes:
-        if not can_be_used():
-            # Made here, since a SharedFile opens the file at each read in a fork of the process that made it.
-            self._in_fork = self._in_fork or SharedFile(self._opened_in_fork)
-            return self._in_fork.read(position, count)
         options: GetOptions = {"range": (position, position + count)}
         known = self._met.get("first")
         if known and _has_strong_tag(known):
@@ -193,17 +166,6 @@ class _Reads:
         if _identity(self._met.setdefault("first", found.meta)) != _identity(found.meta):
             raise Absent
         return _bytes(found)
-
-    def _opened_in_fork(self) -> RemoteFile:
-        """The object by another client, which does not tell the same tag: the length and the time must be equal."""
-        client = self._client.in_fork()
-        file = client.opened(self._path)
-        if known := self._met.get("first"):
-            found = client.look(self._path)
-            if not found or (found.bytes, int(found.modified)) != (known["size"], int(known["last_modified"].timestamp())):
-                file.close()
-                raise Absent
-        return file
 
 
 class _StoredObject(RemoteFile):
@@ -221,18 +183,6 @@ class _StoredObject(RemoteFile):
 
     def close(self) -> None:
         """Asks nothing."""
-
-
-def begin_use() -> None:
-    """Notes that obstore is used in this process, where `can_be_used` must be true."""
-    global _process
-    assert can_be_used()
-    _process = os.getpid()
-
-
-def can_be_used() -> bool:
-    """Whether obstore can be used in this process: not after a fork of a process that has used it."""
-    return _process in (None, os.getpid())
 
 
 def _bytes(found: GetResult) -> bytes:
@@ -282,9 +232,16 @@ def _folder(path: str) -> Entry:
 
 @contextmanager
 def faults() -> Iterator[None]:
-    """An exception of obstore becomes Absent, or an OSError in words without the answer's keys and signatures."""
+    """An exception of obstore becomes Absent, or an OSError in words without the answer's keys and signatures.
+
+    CallError BUCKET_FORKED in a fork of a process that has used obstore.
+    """
+    global _process
     from obstore.exceptions import PreconditionError
 
+    if _process not in (None, os.getpid()):
+        raise SparklogError("BUCKET_FORKED")
+    _process = os.getpid()
     try:
         yield
     except (Absent, Damaged):
@@ -305,5 +262,6 @@ def _error(words: str) -> Exception:
     if "RequestTimeTooSkewed" in words:
         shown += ". The clocks of this machine and of the server are too far apart: set them"
     if "/latest/api/token" in shown or "/latest/meta-data" in shown:
-        shown += ". Give keys, for instance in the environment; for a bucket that anyone may read, set AWS_SKIP_SIGNATURE=true there"
+        shown += ". Give keys, for instance in the environment; pip install 'sparklog[aws]' for those of ~/.aws; for a bucket that anyone "
+        shown += "may read, set AWS_SKIP_SIGNATURE=true"
     return OSError(shown)

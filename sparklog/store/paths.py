@@ -31,10 +31,6 @@ class PathClient(ABC):
     tells_folders = False
     """Whether a folder that is read is Absent, and a file that is listed has nothing in it. Otherwise both may be an OSError."""
 
-    def is_usable(self) -> bool:
-        """Whether this process can use it: a fork may leave a client without its threads."""
-        return True
-
     @abstractmethod
     def storage_options(self, table: str) -> dict[str, str]:
         """As `Store.storage_options`."""
@@ -80,7 +76,7 @@ class PathStore(RemoteStore):
         place: The beginning of the root's name, such as `s3a://bucket`; "" if the root is named by its path alone.
         base: The beginning of each path that the client is asked for, such as `bucket`, "/" or "".
         folder: The folder below both that is the root, without a slash before and after it.
-        make_client: Makes the client, which is asked for so many requests at once. It can be pickled.
+        make_client: Makes the client. It can be pickled.
 
     Nothing is asked of a server until something is looked at.
     """
@@ -90,7 +86,7 @@ class PathStore(RemoteStore):
         place: str,
         base: str,
         folder: str,
-        make_client: Callable[[int], PathClient],
+        make_client: Callable[[], PathClient],
         max_requests: int = AT_ONCE,
         made: PathClient | None = None,
     ) -> None:
@@ -110,8 +106,8 @@ class PathStore(RemoteStore):
     def client(self) -> PathClient:
         """The client. OSError if it cannot be made; CallError OPTION_VALUE for settings of no use."""
         # Two threads may both make one.
-        if self._made is None or not self._made.is_usable():
-            self._made = self._make_client(self.max_requests)
+        if self._made is None:
+            self._made = self._make_client()
         return self._made
 
     @property

@@ -85,7 +85,7 @@ def _through(filesystem: FileSystem, place: str, base: str, path: str, max_reque
     from sparklog.store.arrow import ArrowClient
     from sparklog.store.paths import PathStore
 
-    return PathStore(place, base, path.lstrip("/"), partial(ArrowClient, filesystem, base), max_requests)
+    return PathStore(place, base, path.lstrip("/"), partial(ArrowClient, filesystem, base, max_requests), max_requests)
 
 
 def _hdfs(root: str, authority: str, rest: str) -> Store:

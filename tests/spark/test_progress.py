@@ -1,6 +1,7 @@
 """The progress of real queries: read while they run, and watched until they end."""
 
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -51,18 +52,20 @@ def test_how_far_a_query_is_behind(spark: SparkSession, tmp_path: Path) -> None:
 def test_a_bar_in_a_terminal_until_the_query_ends(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("COLUMNS", "120")
+    for name, value in {"COLUMNS": "120", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)
     last = sparklog.progress(started(spark, tmp_path, availableNow=True)).watch()
     assert (last.message, last.batch, last.rows, last.behind_offsets) == ("Stopped", 2, 200, 0)
-    assert terminal.getvalue().endswith("\n")
-    line = terminal.getvalue().splitlines()[-1].rsplit("\r")[-1]
-    assert len(line) == 119 and line.startswith(f"copy [{30 * '#'}] 100% ")
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue()).replace("\r", "\n").split("\n")
+    assert re.fullmatch(
+        "copy ━{40} 100% batch 2, [0-9,]+ rows/s, 0 bytes behind, 0.0 s behind", [line.strip() for line in lines if line][-1]
+    )
 
 
 def test_a_table_in_a_notebook_until_the_query_ends(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
 
-    class Display:
+    class Handle:
         def update(self, now: sparklog.progress) -> None:
             shown.append(now._repr_html_())
 
@@ -72,11 +75,9 @@ def test_a_table_in_a_notebook_until_the_query_ends(spark: SparkSession, tmp_pat
 
         class display:
             @staticmethod
-            def display(now: object, display_id: bool) -> Display:
+            def display(*, display_id: bool) -> Handle:
                 assert display_id
-                display = Display()
-                display.update(now)
-                return display
+                return Handle()
 
     monkeypatch.setitem(sys.modules, "IPython", IPython())
     sparklog.progress(started(spark, tmp_path, availableNow=True)).watch()

@@ -1,7 +1,8 @@
-"""Faults and requests at a bucket that obstore reads."""
+"""Faults, forks and requests at a bucket that obstore reads."""
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,8 @@ from stores.buckets import copied, environment, put, unique
 from stores.faults import FaultProxy
 from stores.s3 import S3
 
-from sparklog import Consumer, Log
+from sparklog import Consumer, Log, SparklogError
+from sparklog.groups import OffsetTable
 from sparklog.store.objects import ObjectClient
 from sparklog.store.paths import PathStore
 from sparklog.store.store import Absent, Damaged, Store
@@ -194,39 +197,15 @@ def test_a_large_object_is_refused_without_its_bytes(s3: S3, store: Store, tmp_p
     assert read < 56 << 20
 
 
-def _read(url: str, answers: multiprocessing.Queue[object]) -> None:
-    log = Log(url)
-    answers.put((type(log._logs.root.store.client).__name__, log["t"].read().num_rows))  # type: ignore[attr-defined]
-
-
-def test_a_fork_asks_by_pyarrow(s3: S3, proxy: FaultProxy, tmp_path: Path) -> None:
-    """It has no thread of obstore's. Without another client, its first request would wait for ever."""
-    topic = Topic(tmp_path / "root")
-    for _ in range(5):
-        topic.append([Record(b"v")])
-    log = Log(copied(s3, topic.root))
-    assert log["t"].read().num_rows == 5
-    forks = multiprocessing.get_context("fork")
-    answers: multiprocessing.Queue[object] = forks.Queue()
-    for run in (lambda: _read(log.root, answers), lambda: answers.put(("", log["t"].read().num_rows))):
-        child = forks.Process(target=run)
-        child.start()
-        answer = answers.get(timeout=60)
-        child.join(60)
-        assert child.exitcode == 0
-        assert answer in (("ArrowClient", 5), ("", 5))
-    assert log["t"].read().num_rows == 5
-
-
 def _in_fork(run: Callable[[], object]) -> object:
-    """The answer of a call in a fork, or the name of its exception. The fork has a minute."""
+    """The answer of a call in a fork, or its error. The fork has a minute."""
     answers: multiprocessing.Queue[object] = multiprocessing.get_context("fork").Queue()
 
     def tell() -> None:
         try:
             answers.put(run())
         except Exception as error:
-            answers.put(type(error).__name__)
+            answers.put(getattr(error, "id", repr(error)))
 
     child = multiprocessing.get_context("fork").Process(target=tell)
     child.start()
@@ -237,40 +216,61 @@ def _in_fork(run: Callable[[], object]) -> object:
         child.join()
 
 
-def test_a_fork_reads_on_with_files_that_were_opened_before_it(s3: S3, store: Store, proxy: FaultProxy) -> None:
-    put(s3, f"{key(store)}/large", bytes(range(256)) * 4096)
-    file, met, not_met = store.open("large"), store.reader("large"), store.reader("large")
-    file.read(0, 10), met(0, 10)
-    for read in (file.read, met, not_met):
-        assert _in_fork(lambda read=read: [read(1 << 19, 4), read((1 << 19) + 4, 2)]) == [b"\0\1\2\3", b"\4\5"]
-        assert _in_fork(lambda read=read: _in_fork(lambda: read(1 << 19, 4))) == b"\0\1\2\3", "in a fork of a fork"
-        assert read(1 << 19, 4) == b"\0\1\2\3"
-    put(s3, f"{key(store)}/large", bytes(1 << 19))
-    for read in (file.read, met):
-        assert _in_fork(lambda read=read: read(3 << 17, 4)) == "Absent", "another object has taken its place"
-
-
-def test_a_fork_reads_on_where_its_parent_was(s3: S3, proxy: FaultProxy, tmp_path: Path) -> None:
+def test_a_fork_of_a_process_that_has_read_is_told_so(s3: S3, proxy: FaultProxy, tmp_path: Path) -> None:
+    """It has no thread of obstore's: a request would wait for ever."""
     topic = Topic(tmp_path / "root")
     octets = b"".join(batch([Record(bytes(1_000)) for _ in range(1_000)], 1_000 * n) for n in range(30))
     topic.commit(topic.data(octets))
-    url = copied(s3, topic.root)
-    scan = Log(url)["t"].scan()
+    log = Log(copied(s3, topic.root))
+    scan = log["t"].scan()
     begun = next(scan).num_rows
-    assert _in_fork(lambda: sum(each.num_rows for each in scan)) == 30_000 - begun
-    assert sum(each.num_rows for each in scan) == 30_000 - begun
-    with Consumer(url, "t", auto_offset_reset="earliest", max_partition_fetch_bytes=1 << 20) as consumer:
-        polled = sum(map(len, consumer.poll(timeout_ms=5_000, max_records=10).values()))
+    with Consumer(log.root, "t", auto_offset_reset="earliest") as consumer:
+        consumer.poll(timeout_ms=5_000, max_records=10)
+        polls = partial(consumer.poll, timeout_ms=5_000)
+        for run in (lambda: log["t"].read(), lambda: Log(log.root), lambda: sum(each.num_rows for each in scan), polls):
+            assert _in_fork(run) == _in_fork(lambda run=run: _in_fork(run)) == "BUCKET_FORKED"
+    assert begun + sum(each.num_rows for each in scan) == 30_000
 
-        def rest() -> int:
-            found = polled
-            while records := consumer.poll(timeout_ms=2_000, max_records=10_000):
-                found += sum(map(len, records.values()))
-            return found
 
-        assert polled == 10
-        assert _in_fork(rest) == 30_000
-        assert rest() == 30_000
+def test_forks_read_where_their_parent_has_not(s3: S3, proxy: FaultProxy, tmp_path: Path) -> None:
+    Topic(tmp_path / "root").append([Record(b"v")])
+    program = (
+        "import multiprocessing, sys\n"
+        "from sparklog import Log\n"
+        "def rows(url): return Log(url)['t'].read().num_rows\n"
+        "with multiprocessing.get_context('fork').Pool(2) as pool: print(pool.map(rows, 2 * sys.argv[1:]))\n"
+    )
+    command = [sys.executable, "-c", program, copied(s3, tmp_path / "root")]
+    assert subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout == "[1, 1]\n"
+
+
+@pytest.mark.parametrize("profile", ["of-file", "of-process"])
+def test_a_profile_reads_a_root_and_shares_a_group_beside_it(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: str) -> None:
+    """The root, the table of the group and the heartbeats of its member are asked with the same keys."""
+    Topic(tmp_path / "root").append([Record(b"v")])
+    url = copied(s3, tmp_path / "root")
+    keys = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key}
+    told = json.dumps({"Version": 1, "AccessKeyId": s3.access_key, "SecretAccessKey": s3.secret_key})
+    told_by_process = {"credential_process": f"{sys.executable} {tmp_path / 'keys.py'}"}
+    (tmp_path / "keys.py").write_text(f"print({told!r})")
+    lines = (
+        f"[{name}]\n" + "".join(f"{each} = {value}\n" for each, value in of.items())
+        for name, of in {"default": dict.fromkeys(keys, "wrong"), "profile of-file": keys, "profile of-process": told_by_process}.items()
+    )
+    (tmp_path / "config").write_text("".join(lines))
+    settings = {"AWS_CONFIG_FILE": str(tmp_path / "config"), "AWS_SHARED_CREDENTIALS_FILE": "/nothing", "AWS_PROFILE": profile}
+    for name, value in (environment(s3) | settings).items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    table = f"{url}-offsets"
+    with Consumer(url, "t", group_id="g", table=table, auto_offset_reset="earliest", consumer_timeout_ms=20_000) as consumer:
+        assert next(consumer).value == b"v"
+        consumer.commit()
+    assert OffsetTable(url, table).group("g").summary.lag == 0
+    monkeypatch.setenv("AWS_PROFILE", "default")
+    with pytest.raises(SparklogError, match=r"PARTLOG_IO.*access key"):
+        Log(url)
 
 
 @pytest.fixture

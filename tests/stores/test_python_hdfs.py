@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -11,9 +12,11 @@ from urllib.parse import SplitResult
 
 import pytest
 from handmade import Record, Topic, batch
+from hdfs_native.fsspec import HdfsFileSystem, ViewfsFileSystem
 from ports import free_port
+from pyarrow import fs
 from store_contract import Place, StoreContract
-from stores.hdfs import Hdfs
+from stores.hdfs import NAMESERVICE, Hdfs, write_settings
 from stores.webhdfs import WebHdfs
 
 from sparklog import Consumer, Log, SparklogError
@@ -165,6 +168,36 @@ def test_a_name_node_fails_over(hdfs_ha, topic):
     try:
         assert found.read() == before
         assert Log(url)[topic.name].read() == before
+    finally:
+        hdfs_ha.start(killed)
+
+
+@pytest.mark.parametrize("scheme", ["hdfs", "viewfs"])
+def test_hdfs_native_reads_a_root_behind_filesystem(hdfs_ha, topic, tmp_path, monkeypatch, scheme):
+    """By the protocol of Hadoop's own clients, which WebHDFS is not. HADOOP_CONF_DIR has the name service and the mount table."""
+    name = copied(hdfs_ha, topic.root).removeprefix(hdfs_ha.uri).partition("?")[0]
+    shutil.copytree(hdfs_ha.conf, tmp_path / "conf")
+    write_settings(
+        tmp_path / "conf" / "core-site.xml", hdfs_ha.settings | {"fs.viewfs.mounttable.all.link./mounted": f"{hdfs_ha.uri}/roots"}
+    )
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path / "conf"))
+    if scheme == "hdfs":
+        url, files = f"{hdfs_ha.uri}{name}", HdfsFileSystem(host=NAMESERVICE, skip_instance_cache=True)
+    else:
+        url, files = f"viewfs://all{name.replace('/roots', '/mounted')}", ViewfsFileSystem(host="all", skip_instance_cache=True)
+    given = fs.PyFileSystem(fs.FSSpecHandler(files))
+    there, here = Log(url, filesystem=given), Log(topic.root)
+    assert there.root == url
+    assert there.topics() == [topic.name]
+    assert there[topic.name].read() == here[topic.name].read()
+    assert there.verify().findings == here.verify().findings
+    with Consumer(url, "t", filesystem=given, auto_offset_reset="earliest", consumer_timeout_ms=3000) as consumer:
+        assert len(list(consumer)) == 40
+    with pytest.raises(SparklogError, match="ROOT_NOT_FOUND"):
+        Log(f"{url}-absent", filesystem=given)
+    killed = hdfs_ha.failover()
+    try:
+        assert there[topic.name].read() == here[topic.name].read()
     finally:
         hdfs_ha.start(killed)
 

@@ -18,6 +18,7 @@ from sparklog import Consumer, Log, SparklogError
 from sparklog.store.arrow import ArrowClient
 from sparklog.store.local import LocalStore
 from sparklog.store.paths import PathStore
+from sparklog.store.requests import AT_ONCE
 from sparklog.store.store import Damaged
 from sparklog.store.stores import open_store
 
@@ -49,7 +50,7 @@ def _memory():
 
 
 def _through(filesystem: fs.FileSystem, place: str, base: str, folder: str) -> PathStore:
-    return PathStore(place, base, folder, partial(ArrowClient, filesystem, base))
+    return PathStore(place, base, folder, partial(ArrowClient, filesystem, base, AT_ONCE))
 
 
 def _on_disk(store: PathStore, folder: Path) -> Place:

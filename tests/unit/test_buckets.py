@@ -1,77 +1,116 @@
-"""Which client asks a bucket of S3, by the settings and the environment."""
+"""How a bucket of S3 is asked, and with which keys, by the settings and the environment."""
 
 import os
 import pickle
-import subprocess
 import sys
 
+import boto3
 import pytest
 from pyarrow.fs import S3FileSystem
 
 import sparklog
 from sparklog.store import objects
-from sparklog.store.arrow import ArrowClient
-from sparklog.store.buckets import is_for_obstore
+from sparklog.store.buckets import store_beside_table
 from sparklog.store.objects import ObjectClient
 from sparklog.store.stores import open_store
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "very-secret"}
-WEB_IDENTITY = {"AWS_WEB_IDENTITY_TOKEN_FILE": "/token", "AWS_ROLE_ARN": "arn:aws:iam::1:role/r"}
-FULL_URI = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://169.254.170.23/v1"}
-NO_FILES = {"AWS_SHARED_CREDENTIALS_FILE": "/nothing", "AWS_CONFIG_FILE": "/nothing"}
-FILES = {"AWS_SHARED_CREDENTIALS_FILE": __file__, "AWS_CONFIG_FILE": "/nothing"}
-ONLY_CONFIG = {"AWS_SHARED_CREDENTIALS_FILE": "/nothing", "AWS_CONFIG_FILE": __file__}
-
-
-@pytest.mark.parametrize(
-    ("bucket", "settings", "environment", "by_obstore"),
-    [
-        ("bucket", "", KEYS | NO_FILES, True),
-        ("bucket", "", KEYS | FILES, True),
-        ("bucket", "", KEYS | FILES | {"AWS_PROFILE": "other"}, True),
-        ("bucket", "", {"AWS_ACCESS_KEY_ID": "key"} | FILES, False),
-        ("bucket", "", WEB_IDENTITY | NO_FILES, True),
-        ("bucket", "", WEB_IDENTITY | FILES, False),
-        ("bucket", "", WEB_IDENTITY | ONLY_CONFIG, False),
-        ("bucket", "", WEB_IDENTITY | FILES | {"AWS_PROFILE": "other"}, False),
-        ("bucket", "", FULL_URI | NO_FILES, False),
-        ("bucket", "", FULL_URI | NO_FILES | {"AWS_CONTAINER_AUTHORIZATION_TOKEN": "token"}, False),
-        ("bucket", "", FULL_URI | NO_FILES | {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": "/token"}, True),
-        ("bucket", "", FULL_URI | NO_FILES | {"AWS_SKIP_SIGNATURE": "true"}, False),
-        ("bucket", "", FULL_URI | FILES | {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": "/token"}, False),
-        ("bucket", "", {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2"} | NO_FILES, True),
-        ("bucket", "", {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2"} | FILES, False),
-        ("bucket", "", {"AWS_SKIP_SIGNATURE": "true"} | FILES, False),
-        ("bucket", "", {"AWS_SKIP_SIGNATURE": "false"} | FILES, False),
-        ("bucket", "", {"AWS_SKIP_SIGNATURE": "TRUE", "AWS_EC2_METADATA_DISABLED": "true"} | NO_FILES, True),
-        ("bucket", "", {"AWS_SKIP_SIGNATURE": "false", "AWS_EC2_METADATA_DISABLED": "true"} | NO_FILES, False),
-        ("bucket", "", FILES, False),
-        ("bucket", "", ONLY_CONFIG, False),
-        ("bucket", "", NO_FILES | {"AWS_PROFILE": "other"}, False),
-        ("bucket", "", NO_FILES | {"AWS_DEFAULT_PROFILE": "other"}, False),
-        ("bucket", "", NO_FILES, True),
-        ("bucket", "", NO_FILES | {"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:1338"}, False),
-        ("bucket", "", KEYS | NO_FILES | {"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:1338"}, True),
-        ("bucket", "", NO_FILES | {"AWS_EC2_METADATA_DISABLED": "true"}, False),
-        ("bucket", "endpoint_override=127.0.0.1:9000&scheme=http&region=us-east-1", KEYS | NO_FILES, True),
-        ("bucket", "region=us-east-1&allow_bucket_creation=true", KEYS | NO_FILES, False),
-        ("bucket", "nonsense=1", KEYS | NO_FILES, False),
-        ("bucket", "nonsense=", KEYS | NO_FILES, False),
-        ("bucket", "region=x&nonsense", KEYS | NO_FILES, False),
-        ("bucket--usw2-az1--x-s3", "", KEYS | NO_FILES, False),
-        ("reader--usw2-az1--xa-s3", "", KEYS | NO_FILES, False),
-    ],
-)
-def test_the_client_of_a_bucket(bucket, settings, environment, by_obstore):
-    assert is_for_obstore(bucket, settings, environment) is by_obstore
+NOTHING = {"AWS_SHARED_CREDENTIALS_FILE": "/nothing", "AWS_CONFIG_FILE": "/nothing", "AWS_EC2_METADATA_DISABLED": "true"}
+UNSIGNED = {"AWS_SKIP_SIGNATURE": "TRUE"}
+URL = "s3a://bucket/events?region=eu-west-1"
 
 
 @pytest.fixture
 def keys(monkeypatch):
     for name in [each for each in os.environ if each.startswith("AWS_")]:
         monkeypatch.delenv(name)
-    for name, value in (KEYS | NO_FILES).items():
+    for name, value in (KEYS | NOTHING).items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def profiles(keys, tmp_path, monkeypatch):
+    """The files of AWS with two profiles, and no keys in the environment."""
+    for name in KEYS:
+        monkeypatch.delenv(name)
+    file = tmp_path / "credentials"
+    lines = (f"[{each}]\naws_access_key_id = {each}-key\naws_secret_access_key = very-secret\n" for each in ("default", "other"))
+    file.write_text("".join(lines))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+
+
+def signer():
+    """The key that signs the requests for a bucket, or a word."""
+    store = open_store(URL).client.store
+    if store.credential_provider:
+        return store.credential_provider()["access_key_id"]
+    return "nobody" if str(store.config["skip_signature"]).lower() == "true" else store.config.get("access_key_id", "obstore")
+
+
+@pytest.mark.usefixtures("profiles")
+@pytest.mark.parametrize(
+    ("environment", "key"),
+    [
+        (KEYS, "environment"),
+        (KEYS | UNSIGNED | {"AWS_PROFILE": "other"}, "environment"),
+        (UNSIGNED, "nobody"),
+        (UNSIGNED | {"AWS_PROFILE": "other"}, "nobody"),
+        ({"AWS_SKIP_SIGNATURE": "false"}, "default-key"),
+        ({}, "default-key"),
+        ({"AWS_PROFILE": "other"}, "other-key"),
+        ({"AWS_DEFAULT_PROFILE": "other"}, "other-key"),
+    ],
+)
+def test_who_signs_requests(environment, key, monkeypatch):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    asked = signer()
+    assert asked == (key if key != "environment" else "obstore")
+    table = store_beside_table("s3://bucket/table.members", open_store(URL).storage_options("s3://bucket/table"))
+    assert (table.credential_provider is None) is (key in ("environment", "nobody"))
+
+
+@pytest.mark.usefixtures("profiles")
+def test_the_keys_of_a_table_are_its_own():
+    for given in ({"aws_access_key_id": "own", "aws_secret_access_key": "very-secret"}, {"SKIP_SIGNATURE": "true"}):
+        store = store_beside_table("s3://bucket/table", given)
+        assert store.credential_provider is None
+        assert "own" in store.config.values() or str(store.config["skip_signature"]).lower() == "true"
+
+
+@pytest.mark.usefixtures("profiles")
+def test_a_process_may_give_the_keys(tmp_path, monkeypatch):
+    """As AWS's own programs run it: `credential_process`."""
+    file = tmp_path / "config"
+    told = '{"Version": 1, "AccessKeyId": "of-process", "SecretAccessKey": "very-secret"}'
+    file.write_text(f"[profile p]\ncredential_process = echo '{told}'\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(file))
+    monkeypatch.setenv("AWS_PROFILE", "p")
+    assert signer() == "of-process"
+
+
+@pytest.mark.usefixtures("profiles")
+def test_a_profile_without_boto3_is_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    assert signer() == "obstore"
+    monkeypatch.setenv("AWS_DEFAULT_PROFILE", "other")
+    with pytest.raises(sparklog.CallError, match=r"OPTION_VALUE.*AWS_DEFAULT_PROFILE.*other.*sparklog\[aws\]"):
+        signer()
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    assert signer() == "obstore"
+
+
+@pytest.mark.usefixtures("profiles")
+@pytest.mark.parametrize(
+    ("environment", "problem"),
+    [({"AWS_SHARED_CREDENTIALS_FILE": "/nothing"}, "boto3 finds no keys[.]"), ({"AWS_PROFILE": "absent"}, "boto3 finds no keys .*absent")],
+)
+def test_no_keys(environment, problem, monkeypatch):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(OSError, match=f"{problem}.*AWS_SKIP_SIGNATURE=true"):
+        signer()
 
 
 @pytest.mark.usefixtures("keys")
@@ -109,18 +148,10 @@ def test_the_server_of_a_bucket(monkeypatch, settings, endpoint, host, variable)
 
 
 @pytest.mark.usefixtures("keys")
-@pytest.mark.parametrize("region", ["cn-north-1", "us-iso-east-1", "us-isob-west-1", "eu-isoe-west-1", "eusc-de-east-1", "new-land-1"])
-def test_regions_of_other_domains_are_asked_by_pyarrow(region):
-    store = open_store(f"s3a://bucket/events?region={region}")
-    assert isinstance(store.client, ArrowClient)
-    assert store.lists_in_order
-    assert isinstance(open_store(f"s3a://bucket/events?region={region}&endpoint_override=localhost:9000").client, ObjectClient)
-
-
-@pytest.mark.usefixtures("keys")
-@pytest.mark.parametrize("region", ["us-east-1", "us-gov-west-1", "ap-southeast-7", "il-central-1", "mx-central-1"])
-def test_regions_of_aws_are_asked_by_obstore(region):
-    assert isinstance(open_store(f"s3a://bucket/events?region={region}").client, ObjectClient)
+@pytest.mark.parametrize("region", ["us-gov-west-1", "ap-southeast-7", "il-central-1", "mx-central-1", "cn-north-1"])
+def test_the_server_of_aws_in_a_region(region):
+    endpoint = boto3.Session().client("s3", region_name=region).meta.endpoint_url
+    assert open_store(f"s3a://bucket/events?region={region}").client.store.config["endpoint"] == endpoint.replace("//", "//bucket.")
 
 
 @pytest.mark.usefixtures("keys")
@@ -139,65 +170,41 @@ def test_the_region_is_the_one_that_pyarrow_takes(monkeypatch):
 
 
 @pytest.mark.usefixtures("keys")
-@pytest.mark.parametrize("skipped", ["", "true", "false"])
-def test_requests_are_signed_if_there_are_keys(monkeypatch, skipped):
-    """pyarrow does not know the variable."""
-    monkeypatch.setenv("AWS_SKIP_SIGNATURE", skipped or "no")
-    monkeypatch.setenv("AWS_REGION", "eu-west-1")
-    assert str(open_store("s3a://bucket/events").client.store.config["skip_signature"]).lower() == "false"
-    for name in KEYS:
-        monkeypatch.delenv(name)
-    config = open_store("s3a://bucket/events").client.store.config
-    assert str(config["skip_signature"]).lower() == ("true" if skipped == "true" else "false")
+@pytest.mark.parametrize("variable", ["AWS_S3_EXPRESS", "AWS_CHECKSUM_ALGORITHM", "AWS_CONDITIONAL_PUT"])
+def test_a_value_that_obstore_refuses_in_the_environment(monkeypatch, variable):
+    monkeypatch.setenv(variable, "zzz")
+    with pytest.raises(OSError, match="obstore refuses a variable AWS_… of the environment: Generic Config error"):
+        open_store(URL).look("")
 
 
 @pytest.mark.usefixtures("keys")
-@pytest.mark.parametrize(
-    ("name", "value", "client"),
-    [
-        ("AWS_S3_EXPRESS", "true", ArrowClient),
-        ("AWS_CHECKSUM_ALGORITHM", "crc32", ArrowClient),
-        ("AWS_CONDITIONAL_PUT", "zzz", ArrowClient),
-        ("AWS_SKIP_SIGNATURE", "maybe", ObjectClient),
-        ("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "maybe", ObjectClient),
-    ],
-)
-def test_a_value_that_obstore_refuses_in_the_environment(monkeypatch, name, value, client):
-    """pyarrow asks, unless sparklog tells obstore another value in its place."""
-    monkeypatch.setenv(name, value)
-    assert isinstance(open_store("s3a://bucket/events?region=eu-west-1").client, client)
-
-
-def test_the_files_of_keys_are_looked_for_without_a_home_directory(tmp_path, monkeypatch):
-    home = tmp_path / "home"
-    (home / ".aws").mkdir(parents=True)
-    monkeypatch.setenv("HOME", str(home))
-    assert is_for_obstore("bucket", "", WEB_IDENTITY)
-    (home / ".aws" / "config").touch()
-    assert not is_for_obstore("bucket", "", WEB_IDENTITY)
-    monkeypatch.delenv("HOME")
-    monkeypatch.setattr("pwd.getpwuid", lambda _: {}[0])
-    assert is_for_obstore("bucket", "", WEB_IDENTITY)
-    assert is_for_obstore("bucket", "", WEB_IDENTITY | {"AWS_CONFIG_FILE": "~nobody-of-this-name/config"})
-
-
-@pytest.mark.usefixtures("keys")
-def test_settings_that_neither_client_knows():
-    for nonsense in ("nonsense=1", "region=x&nonsense=", "region=x&nonsense"):
-        with pytest.raises(sparklog.CallError, match=r"OPTION_VALUE.*nonsense.*endpoint_override, scheme and region") as raised:
+def test_settings_that_a_bucket_does_not_have():
+    for nonsense, named in {
+        "nonsense=1": "nonsense",
+        "region=x&nonsense=": "nonsense",
+        "scheme=ftp": "ftp",
+        "secret_key=x": "secret_key",
+    }.items():
+        with pytest.raises(
+            sparklog.CallError, match=rf"OPTION_VALUE.*'{named}'.*endpoint_override, scheme .* or region, or a `filesystem`"
+        ):
             open_store(f"s3a://bucket/some/events?{nonsense}").look("")
-        assert "s3a://bucket/some/events?" in str(raised.value)
-    with pytest.raises(sparklog.CallError, match=r"OPTION_VALUE.*'ftp'.*endpoint_override, scheme and region"):
-        open_store("s3a://bucket/events?region=x&scheme=ftp").look("")
 
 
 @pytest.mark.usefixtures("keys")
-def test_pyarrow_asks_where_obstore_is_not_installed():
-    program = (
-        "import sys; sys.modules['obstore'] = None; from sparklog.store.stores import open_store; "
-        "print(type(open_store('s3a://bucket/events?region=eu-west-1').client).__name__)"
-    )
-    assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout == "ArrowClient\n"
+@pytest.mark.parametrize("bucket", ["bucket--usw2-az1--x-s3", "reader--usw2-az1--xa-s3"])
+def test_a_directory_bucket_is_read_through_a_filesystem(bucket):
+    with pytest.raises(sparklog.CallError, match=r"OPTION_VALUE.*directory bucket; give a `filesystem`"):
+        open_store(f"s3a://{bucket}/events?region=us-west-2").look("")
+    assert not open_store(f"s3a://{bucket}/events", S3FileSystem(region="us-west-2")).lists_in_order
+
+
+@pytest.mark.usefixtures("keys")
+def test_a_bucket_needs_obstore_or_a_filesystem(monkeypatch):
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(sparklog.CallError, match=r"S3_EXTRA.*s3a://bucket/events .*obstore.*sparklog\[s3\].*`filesystem=`"):
+        open_store(URL).look("")
+    assert open_store("s3a://bucket/events", S3FileSystem(region="us-west-2")).lists_in_order
 
 
 def test_clocks_that_are_apart_are_told():

@@ -43,8 +43,11 @@ def test_a_root_is_taken_as_it_stands(case):
 @pytest.mark.parametrize(
     ("root", "says"),
     [
-        ("s3://bucket/x?nonsense=SECRET&endpoint_override=127.0.0.1:1&region=x", "'nonsense'; give settings that pyarrow takes in a URL"),
-        ("s3://bucket/x?allow_bucket_creation=perhaps&endpoint_override=127.0.0.1:1&region=x", "give settings that pyarrow takes in a URL"),
+        (
+            "s3://bucket/x?nonsense=SECRET&endpoint_override=127.0.0.1:1&region=x",
+            "'nonsense' is no setting of a bucket",
+        ),
+        ("s3://bucket/x?scheme=ftp&endpoint_override=127.0.0.1:1&region=x", "'ftp' is no setting of a bucket"),
         ("hdfs://host/x?nonsense=SECRET", "'nonsense' is no setting of a root in HDFS"),
         ("hdfs://host/a?b", "'b' is no setting of a root in HDFS"),
         ("hdfs://host/x?webhdfs=", "webhdfs is ''; it must be host:port"),

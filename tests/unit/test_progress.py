@@ -1,6 +1,9 @@
 """How the progress of a streaming query is read and shown, from what Spark reported."""
 
+import io
 import json
+import re
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -145,3 +148,28 @@ def test_a_partition_that_nothing_was_read_of_is_behind() -> None:
     assert progress.behind_offsets == 8
     first = Progress(SimpleNamespace(name="q", id="1"), {"sources": [source | {"endOffset": None}]}, "")
     assert first.behind_offsets is None
+
+
+@pytest.mark.parametrize("rich", [True, False])
+@pytest.mark.parametrize(
+    ("case", "bar"),
+    [
+        ("partlog", r"copy ━{7}[╺╸ ]*━{32}  18% batch 1, 446 rows/s, 18,008 bytes behind, 349.3 s behind"),
+        ("rate", r"plain ━{40}  batch 5, 4,444 rows/s"),
+        ("not begun", r"1234 ━{40}  before its first batch"),
+    ],
+)
+def test_the_line_in_a_terminal(case, bar, rich, monkeypatch):
+    """Without rich there is none."""
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    for name, value in {"COLUMNS": "120", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)
+    if not rich:
+        monkeypatch.setitem(sys.modules, "rich", None)
+    now = shown(case)
+    now._query.awaitTermination = lambda _: True
+    assert now.watch().rows == now.rows
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue()).replace("\r", "\n").split("\n")
+    assert re.fullmatch(bar if rich else "", "".join(line.strip() for line in lines[-2:])), lines

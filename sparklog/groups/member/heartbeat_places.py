@@ -126,7 +126,7 @@ class Bucket(HeartbeatPlace):
         """Asks nothing. CallError MEMBERS_EXTRA if obstore is not installed."""
         if find_spec("obstore") is None:
             raise SparklogError("MEMBERS_EXTRA", module="obstore", table=table)
-        self._table, self.name = table, name
+        self.name = name
         self._options = dict(storage_options)
         self._made: S3Store | None = None
 
@@ -173,11 +173,8 @@ class Bucket(HeartbeatPlace):
 
     @property
     def _store(self) -> S3Store:
-        from sparklog.store import objects
         from sparklog.store.buckets import store_beside_table
 
-        if not objects.can_be_used():
-            raise SparklogError("OFFSETS_FORKED", table=self._table)
         # Two threads may both make one.
         if self._made is None:
             self._made = store_beside_table(self.name, self._options)
