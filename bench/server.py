@@ -72,7 +72,7 @@ def run(bench: Bench, minutes: int | None = None) -> None:
         raise SystemExit("Kafka's jars are missing: make kafka fetches them")
     bench = replace(bench, beside=bench.beside or f"load {os.getloadavg()[0]:.1f} when it began")
     root = bench.path("server")
-    with contextlib.closing(Client()) as client, Server(root, Path(bench.path("server.log"))) as server:
+    with contextlib.closing(Client()) as client, Server(root) as server:
         if minutes is not None:
             _steady(bench, client, Place(server.address, server.pid, "steady"), root, minutes)
             return

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sparklog.consumer import Consumer, ConsumerRecord, TopicPartition
     from sparklog.log.log import Log
     from sparklog.log.topic import Topic
-    from sparklog.producer import Producer
+    from sparklog.producer import Producer, RecordFuture, RecordMetadata
     from sparklog.queries.placement import Placement
 
 __version__ = "0.1.0"
@@ -28,6 +28,8 @@ __all__ = [
     "Log",
     "Placement",
     "Producer",
+    "RecordFuture",
+    "RecordMetadata",
     "RetryError",
     "SparklogError",
     "Topic",
@@ -64,10 +66,10 @@ if not TYPE_CHECKING:  # type checkers then refuse a name that does not exist
             from sparklog.queries.placement import Placement
 
             return Placement
-        if name == "Producer":
-            from sparklog.producer import Producer
+        if name in ("Producer", "RecordFuture", "RecordMetadata"):
+            from sparklog import producer
 
-            return Producer
+            return getattr(producer, name)
         if name == "groups":
             import importlib
 

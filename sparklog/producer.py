@@ -1,186 +1,190 @@
-"""A producer: it sends records to a root through a server in front of the root."""
+"""A producer: it sends records to a root, through a server in front of the root."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import threading
-import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Literal
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.serve.command import require
-from sparklog.serve.shared import SharedServer
+from sparklog.serve.own import OwnServer
+from sparklog.serve.sender import RecordFuture, RecordMetadata, Sender
 
-_RECONNECT_MS = 1_000
-"""kafka-python waits twice as long after each attempt to reach a server, and a server starts in three seconds."""
-_ABORT_S = 10
+__all__ = ["Producer", "RecordFuture", "RecordMetadata"]
+
 _OF_GROUPS = "__consumer_offsets"
-_PLACE = "give a root, or the address of a server, as the first argument: Producer(root)"
-_INSTEAD = {
-    "bootstrap_servers": _PLACE,
-    "bootstrap.servers": _PLACE,
-    "transactional_id": "leave it out: there are no transactions. Without it, a producer commits each record once",
-}
-_OF_SERVERS = ("sasl_", "security_protocol", "ssl_")
-"""How settings begin that say how a server is reached. A producer of a root knows that by itself."""
 _ADDRESSES = re.compile(r"[\w.-]+:[0-9]{1,5}(,[\w.-]+:[0-9]{1,5})*")
+_BATCH_BYTES = 1_000_000
+_INT_MAX = 2**31 - 1
 
 
 class Producer:
-    """Sends records to topics, with the calls of kafka-python's `KafkaProducer`.
+    """Sends records to topics, with names of kafka-python's `KafkaProducer`.
 
-    Given a root, it starts a server for Kafka's clients in a process of its own, which takes about three seconds. All producers of this
-    user and root share the server, which ends a minute after the last of them. Given the address of a server, such as `sparklog serve`
-    prints, the producer sends to that server.
+    The producer of a root starts a server for Kafka's clients in a process of its own, which takes about three seconds, and ends it. For
+    many programs, run `sparklog serve`, and give its address as `bootstrap_servers`.
 
     A record is committed when its future is done: each reader sees it then. Records of one partition are committed in the order of `send`.
-    A producer may be used by several threads.
+    A producer may be used by several threads. A producer that is not closed loses the records that wait when its program ends.
 
-    If the server of a root dies, the producer starts it again. kafka-python then sends again the records that were not acknowledged, in
-    their order, and each of them is committed once, unless `enable_idempotence` is off. There is one exception: if another program has
-    taken the address of the dead server, these records fail with kafka-python's IllegalStateError, each of them may be committed, and the
-    producer goes on with a new server.
-
-    A server can be silent and not dead: for example, it is stopped, or its disk hangs. The producer keeps such a server. Records then fail
-    with KafkaTimeoutError after `delivery_timeout_ms`, which is 120,000 by default, and each of them may be committed. The producer goes
-    on when the server answers.
+    If the server of a root dies, the producer starts it again, and sends again the records that were not acknowledged. The server commits
+    each of them once, in their order. If a server is silent, records fail after `delivery_timeout_ms`, each of them may be committed, and
+    the producer goes on when the server answers.
 
     Example:
         >>> with sparklog.Producer("my-log") as producer:
-        ...     sent = producer.send("visits", key=b"ann", value=b"1")
+        ...     sent = producer.send("visits", key="ann", value="1")
         ...     print(sent.get(timeout=30).offset)
         0
     """
 
     __module__ = "sparklog"
 
-    def __init__(self, root: str | os.PathLike[str], **configs: Any) -> None:
-        """Connects to the server of a root, or to a server.
+    def __init__(
+        self,
+        root: str | os.PathLike[str] | None = None,
+        *,
+        bootstrap_servers: str | Sequence[str] | None = None,
+        client_id: str = "sparklog",
+        compression_type: Literal["gzip", "snappy", "lz4", "zstd"] | None = None,
+        linger_ms: int = 0,
+        max_request_size: int = 1 << 20,
+        buffer_memory: int = 32 << 20,
+        max_block_ms: int = 60_000,
+        delivery_timeout_ms: int = 120_000,
+        security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT",
+        sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None,
+        sasl_plain_username: str | None = None,
+        sasl_plain_password: str | None = None,
+        ssl_cafile: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Starts the server of a root, or begins to connect to servers.
 
         Args:
-            root: The path or URL of a root; or the address of a server, `host:port`, or several with commas. A folder whose name looks
-                like an address is given as `./name`.
-            **configs: Settings of kafka-python's `KafkaProducer`, such as `value_serializer`, `compression_type` and `linger_ms`.
+            root: The path or URL of a root. A folder whose name looks like an address is given as `./name`.
+            bootstrap_servers: The address of a server, `host:port`, or several, in place of a root.
+            client_id: The name of the producer, which servers show.
+            compression_type: How batches are compressed; by default they are not.
+            linger_ms: How long a record waits for others to share a request; default 0.
+            max_request_size: The most bytes of a record, and of a batch before it is compressed; default 1 MiB. The topic has a limit too,
+                `max.message.bytes`.
+            buffer_memory: The most bytes of records that wait, at least 1 KiB; default 32 MiB.
+            max_block_ms: How long `send` waits for such memory; default 60,000.
+            delivery_timeout_ms: A record that has no answer fails after this time; 0 for no limit; default 120,000.
+            security_protocol: How servers are reached; default `PLAINTEXT`.
+            sasl_mechanism: How the producer proves its name.
+            sasl_plain_username: The name.
+            sasl_plain_password: The password.
+            ssl_cafile: The file of the certificates that servers must have; by default the system knows them.
 
         Raises:
-            CallError: SERVE_EXTRA if the extra `serve` is not installed; STORE_UNSUPPORTED; JAVA_NEEDED; SERVE_START if the server does
-                not start.
-            TypeError: For `bootstrap_servers` and `transactional_id`, and for settings of security if a root is given.
-            ValueError: Of kafka-python, for an unknown setting.
-            KafkaError: Of kafka-python, such as KafkaConfigurationError for settings that contradict each other.
+            CallError: SERVE_EXTRA if the extra `serve` is not installed; OPTION_VALUE; OPTION_CONFLICT for a root with settings of other
+                servers; PRODUCER_SETTINGS for settings that contradict each other; STORE_UNSUPPORTED; JAVA_NEEDED; SERVE_START if the
+                server does not start.
+            TypeError: For an unknown setting, and without a root and an address.
 
         Example:
-            >>> producer = sparklog.Producer("my-log", value_serializer=str.encode, compression_type="zstd")
+            >>> with sparklog.Producer("my-log", compression_type="zstd") as producer:
+            ...     _ = producer.send("visits", "1")
         """
-        is_address = isinstance(root, str) and _ADDRESSES.fullmatch(root) is not None
-        _check_settings(root, configs, is_address)
-        require("kafka")
+        most = arguments.positive("max_request_size", max_request_size)
+        settings: dict[str, object] = {
+            "client.id": arguments.text("client_id", client_id),
+            "compression.type": compression_type or "none",
+            "linger.ms": arguments.count("linger_ms", linger_ms),
+            "message.max.bytes": most,
+            "batch.size": min(most, _BATCH_BYTES),
+            "queue.buffering.max.kbytes": max(1, arguments.positive("buffer_memory", buffer_memory) >> 10),
+            "message.timeout.ms": arguments.count(
+                "delivery_timeout_ms", arguments.positive("delivery_timeout_ms", delivery_timeout_ms), _INT_MAX
+            ),
+        }
+        self._patience_s = arguments.count("max_block_ms", max_block_ms) / 1000
         self._topics: set[str] = set()
         """The names that were checked."""
-        self._turn, self._closed, self._forked = threading.Lock(), False, False
-        self._server: SharedServer | None = None
-        self._settings: dict[str, Any] = {}
-        if is_address:
-            self._configs = configs | {"bootstrap_servers": str(root).split(",")}
+        access = {
+            "bootstrap_servers": None if bootstrap_servers is None else ",".join(arguments.texts("bootstrap_servers", bootstrap_servers)),
+            "security_protocol": None if security_protocol == "PLAINTEXT" else security_protocol,
+            "sasl_mechanism": sasl_mechanism,
+            "sasl_plain_username": sasl_plain_username,
+            "sasl_plain_password": sasl_plain_password,
+            "ssl_cafile": None if ssl_cafile is None else arguments.path("ssl_cafile", ssl_cafile),
+        }
+        given = {_OF_SERVERS[name]: value for name, value in access.items() if value is not None}
+        require("confluent_kafka")
+        server = None
+        if root is None:
+            if bootstrap_servers is None:
+                raise TypeError("Producer() needs a root: Producer(root), or addresses of servers: Producer(bootstrap_servers=…)")
+            settings |= given
+            place = given["bootstrap.servers"]
         else:
-            self._configs = {"reconnect_backoff_max_ms": _RECONNECT_MS, **configs}
-            # The thread that follows the server keeps no producer alive that the program has let go.
-            follow = weakref.WeakMethod(self._follow)
-            self._server = SharedServer(str(arguments.named_root(root)), lambda: (known := follow()) and known())
-            self._at_end = weakref.finalize(self, self._server.close)
-        _MADE.add(self)
-        with self._turn:
-            try:
-                self._connect()
-            except BaseException:
-                self._closed = True
-                self._leave()
-                raise
-
-    def _connect(self) -> None:
-        from kafka import KafkaProducer
-
-        settings = self._server.settings if self._server else {}
-        self._producer, self._settings = KafkaProducer(**self._configs | settings), settings
-        _renew_ids(self._producer)
-        self._refused = _keep_answers(self._producer)
-
-    def _connected(self, call: str) -> Any:
-        """The producer of kafka-python, which sends to the server that runs now. CallError PRODUCER_FORKED."""
-        if self._forked:
-            raise SparklogError("PRODUCER_FORKED", call=call)
-        if self._server and not _is_in_callback():  # a callback waits for no other thread, as other threads wait for callbacks
-            with self._turn:
-                if not self._closed and self._server.serving() != self._settings:
-                    _abort(self._producer)
-                    self._connect()
-        return self._producer
-
-    def _follow(self) -> None:
-        """The server has died and was started again. Records that wait have failed, if its address is another."""
-        from kafka.errors import KafkaError
-
-        with contextlib.suppress(KafkaError, SparklogError):  # the next call tries again, and has the error
-            self._connected("send")
+            if given:
+                option = next(name for name, value in access.items() if value is not None)
+                reason = "the producer of a root starts a server of its own"
+                raise SparklogError("OPTION_CONFLICT", options=f"root and {option}", reason=reason)
+            if isinstance(root, str) and _ADDRESSES.fullmatch(root):
+                reason = f"it looks like an address: give bootstrap_servers=, or the folder as ./{root}"
+                raise SparklogError("OPTION_VALUE", option="root", value=root, reason=reason)
+            place = str(arguments.named_root(root))
+            server = OwnServer(place)
+        try:
+            self._sender = Sender(settings, place, server)
+        except BaseException:
+            if server:
+                server.close(0)
+            raise
+        weakref.finalize(self, self._sender.abandon)
 
     def send(
         self,
         topic: str,
-        value: Any = None,
-        key: Any = None,
-        headers: Sequence[tuple[str, bytes]] | None = None,
+        value: bytes | str | None = None,
+        key: bytes | str | None = None,
+        headers: Sequence[tuple[str, bytes | None]] | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
-    ) -> Any:
+    ) -> RecordFuture:
         """Sends a record, and returns before it is committed.
-
-        In a callback of a future, send to topics that the producer has sent to before: the callback's thread learns the partitions of
-        a topic.
 
         Args:
             topic: The name of the topic.
-            value: The value: bytes, None, or a value that `value_serializer` takes.
+            value: The value; a string is encoded as UTF-8.
             key: The key, the same. Records with equal keys go to one partition, by murmur2.
             headers: Names and values of headers.
             partition: The partition, from 0 on; by default, the key decides, and records without a key go to any.
-            timestamp_ms: The time of the record, in ms since 1970; by default, now.
+            timestamp_ms: The time of the record, in ms since 1970, 1 or more; by default, now.
 
         Returns:
-            A future of kafka-python. Its `get(timeout=s)` returns when the record is committed, with `partition`, `offset` and
-            `timestamp`, or raises a `KafkaError`. The text of a KafkaTimeoutError has the last answer of the server, such as that
-            its disk is full.
+            The future of the record: `send(…).get(timeout=30)` waits until it is committed.
 
         Raises:
-            CallError: TOPIC_NAME_ILLEGAL; OPTION_VALUE for `__consumer_offsets`, which servers alone write; PRODUCER_FORKED; SERVE_START if
-                the server has died, and does not start again.
-            KafkaError: KafkaTimeoutError if the server does not answer; MessageSizeTooLargeError; IllegalStateError after `close`.
-            TypeError: If the key or the value is not bytes, and has no serializer; if a number is not one.
+            CallError: TOPIC_NAME_ILLEGAL; OPTION_VALUE for `__consumer_offsets`, which servers alone write; PRODUCER_CLOSED;
+                PRODUCER_FORKED.
+            RetryError: SEND_FULL if the memory for records is full for `max_block_ms`.
+            TypeError: If an argument has another type.
 
         Example:
-            >>> producer.send("visits", value=b"2", key=b"ann").get(timeout=30).partition
+            >>> producer.send("visits", value="2", key="ann").get(timeout=30).partition
             0
         """
-        for name, given in (("partition", partition), ("timestamp_ms", timestamp_ms)):
-            if given is not None:
-                arguments.integer(name, given)
-        if not isinstance(topic, str) or topic not in self._topics:
+        if topic not in self._topics:
             _check_topic(topic)
             self._topics.add(topic)
-        from kafka.errors import IllegalStateError
-
-        while True:
-            producer = self._connected("send")
-            try:
-                return producer.send(topic, value, key, headers, partition, timestamp_ms)
-            except IllegalStateError:
-                if producer is self._connected("send"):  # otherwise another thread has connected to another server in between
-                    raise
+        return self._sender.send(
+            topic,
+            _bytes("value", value),
+            _bytes("key", key),
+            headers or (),
+            None if partition is None else arguments.count("partition", partition, _INT_MAX),
+            None if timestamp_ms is None else arguments.positive("timestamp_ms", timestamp_ms),
+            self._patience_s,
+        )
 
     def flush(self, timeout: float | None = None) -> None:
         """Returns when all records that were sent are committed, or have failed.
@@ -189,96 +193,28 @@ class Producer:
             timeout: The longest wait, in seconds; None for no limit.
 
         Raises:
-            CallError: PRODUCER_FORKED; PRODUCER_IN_CALLBACK; SERVE_START if the server has died, and does not start again.
-            KafkaError: KafkaTimeoutError after `timeout`.
+            CallError: PRODUCER_FORKED; PRODUCER_IN_CALLBACK.
+            UnknownOutcomeError: SEND_UNANSWERED after `timeout`. The records still wait.
 
         Example:
             >>> producer.flush()
         """
-        seconds = None if timeout is None else arguments.duration("timeout", timeout)
-        if _is_in_callback():
-            raise SparklogError("PRODUCER_IN_CALLBACK")
-        self._connected("flush").flush(seconds)
-
-    def partitions_for(self, topic: str) -> set[int]:
-        """The partitions of a topic.
-
-        Args:
-            topic: The name of the topic.
-
-        Returns:
-            The numbers of the partitions.
-
-        Raises:
-            CallError: PRODUCER_FORKED; SERVE_START if the server has died, and does not start again.
-            KafkaError: KafkaTimeoutError if the server does not answer.
-
-        Example:
-            >>> producer.partitions_for("visits")
-            {0}
-        """
-        found: set[int] = self._connected("partitions_for").partitions_for(topic)
-        return found
-
-    def metrics(self) -> dict[str, Any]:
-        """Numbers of the producer, by the names of kafka-python.
-
-        Returns:
-            The metrics, in groups.
-
-        Example:
-            >>> "producer-metrics" in producer.metrics()
-            True
-        """
-        found: dict[str, Any] = self._producer.metrics()
-        return found
+        self._sender.flush(None if timeout is None else arguments.duration("timeout", timeout))
 
     def close(self, timeout: float | None = None) -> None:
-        """Sends the records that wait, and ends. A second call does nothing. In a callback of a future, it returns at once.
-
-        In a forked process, it does nothing.
+        """Sends the records that wait, and ends. A second call, and a call in a forked process, do nothing.
 
         Args:
-            timeout: The longest wait for the records, in seconds; None for no limit. Records that still wait have failed then, with
-                kafka-python's IllegalStateError.
+            timeout: The longest wait for the records, in seconds; None for no limit. Records without an answer have failed then.
 
         Raises:
-            KafkaError: KafkaTimeoutError if records have failed after `timeout`.
+            CallError: PRODUCER_IN_CALLBACK.
+            UnknownOutcomeError: SEND_UNANSWERED if records have failed after `timeout`.
 
         Example:
             >>> producer.close()
         """
-        seconds = None if timeout is None else arguments.duration("timeout", timeout)
-        if self._forked:
-            return
-        if _is_in_callback():  # the thread of callbacks is the thread that sends the records
-            threading.Thread(target=self.close, args=(seconds,)).start()
-            return
-        with self._turn:
-            self._closed = True
-        from kafka.errors import KafkaTimeoutError
-
-        try:
-            self._producer.close(seconds)
-        except KafkaTimeoutError:
-            _abort(self._producer)
-            raise
-        finally:
-            self._leave()
-
-    def _leave_to_parent(self) -> None:
-        """In a forked process: its end waits for no thread of the parent, and for no lock that such a thread may have had."""
-        self._forked = True
-        if inner := getattr(self, "_producer", None):
-            inner._unregister_cleanup()
-            inner._closed = True
-        if self._server:
-            self._at_end.detach()
-            self._server.leave_to_parent()
-
-    def _leave(self) -> None:
-        if self._server:
-            self._server.close()
+        self._sender.close(None if timeout is None else arguments.duration("timeout", timeout))
 
     def __enter__(self) -> Producer:
         return self
@@ -287,25 +223,15 @@ class Producer:
         self.close()
 
 
-def storage_fault(producer: Producer, least_s: float) -> str | None:
-    """Returns the last answer of the server, if its storage has refused the records of a partition for so long; None otherwise."""
-    from kafka.errors import KafkaStorageError
-
-    for code, since, answer in list(producer._refused.values()):
-        if code == KafkaStorageError.errno and time.monotonic() - since >= least_s:
-            return answer
-    return None
-
-
-def _check_settings(root: object, configs: Mapping[str, Any], is_address: bool) -> None:
-    if isinstance(root, Mapping):  # as confluent-kafka takes them; it may have a password
-        raise TypeError(f"`root` is of type {type(root).__name__}; {_PLACE}")
-    for name in configs:
-        instead = _INSTEAD.get(name)
-        if instead is None and not is_address and name.startswith(_OF_SERVERS):
-            instead = "leave it out: the producer of a root starts its server, and reaches it with a password of its own"
-        if instead:
-            raise TypeError(f"`{name}` is an argument of Kafka's clients, and Producer() does not take it: {instead}")
+_OF_SERVERS = {
+    "bootstrap_servers": "bootstrap.servers",
+    "security_protocol": "security.protocol",
+    "sasl_mechanism": "sasl.mechanism",
+    "sasl_plain_username": "sasl.username",
+    "sasl_plain_password": "sasl.password",
+    "ssl_cafile": "ssl.ca.location",
+}
+"""The settings that say how servers are reached, by their names in librdkafka."""
 
 
 def _check_topic(topic: object) -> None:
@@ -315,123 +241,9 @@ def _check_topic(topic: object) -> None:
         raise SparklogError("OPTION_VALUE", option="topic", value=topic, reason=reason)
 
 
-_MADE: weakref.WeakSet[Producer] = weakref.WeakSet()
-
-
-def _leave_to_parent() -> None:
-    for producer in _MADE:
-        producer._leave_to_parent()
-
-
-os.register_at_fork(after_in_child=_leave_to_parent)
-
-
-def _is_in_callback() -> bool:
-    from kafka.producer.sender import Sender
-
-    return isinstance(threading.current_thread(), Sender)
-
-
-def _renew_ids(producer: Any) -> None:
-    """Lets a producer of kafka-python send on after a record has failed at its `delivery_timeout_ms`, and lets later records fail in time.
-
-    The record may be committed, so kafka-python 3.0.12 gives up the producer id. The producer then has these faults, also at a broker:
-
-    * kafka-python asks for another id only in the state of a new producer, and so sends nothing any longer.
-    * Without an id, or while an epoch waits for its successor, no record fails.
-    * The thread that asks for an id waits without a limit for a server that takes the request.
-    * If a server takes the request and is silent, all later records fail.
-    """
-    from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, RequestTimedOutError
-
-    manager, sender, client = producer._transaction_manager, producer._sender, producer._sender._client
-    if manager is None:  # without idempotence
-        return
-    states = type(manager._current_state)
-    give_up, next_request_handler = manager.reset_producer_id, manager.next_request_handler
-    run_once, send_pending_request = sender.run_once, sender._maybe_send_pending_request
-
-    def reset_producer_id() -> None:
-        with manager._lock:
-            give_up()
-            if manager._current_state is states.READY:
-                manager._current_state = states.UNINITIALIZED
-
-    def waits_for_id() -> bool:
-        return not manager.has_producer_id() or manager.is_bumping_epoch()
-
-    def run_once_and_expire() -> None:
-        if waits_for_id():
-            for batch in [*producer._accumulator.expired_batches(), *sender._get_expired_inflight_batches()]:
-                sender._complete_batch_with_exception(batch, KafkaTimeoutError("No server has given a producer id in delivery_timeout_ms"))
-        run_once()
-
-    def send_pending_request_if_ready() -> bool:
-        node = client.least_loaded_node() if waits_for_id() else None
-        if waits_for_id() and (node is None or not client.is_ready(node)):
-            with contextlib.suppress(KafkaError):
-                client.maybe_connect(node)
-            return False  # the caller polls, and tries again
-        sent: bool = send_pending_request()
-        return sent
-
-    def handler_that_asks_again(has_incomplete: bool) -> Any:
-        handler = next_request_handler(has_incomplete)
-        if handler is not None and "on_complete" not in vars(handler):  # a handler comes again if it asks again
-            on_complete = handler.on_complete
-
-            def complete(number: int, answer: Any) -> None:
-                on_complete(number, KafkaConnectionError(str(answer)) if isinstance(answer, RequestTimedOutError) else answer)
-
-            handler.on_complete = complete
-        return handler
-
-    manager.reset_producer_id, manager.next_request_handler = reset_producer_id, handler_that_asks_again
-    sender.run_once, sender._maybe_send_pending_request = run_once_and_expire, send_pending_request_if_ready
-
-
-class _Refused(NamedTuple):
-    """A partition whose batches the server refuses, and kafka-python sends again."""
-
-    code: int
-    since: float
-    answer: str
-
-
-def _keep_answers(producer: Any) -> dict[Any, _Refused]:
-    """Keeps the last answer of the server for each partition that it refuses, and adds it to the error of a batch whose time is over.
-
-    kafka-python's own error has no cause: "Expiring 1 record(s)".
-    """
-    from kafka.errors import DuplicateSequenceNumberError, KafkaTimeoutError, for_code
-
-    refused: dict[Any, _Refused] = {}
-    sender = producer._sender
-    complete_batch, complete_batch_with_exception = sender._complete_batch, sender._complete_batch_with_exception
-
-    def complete(batch: Any, answer: Any) -> None:
-        code, known = answer.error_code, refused.get(batch.topic_partition)
-        if code in (0, DuplicateSequenceNumberError.errno):
-            refused.pop(batch.topic_partition, None)
-        else:
-            since, error = known.since if known and known.code == code else time.monotonic(), for_code(code)
-            refused[batch.topic_partition] = _Refused(code, since, str(error(answer.error_message or error.description)))
-        complete_batch(batch, answer)
-
-    def complete_with_exception(batch: Any, exception: Any) -> None:
-        last = refused.get(batch.topic_partition)
-        if last and isinstance(exception, KafkaTimeoutError):
-            exception = KafkaTimeoutError(f"{exception.args[0]}. The last answer of the server: {last.answer}")
-        complete_batch_with_exception(batch, exception)
-
-    sender._complete_batch, sender._complete_batch_with_exception = complete, complete_with_exception
-    return refused
-
-
-def _abort(producer: Any) -> None:
-    """Ends a producer of kafka-python, whose records fail. Its own `close` raises KafkaTimeoutError, and lets its thread send on."""
-    from kafka.errors import KafkaTimeoutError
-
-    producer._sender.force_close()
-    with contextlib.suppress(KafkaTimeoutError):
-        producer.close(_ABORT_S)
+def _bytes(name: str, given: bytes | str | None) -> bytes | None:
+    if isinstance(given, str):
+        return given.encode()
+    if given is not None and not isinstance(given, bytes):
+        raise TypeError(f"`{name}` is of type {type(given).__name__}; it must be bytes, a string or None")
+    return given

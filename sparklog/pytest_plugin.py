@@ -18,11 +18,6 @@ class PartlogBroker(NamedTuple):
     """`host:port`, for `bootstrap_servers`."""
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """kafka-python reads its files by a deprecated call, some 200 times in a test."""
-    config.addinivalue_line("filterwarnings", r"ignore:(read|open)_text is deprecated:DeprecationWarning")
-
-
 @pytest.fixture(scope="session")
 def partlog_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PartlogBroker]:
     """A server for Kafka's clients, in front of a root in a temporary folder.
@@ -32,7 +27,6 @@ def partlog_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Partlog
     """
     from sparklog.serve.process import Server
 
-    folder = tmp_path_factory.mktemp("partlog")
-    root = folder / "root"
-    with Server(str(root), folder / "server.log") as server:
+    root = tmp_path_factory.mktemp("partlog") / "root"
+    with Server(str(root)) as server:
         yield PartlogBroker(root, server.address)

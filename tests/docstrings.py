@@ -78,8 +78,8 @@ def world(name: str) -> dict[str, Any]:
         names["output"] = consumer.DeltaOutput("sales", names["consumer"])
     if name.startswith("GroupPlan"):
         names["plan"] = table.plan("billing", 2, joining="consumer-3")
-    if name.startswith("Producer."):
-        names["producer"] = sparklog.Producer(_server().address)
+    if name.startswith(("Producer.", "RecordFuture", "RecordMetadata")):
+        names["producer"] = sparklog.Producer(bootstrap_servers=_server().address)
     return names
 
 
@@ -97,7 +97,7 @@ def _server() -> Server:
     """A server that all examples share. Its root has the topic `visits` with one partition."""
     folder = Path(tempfile.mkdtemp(prefix="docstrings-"))
     Topic(folder / "my-log", "visits").append([Record(b"1", b"ann", TIME)])
-    server = Server(str(folder / "my-log"), folder / "server.log")
+    server = Server(str(folder / "my-log"))
     atexit.register(server.close)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return server

@@ -17,7 +17,6 @@ SECTIONS = re.compile(r"^(Args|Attributes|Returns|Raises|Example):\n((?:(?: .*)?
 RAISE_NOTHING = {
     *("Consumer.assignment", "Consumer.paused", "Consumer.subscription", "Consumer.wakeup"),
     *("GroupPlan.display", "GroupPlan.lag", "Placement.stop", "SparklogError.in_shell"),
-    "Producer.metrics",
 }
 """They look at what is in memory."""
 

@@ -40,6 +40,8 @@ PUBLIC = [
     "Log",
     "Placement",
     "Producer",
+    "RecordFuture",
+    "RecordMetadata",
     "RetryError",
     "SparklogError",
     "Topic",

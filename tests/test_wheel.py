@@ -214,11 +214,15 @@ def test_the_command_line_without_spark_says_what_to_install(installed, folder):
     shown = [json.loads(line) for line in cli.run("-m", "sparklog", "cat", "root", "chosen", "--json", folder=folder).splitlines()]
     assert len(shown) == 50
     assert "chosen" in cli.run("-m", "sparklog", "stats", "root", "chosen", folder=folder)
-    for words in (("produce", "root", "chosen"), ("create", "root", "fresh"), ("merge", "root", "chosen")):
+    for words, extra in (
+        (("produce", "root", "chosen"), "serve"),
+        (("create", "root", "fresh"), "spark"),
+        (("merge", "root", "chosen"), "spark"),
+    ):
         ended = cli.ended("-m", "sparklog", *words, folder=folder)
         assert (ended.returncode, ended.stdout) == (2, ""), words
-        assert "PARTLOG_SPARK_EXTRA" in ended.stderr, words
-        assert "pip install 'sparklog[spark]'" in ended.stderr, words
+        assert f"PARTLOG_{extra.upper()}_EXTRA" in ended.stderr, words
+        assert f"pip install 'sparklog[{extra}]'" in ended.stderr, words
         assert "Lines" not in ended.stderr, "the command must not read lines that it cannot write"
 
 

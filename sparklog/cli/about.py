@@ -55,8 +55,8 @@ def class_archive(delete: bool = False, serve: bool = False) -> str:
     Example:
       sparklog class-archive
     """
+    from sparklog.serve.archive import make_archive
     from sparklog.serve.command import drop_archive
-    from sparklog.serve.shared import make_archive
 
     path = Path(path_of_jar())
     if delete:

@@ -143,7 +143,7 @@ class _Command(typer.core.TyperCommand):
 
 _ABOUT = (
     "Usage: sparklog COMMAND ROOT [TOPIC] [OPTIONS]",
-    "Look into a partitioned log. Produce and Change start Spark or a server.",
+    "Look into a partitioned log. Produce starts a server, Change starts Spark.",
 )
 _MORE = (
     "ROOT is the directory or URL of the log. `sparklog COMMAND --help` has examples.",

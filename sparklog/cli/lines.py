@@ -69,8 +69,8 @@ def as_json(line: bytes) -> Record:
     return Record(
         _octets(given, "value"),
         _octets(given, "key"),
-        _number(given, "partition", _INT),
-        _number(given, "timestamp", _MILLIS),
+        _number(given, "partition", 0, _INT),
+        _number(given, "timestamp", 1, _MILLIS),  # librdkafka takes 0 for the present time
         [_header(each) for each in headers or ()],
     )
 
@@ -82,10 +82,10 @@ def _header(given: dict[str, Any]) -> dict[str, Any]:
     return {"key": given["key"], "value": _octets(given, "value")}
 
 
-def _number(given: dict[str, Any], name: str, most: int) -> int | None:
+def _number(given: dict[str, Any], name: str, least: int, most: int) -> int | None:
     number = given.get(name)
-    if number is not None and (not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= most):
-        raise ValueError(f"{name!r} must be a whole number from 0 to {most}, or null")
+    if number is not None and (not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most):
+        raise ValueError(f"{name!r} must be a whole number from {least} to {most}, or null")
     return number
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import Enum
 from typing import NamedTuple
 
@@ -194,6 +194,23 @@ class ServerLooks:
             return before
         has_changed = before is not None and now - self._looked < session_s
         return _Sight(file.number, now, has_changed or abs(time.time() - file.entry.modified) < session_s)
+
+
+def addresses(root: Root, kinds: Collection[str]) -> list[str]:
+    """Where clients reach the servers of a root that are alive, at listeners of these kinds: `host:port`."""
+    try:
+        seen = ServerLooks(root).look().shown
+    except SparklogError:
+        return []
+    return [f"{each.host}:{each.port}" for server in seen if server.is_alive for each in server.heartbeat.listeners if each.kind in kinds]
+
+
+def cluster(root: Root) -> str | None:
+    """The id of the cluster that servers of a root tell clients; None if it cannot be read."""
+    try:
+        return Fields(parse(root.store.read(f"{SERVERS}/cluster.json", _BYTES_MAX))).string("cluster")
+    except (OSError, Damaged):
+        return None
 
 
 def _listener(name: str, fields: Fields) -> Listener:

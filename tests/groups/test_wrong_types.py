@@ -1,5 +1,6 @@
 """Arguments of a wrong type, in the public calls: each is refused by its name, and nothing is done."""
 
+import functools
 import importlib
 import inspect
 from collections.abc import Callable, Iterator
@@ -111,9 +112,10 @@ INTERVALS = (
 SIZES = ("max_poll_records", "fetch_max_bytes", "max_partition_fetch_bytes", "capacity", "metadata_max_age_ms", "consumer_timeout_ms")
 
 
+@functools.cache
 def unconnected() -> sparklog.Producer:
-    """A producer that looks at its arguments before it asks its client, which it does not have."""
-    return object.__new__(sparklog.Producer)
+    """A producer of a server that does not run. A test needs no more, as the arguments are wrong."""
+    return sparklog.Producer(bootstrap_servers="127.0.0.1:1", delivery_timeout_ms=1)
 
 
 NUMBERS: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
@@ -130,6 +132,11 @@ NUMBERS: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "serve": (lambda topic, table, **given: serve(topic.root, **given), ("port",)),
     "serve_metrics": (lambda topic, table, **given: serve_metrics(topic.root, **given), ("port",)),
     "Placement.__init__": (lambda topic, table, **given: sparklog.Placement(topic.root, "t", **given), ("refresh_s",)),
+    "Producer.__init__": (
+        lambda topic, table, **given: sparklog.Producer(bootstrap_servers="127.0.0.1:1", **given),
+        ("linger_ms", "max_request_size", "buffer_memory", "max_block_ms", "delivery_timeout_ms"),
+    ),
+    "RecordFuture.get": (lambda topic, table, **given: unconnected().send("t").get(**given), ("timeout",)),
     "Producer.send": (lambda topic, table, **given: unconnected().send("t", **given), ("partition", "timestamp_ms")),
     "Producer.flush": (lambda topic, table, **given: unconnected().flush(**given), ("timeout",)),
     "Producer.close": (lambda topic, table, **given: unconnected().close(**given), ("timeout",)),

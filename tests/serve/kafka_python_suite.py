@@ -78,7 +78,7 @@ def main() -> int:
         suite = fetch(folder)
         # The suite has members with a session timeout of 3 s.
         settings = ("--listen", "127.0.0.1:0", "group.min.session.timeout.ms=1000")
-        with Server(str(folder / "root"), folder / "server.log", settings) as server:
+        with Server(str(folder / "root"), settings) as server:
             found = outcomes(suite, server.address, folder / "report.xml")
     failed = {test for test, outcome in found.items() if outcome == "failed"}
     for test in sorted(failed & EXPECTED.keys()):

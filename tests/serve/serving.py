@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import signal
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,11 +77,14 @@ def server_classpath(java_classpath: str, repository: Path) -> str:
     return os.pathsep.join(map(str, (java_classpath, served, *jars)))
 
 
-def end_shared_servers(cache: Path) -> None:
-    """Ends the servers that producers have left, by their notes in a cache that XDG_CACHE_HOME names."""
-    for note in cache.glob("sparklog/servers/*.pid"):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(int(note.read_text()), signal.SIGTERM)
+def server_pid(root: Path) -> int | None:
+    """The process of the server of a root; None if there is none."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if b"io.sparklog.serve.Serve" in words and os.fsencode(root) in words:
+                return int(process.name)
+    return None
 
 
 def archive_classes_of_server(classpath: str, folder: Path) -> None:

@@ -1,13 +1,11 @@
 """The programs of docs/guide/server.md, as a reader would paste them."""
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from serve.serving import end_shared_servers
 
 from sparklog.serve.process import Server
 
@@ -21,18 +19,14 @@ def blocks(language: str) -> list[str]:
 @pytest.mark.slow
 def test_programs(tmp_path: Path) -> None:
     """In an empty folder, beside a server whose port is free. The last program is a test."""
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     *programs, test = blocks("python")
-    try:
-        with Server(str(tmp_path / "my-log"), tmp_path / "log") as server:
-            for number, program in enumerate(programs):
-                file = tmp_path / f"program{number}.py"
-                file.write_text(program.replace("127.0.0.1:9092", server.address), encoding="utf-8")
-                ran = subprocess.run([sys.executable, file], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-                assert ran.returncode == 0, ran.stderr
-        (tmp_path / "test_orders.py").write_text(test, encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_orders.py"]
-        ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert ran.returncode == 0, ran.stdout
-    finally:
-        end_shared_servers(tmp_path / "cache")
+    with Server(str(tmp_path / "my-log")) as server:
+        for number, program in enumerate(programs):
+            file = tmp_path / f"program{number}.py"
+            file.write_text(program.replace("127.0.0.1:9092", server.address), encoding="utf-8")
+            ran = subprocess.run([sys.executable, file], cwd=tmp_path, capture_output=True, text=True, check=False)
+            assert ran.returncode == 0, ran.stderr
+    (tmp_path / "test_orders.py").write_text(test, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_orders.py"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout

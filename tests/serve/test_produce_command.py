@@ -1,34 +1,26 @@
-"""`sparklog produce` through the server that producers share."""
+"""`sparklog produce` writes through a server."""
 
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from broken_bindings import Bound
 from handmade import Record, Topic
-from serve.serving import end_shared_servers
+from serve.serving import RunningServer
 
 import sparklog
+from sparklog.arguments import named_root
 from sparklog.cli import lines, served
 
 WAIT_S = 600
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A cache of the test alone. The server that is left is ended."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    yield
-    end_shared_servers(tmp_path / "cache")
 
 
 def command(*words: object) -> list[str]:
     return [sys.executable, "-m", "sparklog", "produce", *map(str, words)]
 
 
-@pytest.mark.usefixtures("cache")
 def test_keys_are_where_spark_would_put_them(tmp_path: Path) -> None:
     text = "".join(f"customer-{number % 7}:{number}\n" for number in range(1_000))
     words = (tmp_path / "log", "orders", "-K", ":", "-X", "partitions=3", "-X", "retention.ms=86400000", "-X", "compression.type=zstd")
@@ -48,7 +40,6 @@ def test_keys_are_where_spark_would_put_them(tmp_path: Path) -> None:
     assert sorted(int(row["value"]) for row in rows) == list(range(1_000))
 
 
-@pytest.mark.usefixtures("cache")
 def test_a_line_is_committed_while_the_next_one_is_awaited(tmp_path: Path) -> None:
     root = tmp_path / "log"
     Topic(root, "orders").append([Record(b"0")])
@@ -71,36 +62,66 @@ def test_a_line_is_committed_while_the_next_one_is_awaited(tmp_path: Path) -> No
     print(f"visible after {times[0]:.1f} s, then after {', '.join(f'{each * 1000:.0f}' for each in times[1:])} ms")
 
 
-@pytest.mark.usefixtures("cache")
-def test_records_that_the_storage_refuses_end_the_command_with_the_answer_of_the_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """kafka-python would send them again for two minutes, and say nothing."""
-    monkeypatch.setattr(served, "_STORAGE_S", 1)
+def test_records_that_the_storage_refuses_end_the_command_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(served, "_TIMEOUT_MS", 4_000)
     Topic(tmp_path / "log", "orders").append([Record(b"0")])
-    topic = served.ServedTopic(str(tmp_path / "log"), "orders", {})
+    topic = served.ServedTopic(named_root(tmp_path / "log"), "orders", {})
     topic.write([lines.Record(b"1")])
     data = tmp_path / "log" / "_partlog" / "orders" / "data"
     data.rename(data.with_name("kept"))
     data.touch()
-    with pytest.raises(sparklog.RetryError, match=r"SERVE_REFUSED.*all records: \[Error 56\] KafkaStorageError"):
+    with pytest.raises(sparklog.UnknownOutcomeError, match=r"SEND_FAILED.*not committed.*COMMIT_FAILED"):
         topic.write([lines.Record(b"2")])
     topic.close(0)
 
 
-def test_spark_writes_where_it_alone_can(tmp_path: Path) -> None:
+def test_a_server_that_runs_is_used_if_it_is_of_the_root(serve_classpath: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the server of another root at an old address, nor a server that asks for a password or may only be read."""
     root = tmp_path / "log"
-    Topic(root, "plain").append([Record(b"0")])
-    Topic(root, "slots", config={"placement": "on_first_write"}).append([Record(b"0")])
-    assert served.opening(str(root), "plain", {})
-    assert served.opening(str(root), "new", {"partitions": "3"})
-    assert served.opening(str(tmp_path / "new-root"), "new", {})
-    assert served.opening(str(root), "slots", {}) is None
-    assert served.opening(str(root), "plain", {"partitions": "3"}) is None  # it tells whether the topic has other options
-    assert served.opening(str(root), "new", {"placement": "on_first_write"}) is None
-    assert served.opening(str(root), "new", {"partitions": "0"}) is None
-    assert served.opening(str(root), "new", {"unknown": "x"}) is None
-    assert not served.is_sendable(lines.Record(None))
-    assert not served.is_sendable(lines.Record(b"x" * (1 << 20)))
-    assert not served.is_sendable(lines.Record(b"x", headers=[{"key": "a", "value": None}]))
-    assert served.is_sendable(lines.Record(b"x", headers=[{"key": "a", "value": b""}]))
+    Topic(root, "orders").append([Record(b"0")])
+    with RunningServer(serve_classpath, root, ("--read-only",)), RunningServer(serve_classpath, root) as server:
+        until_seen(root, 2)
+        with monkeypatch.context() as patch:
+            patch.setenv("JAVA_HOME", "/nowhere")  # so that it starts none
+            ran = subprocess.run(command(root, "orders"), input="1\n", capture_output=True, text=True, check=False)
+            assert (ran.returncode, ran.stderr) == (0, "")
+        heartbeats = {each.name: each.read_bytes() for each in (root / "_servers").glob("*-*.json")}
+    with RunningServer(serve_classpath, tmp_path / "strange", ("--listen", server.address)):
+        for name, content in heartbeats.items():
+            (root / "_servers" / name).write_bytes(content)
+        ran = subprocess.run(command(root, "orders"), input="2\n", capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stderr) == (0, "")
+    assert sparklog.Topic(root, "orders").read()["value"].to_pylist() == [b"0", b"1", b"2"]
+    assert sparklog.Log(tmp_path / "strange").topics() == []
+
+
+def test_keys_whose_slots_spark_places_are_refused(tmp_path: Path) -> None:
+    Bound(Topic(tmp_path / "log", "slots", partitions=2)).begin({})
+    topic = served.ServedTopic(named_root(tmp_path / "log"), "slots", {})
+    with pytest.raises(sparklog.CallError, match=r"SEND_REFUSED.*write keys with Spark"):
+        topic.write([lines.Record(b"1", b"key")])
+    assert [each.offset for each in topic.write([lines.Record(b"1")])] == [0]
+    topic.close()
+
+
+def until_seen(root: Path, servers: int) -> None:
+    until = time.monotonic() + WAIT_S
+    while len(list((root / "_servers").glob("*-*.json"))) < servers:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def test_options_are_checked_before_a_server_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    root = named_root(tmp_path / "log")
+    Topic(tmp_path / "log", "old", partitions=2, config={"retention.ms": "1000"}).append([Record(b"0")], 0)
+    for name, config, told in (
+        ("new", {"partitons": "4"}, "OPTION_UNKNOWN.*Did you mean `partitions`"),
+        ("new", {"partitions": "0"}, "OPTION_VALUE.*partitions"),
+        ("new", {"placement": "on_first_write"}, "OPTION_VALUE.*sparklog create"),
+        ("old", {"partitions": "3"}, "OPTION_CONTRADICTS_TOPIC.*has 2"),
+        ("old", {"compression.type": "zstd"}, "OPTION_CONTRADICTS_TOPIC"),
+        ("old", {"partitions": "2", "retention.ms": "01000", "compression.type": "NONE"}, "JAVA_NEEDED"),
+    ):
+        with pytest.raises(sparklog.CallError, match=told):
+            served.ServedTopic(root, name, config)

@@ -11,16 +11,15 @@ from pathlib import Path
 import pytest
 from handmade import Record, Topic
 from kafka.admin import KafkaAdminClient
+from serve.serving import server_pid
 
 from sparklog import CallError, SparklogError
 from sparklog.serve.process import Server
-from sparklog.serve.shared import _runs
 
 PROGRAM = """
 import os, sys, time
-from pathlib import Path
 from sparklog.serve.process import Server
-server = Server(sys.argv[1], Path(sys.argv[2]))
+server = Server(sys.argv[1])
 if forked := os.fork():
     print(server.pid, forked, flush=True)
 time.sleep(600)
@@ -54,17 +53,17 @@ def test_the_command_serves_a_root_until_it_is_ended(root: Path) -> None:
         assert process.wait(30) in (0, 143)  # the JVM ends with 143 after SIGTERM
 
 
-def test_a_server_of_python_ends_with_its_block(root: Path, tmp_path: Path) -> None:
-    with Server(str(root), tmp_path / "log") as server:
+def test_a_server_of_python_ends_with_its_block(root: Path) -> None:
+    with Server(str(root)) as server:
         assert topics(server.address) == ["visits"]
     with pytest.raises(ProcessLookupError):
         os.kill(server.pid, 0)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
-def test_a_server_of_python_ends_with_its_program(root: Path, tmp_path: Path, how: signal.Signals) -> None:
+def test_a_server_of_python_ends_with_its_program(root: Path, how: signal.Signals) -> None:
     """As the server of `partlog_broker` does when pytest is killed. A process that the program has forked lives on."""
-    command = [sys.executable, "-c", PROGRAM, str(root), str(tmp_path / "log")]
+    command = [sys.executable, "-c", PROGRAM, str(root)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         server, forked = map(int, process.stdout.readline().split())
@@ -72,19 +71,19 @@ def test_a_server_of_python_ends_with_its_program(root: Path, tmp_path: Path, ho
             process.send_signal(how)
             process.wait(60)
             until = time.monotonic() + 120
-            while _runs(server):
-                assert time.monotonic() < until, (tmp_path / "log").read_text()
+            while server_pid(root):
+                assert time.monotonic() < until
                 time.sleep(0.05)
             assert list((root / "_servers").glob("*-*.json")) == []
         finally:
             os.kill(forked, signal.SIGKILL)
-            if _runs(server):
+            if server_pid(root):
                 os.kill(server, signal.SIGKILL)
 
 
 def test_a_server_that_cannot_start_tells_why(tmp_path: Path) -> None:
     with pytest.raises(SparklogError, match=r"PARTLOG_SERVE_START.*PARTLOG_ROOT_NOT_FOUND.*absent"):
-        Server(str(tmp_path / "absent"), tmp_path / "log", ("--listen", "127.0.0.1:0", "--read-only"))
+        Server(str(tmp_path / "absent"), ("--listen", "127.0.0.1:0", "--read-only"))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +97,7 @@ def test_a_missing_java_is_what_a_server_needs(tmp_path: Path, monkeypatch: pyte
     for name, value in java.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(CallError, match=rf"\[PARTLOG_JAVA_NEEDED\] A server for Kafka's clients needs a JDK 17 or later, but .*{told}"):
-        Server(str(tmp_path / "log"), tmp_path / "output")
+        Server(str(tmp_path / "log"))
 
 
 def test_the_command_lists_the_settings() -> None:
@@ -121,9 +120,9 @@ def test_servers_start_with_the_classes_of_their_archive(root: Path, tmp_path: P
     assert archive.name.startswith("serve-")
 
     def uses_it() -> bool:
-        with Server(str(root), tmp_path / "log") as server:
+        with Server(str(root)) as server:
             assert topics(server.address) == ["visits"]
-            assert "archive" not in (tmp_path / "log").read_text()
+            assert "archive" not in server.output()
             return str(archive) in Path(f"/proc/{server.pid}/maps").read_text()
 
     assert uses_it()

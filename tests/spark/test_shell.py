@@ -10,14 +10,13 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from serve.serving import end_shared_servers
 from verifying import faults
 
 import sparklog
@@ -40,14 +39,6 @@ def run(spark: SparkSession, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
         return out if status == 0 else out + err
 
     return command
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A cache of the test alone, so that no server of the user is used, and none is left."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    yield
-    end_shared_servers(tmp_path / "cache")
 
 
 @pytest.fixture
@@ -85,10 +76,6 @@ def read(root: Path, topic: str) -> list[tuple[Any, ...]]:
     return list(zip(*columns, times, strict=True))
 
 
-BY_SPARK = ("--commit-records", 10)
-"""A server would go on to say in the root that it is alive."""
-
-
 @pytest.mark.slow
 def test_upkeep(run: Run, root: Path, tmp_path: Path) -> None:
     def would(*words: object) -> list[dict[str, Any]]:
@@ -104,8 +91,8 @@ def test_upkeep(run: Run, root: Path, tmp_path: Path) -> None:
 
     for number in range(3):
         file = lines(tmp_path, *(b"%d-%d" % (number, each) for each in range(10)))
-        said = run("produce", root, "t", file, "-p", number % 2, "-X", "partitions=2", "-X", "file.delete.delay.ms=0", *BY_SPARK)
-    assert said.splitlines()[0] == "10 records in 1 commit to t"
+        said = run("produce", root, "t", file, "-p", number % 2, "-X", "partitions=2", "-X", "file.delete.delay.ms=0")
+    assert said.splitlines()[0] == "10 records to t"
     assert said.splitlines()[-1].split() == ["0", "10", "19", "10"]
     log = sparklog.Log(root)
     assert json.loads(run("merge", root, "--dry-run", "--json"))["executed"] is False
@@ -122,7 +109,7 @@ def test_upkeep(run: Run, root: Path, tmp_path: Path) -> None:
     rows = would("delete-records", root, "t", "--offsets", "0:4,1:-1", "--keep", "1:7")
     assert [(each["start_after"], each["kept"]) for each in rows] == [(4, None), (7, 7)]
     assert log.topic("t").start_offsets() == {0: 4, 1: 7, 2: 0}
-    run("produce", root, "t", lines(tmp_path, b"new"), "-p", 0, *BY_SPARK)
+    run("produce", root, "t", lines(tmp_path, b"new"), "-p", 0)
     time.sleep(0.01)
     assert sum(each["records_deleted"] for each in would("expire", root, "t", "--retention-ms", "1ms")) >= 16
     dead = root / "_partlog" / "t" / "data" / f"{1:020}-{'B' * 21}A"  # what a writer left that died before its commit
@@ -184,13 +171,13 @@ def test_an_input_without_lines_makes_a_topic_as_one_with_lines(run: Run, root: 
     assert run("produce", root, "t", empty, "-X", "partitions=4") == "0 records to t\n"
     topic = sparklog.Log(root)["t"]
     assert (topic.partitions, topic.end_offsets()) == (4, dict.fromkeys(range(4), 0))
-    assert run("produce", root, "t", empty, "-X", "partitions=4") == "0 records in 0 commits to t\n"
+    assert run("produce", root, "t", empty, "-X", "partitions=4") == "0 records to t\n"
     assert "PARTLOG_OPTION_CONTRADICTS_TOPIC" in run("produce", root, "t", empty, "-X", "partitions=3", status=2)
     assert len(topic.commits()) == 1
 
 
 def test_what_the_connector_refuses(run: Run, root: Path, tmp_path: Path) -> None:
-    run("produce", root, "t", lines(tmp_path, b"a"), "-X", "partitions=2", *BY_SPARK)
+    run("produce", root, "t", lines(tmp_path, b"a"), "-X", "partitions=2")
     before = contents(root)
     for words, condition in (
         (["config", root, "t", "--add", "retention.mss=1"], "OPTION_UNKNOWN"),
@@ -200,7 +187,7 @@ def test_what_the_connector_refuses(run: Run, root: Path, tmp_path: Path) -> Non
         (["delete-records", root, "t", "--offsets", '{"x":1}'], "OPTION_VALUE] Option `--offsets"),
         (["export", root, "t", "--to", ""], "OPTION_VALUE] Option `--to"),
         (["produce", root, "t", tmp_path / "lines", "-X", "partitions=3"], "OPTION_CONTRADICTS_TOPIC"),
-        (["produce", root, "t", tmp_path / "lines", "-p", "9", *BY_SPARK], "PARTITION_OUT_OF_RANGE"),
+        (["produce", root, "t", tmp_path / "lines", "-p", "9"], "PARTITION_OUT_OF_RANGE"),
     ):
         told = run(*words, status=2)
         assert f"[PARTLOG_{condition}" in told and "Traceback" not in told and "JVM stacktrace" not in told and "=>" not in told, told
@@ -212,31 +199,47 @@ def test_cat_into_produce_copies(run: Run, root: Path, spark: SparkSession, tmp_
     """Keys, values, nulls, bytes that are not text, headers, partitions, times and their order."""
     spark.sql("""
         SELECT * FROM VALUES
-          (X'ff00', X'80', 0, timestamp_millis(0),
+          (X'ff00', X'80', 0, timestamp_millis(1),
            array(named_struct('key', 'a', 'value', X'ff'), named_struct('key', 'a', 'value', NULL))),
-          (NULL, NULL, 2, timestamp_millis(4503599627370496), NULL),
+          (NULL, NULL, 2, timestamp_millis(1700000000002), NULL),
           (X'', X'', 2, timestamp_millis(1700000000001), array(named_struct('key', '', 'value', X''))),
           (CAST('schlüssel' AS BINARY), CAST('{"a":"\\\\n"}' AS BINARY), 1, timestamp_millis(5), NULL)
         AS t(key, value, partition, timestamp, headers)""").coalesce(1).write.format("partlog").options(topic="t", partitions=3).mode(
         "append"
     ).save(str(root))
     many = [b'{"value":"%d","partition":%d,"timestamp":%d}' % (number, number % 3, 10_000 - number) for number in range(500)]
-    run("produce", root, "t", lines(tmp_path, *many), "--json", "--commit-records", 200)
+    run("produce", root, "t", lines(tmp_path, *many), "--json")
     (tmp_path / "printed").write_text(run("cat", root, "t", "--json"), encoding="ascii")
     said = run("produce", root, "copy", tmp_path / "printed", "--json", "-X", "partitions=3")
-    assert "504 records in 1 commit to copy\n" in said
+    assert "504 records to copy\n" in said
     assert read(root, "copy") == read(root, "t")
     assert [row[4] for row in read(root, "copy")[:1]] == [[{"key": "a", "value": b"\xff"}, {"key": "a", "value": None}]]
     assert faults(root, unfinished=True) == []
 
 
+@pytest.mark.parametrize("when", ["now", pytest.param("next_write", marks=pytest.mark.slow)])
+def test_keys_go_to_their_slots(run: Run, root: Path, tmp_path: Path, when: str) -> None:
+    """The server takes a key in the partition of its slot, also if a re-route waits for the first of these lines."""
+    keyed = lines(tmp_path, *(b"k%d:%d" % (number % 50, number) for number in range(200)))
+    run("produce", root, "t", keyed, "-K", ":", "-X", "partitions=2")
+    run("add-partitions", root, "t", "--partitions", 5, "--when", when)
+    assert run("produce", root, "t", keyed, "-K", ":").startswith("200 records to t\n")
+    topic = sparklog.Log(root)["t"]
+    placed = {each["key"]: each["partition"] for each in topic.read().to_pylist()}  # a later record of a key is in the later partition
+    assert topic.partitions == 5 and max(placed.values()) > 1
+    assert all(topic.partition_for(key) == partition for key, partition in placed.items() if partition > 1)
+    for key in placed:
+        numbers = [int(each["value"]) for each in topic.read(key=key, partition=topic.partition_for(key)).to_pylist()]
+        assert numbers[-4:] == sorted(numbers[-4:]) and len(numbers) >= 4
+    assert faults(root, unfinished=True) == []
+
+
 def test_a_line_that_is_wrong_ends_it_and_those_before_are_committed(run: Run, root: Path, tmp_path: Path) -> None:
     file = lines(tmp_path, *[b'{"value":"%d"}' % number for number in range(7)], b'{"value":7}', b'{"value":"8"}')
-    told = run("produce", root, "t", file, "--json", "--commit-records", 3, "-X", "partitions=1", status=2)
+    told = run("produce", root, "t", file, "--json", "-X", "partitions=1", status=2)
     assert f"Line 8 of {file} is not a record for topic t under {root}: 'value' must be text or null" in told
-    assert "The lines before it are committed: 7 records in 3 commits." in told
+    assert "The lines before it are committed: 7 records." in told
     assert [row[3] for row in read(root, "t")] == [b"%d" % number for number in range(7)]
-    assert [each.records for each in sparklog.Log(root).topic("t").commits() if each.operation == "write"] == [3, 3, 1]
 
 
 @pytest.fixture
@@ -256,10 +259,10 @@ def start(tmp_path: Path) -> Callable[..., "subprocess.Popen[bytes]"]:
 @pytest.mark.slow
 def test_the_command_itself(start: Callable[..., "subprocess.Popen[bytes]"], root: Path, tmp_path: Path) -> None:
     """It prints nothing but its answer, and leaves no file where it runs."""
-    with start("produce", root, "t", "-K", r"\t", "-Z", "-X", "partitions=1", "--commit-seconds", 60) as process:
+    with start("produce", root, "t", "-K", r"\t", "-Z", "-X", "partitions=1") as process:
         out, err = process.communicate(b"k\tv\n\xff\t\nno key\r\n\tlast", timeout=120)
     assert (process.returncode, err) == (0, b""), err
-    assert out.splitlines()[0] == b"4 records in 1 commit to t"
+    assert out.splitlines()[0] == b"4 records to t"
     assert [row[2:4] for row in read(root, "t")] == [(b"k", b"v"), (b"\xff", None), (None, b"no key\r"), (None, b"last")]
     before = contents(root)
     with start("delete-topic", root, "t") as process:
@@ -270,7 +273,7 @@ def test_the_command_itself(start: Callable[..., "subprocess.Popen[bytes]"], roo
 
 
 def test_an_interrupt_commits_what_was_read(start: Callable[..., "subprocess.Popen[bytes]"], root: Path) -> None:
-    with start("produce", root, "t", "--commit-records", 3, "--commit-seconds", 600, "-X", "partitions=1") as process:
+    with start("produce", root, "t", "-X", "partitions=1") as process:
         assert process.stdin is not None
         process.stdin.write(b"1\n2\n3\n")
         process.stdin.flush()
@@ -282,21 +285,8 @@ def test_an_interrupt_commits_what_was_read(start: Callable[..., "subprocess.Pop
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (130, b"")
-    assert out.splitlines()[0] == b"5 records in 2 commits to t"
+    assert out.splitlines()[0] == b"5 records to t"
     assert [row[3] for row in read(root, "t")] == [b"1", b"2", b"3", b"4", b"5"]
-
-
-@pytest.mark.slow
-def test_what_waits_is_committed_in_time(start: Callable[..., "subprocess.Popen[bytes]"], root: Path) -> None:
-    with start("produce", root, "t", "--commit-seconds", 0.1) as process:
-        assert process.stdin is not None
-        for number in range(2):
-            process.stdin.write(b"%d\n" % number)
-            process.stdin.flush()
-            wait_for(process, root, number + 1)
-        out, err = process.communicate(timeout=120)
-    assert (process.returncode, err) == (0, b"")
-    assert out.splitlines()[0] == b"2 records in 2 commits to t"
 
 
 def test_without_java(start: Callable[..., "subprocess.Popen[bytes]"], root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,4 +295,4 @@ def test_without_java(start: Callable[..., "subprocess.Popen[bytes]"], root: Pat
         out, err = process.communicate(b"a\n", timeout=120)
     assert process.returncode == 2 and not root.exists()
     assert b"Lines 1 to 1 of standard input are not committed.\n[PARTLOG_JAVA_NEEDED]" in err
-    assert out == b"0 records in 0 commits to t\n"
+    assert out == b"0 records to t\n"

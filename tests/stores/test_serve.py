@@ -23,7 +23,7 @@ def killed_in_between(root: str, seen_as: str, folder: Path) -> None:
     """A producer and a member of a group go on with the other server. Nothing is lost, doubled or out of order."""
     values = [f"{number:04d}" for number in range(2 * RECORDS)]
     with ExitStack() as stack:
-        servers = [stack.enter_context(Server(root, folder / f"{number}.log")) for number in range(2)]
+        servers = [stack.enter_context(Server(root)) for number in range(2)]
         addresses = ",".join(each.address for each in servers)
         producer = confluent_kafka.Producer(
             {"bootstrap.servers": addresses, "enable.idempotence": True, "topic.metadata.refresh.interval.ms": 2000}

@@ -126,15 +126,18 @@ final class GroupCommit implements Change {
       try {
         requireWanted(state, p, checked);
         requireFence(p, ends[p], checked.fence());
-        boolean routed = checked.router() != null && !state.hasSlots() && state.router().admits(checked.router());
+        boolean routed = !state.hasSlots() && isPlanned(state, checked);
         long base = ends[p];
         long end = ends[p];
         long time = -1;
         for (PreparedAppend.PreparedBatch batch : checked.batches()) {
+          if (!isRepeated(sequences, p, batch.bytes())) { // The topic may have changed since it got the batch.
+            requireAllowed(state, p, checked, batch);
+          }
           Sequences.Decision decision = decision(sequences, refused, p, batch.bytes(), ends[p]);
           int count = BatchHeader.count(batch.bytes(), 0);
           if (decision.answer() == Sequences.Verdict.NEW) {
-            placed.add(new Placed(p, batch, routed && batch.routed()));
+            placed.add(new Placed(p, batch, routed && batch.keys() == PreparedAppend.KeyHomes.ALL));
             ends[p] += count;
             end = ends[p];
             time = batch.logAppendTime();
@@ -171,15 +174,32 @@ final class GroupCommit implements Change {
     if (partition >= state.partitions()) {
       throw AppendRefused.unknownPartition(log.topic(), partition);
     }
+  }
+
+  private void requireAllowed(State state, int partition, PreparedAppend checked, PreparedAppend.PreparedBatch batch)
+      throws AppendRefused {
     if (!state.router().isOpen(partition)) {
       throw new AppendRefused(AppendRefused.Reason.POLICY, "Partition " + partition + " of topic " + log.topic() + " is closed.");
     }
-    if (state.hasSlots() && !keysAnywhere && checked.batches().stream().anyMatch(PreparedAppend.PreparedBatch::keyed)) {
+    boolean isFree = !state.hasSlots() || keysAnywhere || checked.router() == null || batch.keys() == PreparedAppend.KeyHomes.NONE;
+    boolean isPlaced = batch.keys() != PreparedAppend.KeyHomes.ASTRAY && !state.config().bindsSlots() && isPlanned(state, checked);
+    if (!isFree && !isPlaced) {
       throw new AppendRefused(AppendRefused.Reason.POLICY, "Topic " + log.topic()
-          + " has slots, which give each key its partition, and clients of Kafka do not know them. Write keyed records with Spark; or copy"
-          + " the topic by CALL partlog.rebuild, and write to the copy; or start the server with keys.in.any.partition=true, which ends the"
-          + " order by key.");
+          + " has slots, which give each key its partition, and clients of Kafka do not know them. Write keyed records with Spark or"
+          + " `sparklog produce`; or copy the topic by CALL partlog.rebuild, and write to the copy; or start the server with"
+          + " keys.in.any.partition=true, which ends the order by key.");
     }
+  }
+
+  /** Whether keys belong where they belonged when the batches were checked. */
+  private static boolean isPlanned(State state, PreparedAppend checked) {
+    return checked.router() != null && state.router().admits(checked.router());
+  }
+
+  private static boolean isRepeated(Sequences sequences, int partition, byte[] batch) {
+    long id = BatchHeader.producerId(batch, 0);
+    int epoch = BatchHeader.producerEpoch(batch, 0);
+    return sequences.has(partition, id, epoch, BatchHeader.baseSequence(batch, 0), BatchHeader.count(batch, 0));
   }
 
   /** @param refused the batches that this version does not add */

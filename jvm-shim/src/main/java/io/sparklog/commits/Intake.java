@@ -56,19 +56,31 @@ public final class Intake {
           "A batch is not valid: " + e.getMessage(), e);
     }
     BatchHeader.clearLeaderEpoch(batch);
-    boolean keyed = false;
-    boolean routed = true;
-    for (int i = 0; i < decoder.count(); i++) {
-      int length = decoder.keyLengths()[i];
-      keyed |= length >= 0;
-      routed = routed && length >= 0 && router.ofKey(decoder.data(), decoder.keyAt()[i], length) == partition;
-    }
+    PreparedAppend.KeyHomes keys = keys(partition);
     if (config.logAppendTime()) {
       long now = Math.max(0, clock.millis());
       BatchHeader.setLogAppendTime(batch, now);
-      return new PreparedAppend.PreparedBatch(batch, now, keyed, routed, true);
+      return new PreparedAppend.PreparedBatch(batch, now, keys, true);
     }
-    return timed(batch, keyed, routed);
+    return timed(batch, keys);
+  }
+
+  /** Where the keys of the batch that was decoded last belong. */
+  private PreparedAppend.KeyHomes keys(int partition) {
+    int keyed = 0;
+    for (int i = 0; i < decoder.count(); i++) {
+      int length = decoder.keyLengths()[i];
+      if (length >= 0) {
+        keyed++;
+        if (router.ofKey(decoder.data(), decoder.keyAt()[i], length) != partition) {
+          return PreparedAppend.KeyHomes.ASTRAY;
+        }
+      }
+    }
+    if (keyed == 0) {
+      return PreparedAppend.KeyHomes.NONE;
+    }
+    return keyed == decoder.count() ? PreparedAppend.KeyHomes.ALL : PreparedAppend.KeyHomes.SOME;
   }
 
   private void requirePartition(int partition) throws AppendRefused {
@@ -123,7 +135,7 @@ public final class Intake {
   }
 
   /** The decoded batch, whose records have the times of their producer. */
-  private PreparedAppend.PreparedBatch timed(byte[] batch, boolean keyed, boolean routed) throws AppendRefused {
+  private PreparedAppend.PreparedBatch timed(byte[] batch, PreparedAppend.KeyHomes keys) throws AppendRefused {
     if (BatchHeader.isLogAppendTime(batch, 0)) {
       throw new AppendRefused(AppendRefused.Reason.INVALID_TIMESTAMP,
           "A batch has the time at which a log appended it, and only the log may set that.");
@@ -148,7 +160,7 @@ public final class Intake {
     if (BatchHeader.maxTimestamp(batch, 0) != greatest) {
       BatchHeader.setMaxTimestamp(batch, greatest);
     }
-    return new PreparedAppend.PreparedBatch(batch, least, keyed, routed, ordered);
+    return new PreparedAppend.PreparedBatch(batch, least, keys, ordered);
   }
 
   /** @param otherwise the limit if the topic does not have the key */

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** Decides which batches of producers a version adds, one batch after another. FORMAT.md annex B. */
 public final class Sequences {
@@ -56,12 +57,9 @@ public final class Sequences {
     if (known != null && epoch < known.epoch()) {
       return new Decision(Verdict.OLD_EPOCH, -1);
     }
-    if (known != null && epoch == known.epoch()) {
-      for (ProducerBatch batch : known.batches()) {
-        if (batch.first() == first && batch.end() - batch.base() == records) {
-          return new Decision(Verdict.REPEATED, batch.base());
-        }
-      }
+    Optional<ProducerBatch> repeated = find(producer, epoch, first, records);
+    if (repeated.isPresent()) {
+      return new Decision(Verdict.REPEATED, repeated.get().base());
     }
     if (!ProducerBatches.follows(known, epoch, first)) {
       return new Decision(Verdict.OUT_OF_ORDER, -1);
@@ -70,6 +68,18 @@ public final class Sequences {
     after.put(producer, ProducerBatches.with(known, producer, epoch, 0, batch));
     sent.add(new Sent(producer, epoch, batch));
     return new Decision(Verdict.NEW, base);
+  }
+
+  /** Whether the topic has the batch, or the version adds it. */
+  public boolean has(int partition, long id, int epoch, long first, int records) {
+    return find(new Producer(partition, id), epoch, first, records).isPresent();
+  }
+
+  private Optional<ProducerBatch> find(Producer producer, int epoch, long first, int records) {
+    ProducerBatches known = after.getOrDefault(producer, before.last(producer));
+    return known == null || epoch != known.epoch()
+        ? Optional.empty()
+        : known.batches().stream().filter(batch -> batch.first() == first && batch.end() - batch.base() == records).findFirst();
   }
 
   /** The new batches, in the order of the decisions. */

@@ -47,8 +47,7 @@ final class IntakeTest extends Drivers {
     assertEquals(ByteBuffer.wrap(accepted.bytes()), sent.putInt(Layout.LEADER_EPOCH_AT, 0));
     assertEquals(ClientBatch.NOON, accepted.minTimestamp());
     assertTrue(accepted.ordered());
-    assertFalse(accepted.routed());
-    assertFalse(accepted.keyed());
+    assertEquals(PreparedAppend.KeyHomes.NONE, accepted.keys());
   }
 
   @Test
@@ -56,9 +55,8 @@ final class IntakeTest extends Drivers {
     Intake intake = intake(Map.of());
     ByteBuffer batch = ClientBatch.of(2, "v").keyed("a key").bytes();
     int home = state().partition("a key".getBytes()).orElseThrow();
-    assertTrue(intake.accept(home, batch).routed());
-    assertTrue(intake.accept(home, batch).keyed());
-    assertFalse(intake.accept((home + 1) % 4, batch).routed());
+    assertEquals(PreparedAppend.KeyHomes.ALL, intake.accept(home, batch).keys());
+    assertEquals(PreparedAppend.KeyHomes.ASTRAY, intake.accept((home + 1) % 4, batch).keys());
   }
 
   @Test

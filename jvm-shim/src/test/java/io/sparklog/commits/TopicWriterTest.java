@@ -20,6 +20,7 @@ import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.time.Clock;
 import java.time.Instant;
@@ -29,6 +30,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
@@ -407,15 +409,23 @@ final class TopicWriterTest extends Drivers {
   }
 
   @Test
-  void aTopicWithSlotsTakesNoKeys() throws Exception {
-    new Administration(new TopicWork(new Driver().log(), clock(), random)).addPartitions(5, Administration.RerouteTime.NEXT_WRITE, false);
+  void aTopicWithSlotsTakesKeysInTheirPartitionsAlone() throws Exception {
+    Administration operator = new Administration(new TopicWork(new Driver().log(), clock(), random));
+    operator.addPartitions(5, Administration.RerouteTime.NEXT_WRITE, false);
     WritingServer server = new WritingServer();
     done(server.send(0, ClientBatch.of(2, "v")));
     assertEquals(5, state().partitions(), "the re-route that waited is done before the write");
-    assertEquals(AppendRefused.Reason.POLICY, refusal(server.send(0, ClientBatch.of(2, "v").keyed("k"))));
+    int home = state().partition("k".getBytes(StandardCharsets.UTF_8)).orElseThrow();
+    int other = (home + 1) % 5;
+    ClientBatch keyed = ClientBatch.of(2, "v").keyed("k");
+    AppendResult first = done(server.send(home, keyed.by(7, 0, 0)));
+    assertEquals(AppendRefused.Reason.POLICY, refusal(server.send(other, keyed)));
+    operator.closePartitions(Set.of(home), Administration.RerouteTime.NOW, false);
+    assertEquals(first.base(), done(server.send(home, keyed.by(7, 0, 0))).base(), "the topic has the batch since before the re-route");
+    assertEquals(AppendRefused.Reason.POLICY, refusal(server.send(home, keyed.by(7, 0, 2))));
     WritingServer lenient = new WritingServer(Stores.open(folder.toString()), new CommitSettings(0, 0, 1 << 20, 0, true));
-    done(lenient.send(0, ClientBatch.of(2, "v").keyed("k")));
-    List<Segment> segments = state().segments(0);
+    done(lenient.send(other, keyed));
+    List<Segment> segments = state().segments(other);
     assertFalse(segments.get(segments.size() - 1).routed());
   }
 
