@@ -203,8 +203,9 @@ public final class KafkaClient {
     double[][] ms = new double[2][count];
     var beat = new HeartbeatRequest.Builder(new HeartbeatRequestData().setGroupId("probe").setMemberId("probe")).build((short) 4);
     var partition = new FetchRequestData.FetchPartition().setPartition(0).setFetchOffset(0).setPartitionMaxBytes(1 << 10);
-    var fetch = new FetchRequest(new FetchRequestData().setReplicaId(-1).setMaxBytes(1 << 10).setTopics(
-        List.of(new FetchRequestData.FetchTopic().setTopic(words[2]).setPartitions(List.of(partition)))), (short) 12);
+    var fetch = new FetchRequest(new FetchRequestData().setReplicaId(-1)
+        .setMaxBytes(1 << 10)
+        .setTopics(List.of(new FetchRequestData.FetchTopic().setTopic(words[2]).setPartitions(List.of(partition)))), (short) 12);
     try (Socket socket = new Socket(address[0], Integer.parseInt(address[1]))) {
       socket.setTcpNoDelay(true);
       var out = new DataOutputStream(new BufferedOutputStream(socket.getOutputStream()));

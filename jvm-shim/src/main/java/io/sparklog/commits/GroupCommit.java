@@ -176,18 +176,18 @@ final class GroupCommit implements Change {
     }
   }
 
-  private void requireAllowed(State state, int partition, PreparedAppend checked, PreparedAppend.PreparedBatch batch)
-      throws AppendRefused {
+  private void requireAllowed(State state, int partition, PreparedAppend checked, PreparedAppend.PreparedBatch batch) throws AppendRefused {
     if (!state.router().isOpen(partition)) {
       throw new AppendRefused(AppendRefused.Reason.POLICY, "Partition " + partition + " of topic " + log.topic() + " is closed.");
     }
     boolean isFree = !state.hasSlots() || keysAnywhere || checked.router() == null || batch.keys() == PreparedAppend.KeyHomes.NONE;
     boolean isPlaced = batch.keys() != PreparedAppend.KeyHomes.ASTRAY && !state.config().bindsSlots() && isPlanned(state, checked);
     if (!isFree && !isPlaced) {
-      throw new AppendRefused(AppendRefused.Reason.POLICY, "Topic " + log.topic()
-          + " has slots, which give each key its partition, and clients of Kafka do not know them. Write keyed records with Spark or"
-          + " `sparklog produce`; or copy the topic by CALL partlog.rebuild, and write to the copy; or start the server with"
-          + " keys.in.any.partition=true, which ends the order by key.");
+      throw new AppendRefused(AppendRefused.Reason.POLICY,
+          "Topic " + log.topic()
+              + " has slots, which give each key its partition, and clients of Kafka do not know them. Write keyed records with Spark or"
+              + " `sparklog produce`; or copy the topic by CALL partlog.rebuild, and write to the copy; or start the server with"
+              + " keys.in.any.partition=true, which ends the order by key.");
     }
   }
 
