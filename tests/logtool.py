@@ -67,30 +67,28 @@ class _Warm:
     def __init__(self, classpath: str) -> None:
         command = [*small_jvm(classpath), "io.sparklog.kit.WarmLogTool"]
         self._free = threading.Lock()
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8"
-        )
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8")
         atexit.register(self._end)
 
     @classmethod
     def of(cls, classpath: str) -> "_Warm":
         there = cls._all.get(classpath)
-        if there is None or there._process.poll() is not None:
+        if there is None or there.process.poll() is not None:
             there = cls._all[classpath] = cls(classpath)
         return there
 
     def _end(self) -> None:
-        with self._process:
-            self._process.kill()
+        with self.process:
+            self.process.kill()
 
     def ask(self, words: list[str]) -> dict[str, Any] | None:
         """The outcome of a command: `status`, `out`, `err`. None if another thread has one at work here."""
         if not self._free.acquire(blocking=False):
             return None
         try:
-            assert self._process.stdin is not None and self._process.stdout is not None
-            print(json.dumps(words), file=self._process.stdin, flush=True)
-            answer: dict[str, Any] = json.loads(self._process.stdout.readline() or '{"status": -1, "out": "", "err": "it was killed"}')
+            assert self.process.stdin is not None and self.process.stdout is not None
+            print(json.dumps(words), file=self.process.stdin, flush=True)
+            answer: dict[str, Any] = json.loads(self.process.stdout.readline() or '{"status": -1, "out": "", "err": "it was killed"}')
             return answer
         finally:
             self._free.release()

@@ -14,6 +14,7 @@ import google_crc32c
 from handmade import Topic, split, summed
 
 from sparklog import Log, arguments
+from sparklog.ondisk.topic_log import TopicLog
 from sparklog.verify import Finding, Report, verify
 
 
@@ -101,7 +102,7 @@ class Root:
     def _segments(root: Path) -> list[Live]:
         found = []
         for topic in Log(root).topics():
-            log = Log(root)[topic]._log
+            log = TopicLog(arguments.named_root(root), topic)
             state = log.newest()
             for partition in range(state.partitions):
                 live = state.live[partition]

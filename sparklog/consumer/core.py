@@ -25,7 +25,7 @@ from sparklog.errors import GenerationFencedError, SparklogError
 from sparklog.ondisk.state import State
 from sparklog.steps import Request, Steps
 
-_ROUND_S = 0.1
+ROUND_S = 0.1
 """In a program that polls, poll rounds are at most so many seconds apart. A round polls the group, and makes the commits that are due."""
 
 
@@ -50,7 +50,7 @@ class Core:
         self._reroutes = Reroutes(settings, self.subscription, self.shares, self.commits)
         self.fetching = Fetching(settings, self.subscription, self.shares, self._reroutes)
         self.waiting = self._reroutes.waiting
-        seconds = (_ROUND_S, settings.interval_s, settings.list_again_s, settings.commit_s)
+        seconds = (ROUND_S, settings.interval_s, settings.list_again_s, settings.commit_s)
         self.round_s = min(each for each in seconds if each is not None)
         """The seconds from one poll round to the next while nothing is found."""
         self.woken = False

@@ -68,7 +68,8 @@ class Prefetch:
         """By file, in the order of their bytes. No two pieces of a file overlap."""
         self._not_begun: deque[_Piece] = deque()
         """The pieces without a request, in the order of their use."""
-        self._held = 0
+        self.held_bytes = 0
+        """The bytes that it holds, or has requested."""
         self._rest: Iterator[Span] = iter(())
         self._waiting: deque[Span] = deque()
         """The next spans of a scan; a reader may be in the first span already."""
@@ -148,6 +149,11 @@ class Prefetch:
         self._waiting.clear()
         self.want(())
 
+    def held(self) -> dict[str, int]:
+        """The bytes of each file that it holds, or has requested: `held_bytes` in all."""
+        found = {file: sum(piece.span.bytes for piece in its if piece.answer) for file, its in self._pieces.items()}
+        return {file: count for file, count in found.items() if count}
+
     def __del__(self) -> None:
         """A scan that is given up requests no more."""
         self.drop()
@@ -186,7 +192,7 @@ class Prefetch:
     def _begin(self) -> None:
         while self._not_begun:
             piece = self._not_begun[0]
-            if not piece.gone and self._held and self._held + piece.span.bytes > self._bound:
+            if not piece.gone and self.held_bytes and self.held_bytes + piece.span.bytes > self._bound:
                 return
             self._not_begun.popleft()
             if not piece.gone:
@@ -196,13 +202,13 @@ class Prefetch:
         if piece.answer is None:
             read = self.reader(piece.span.file)
             piece.answer = self._store.begin(lambda span: read(span.begin, span.bytes), piece.span)
-            self._held += piece.span.bytes
+            self.held_bytes += piece.span.bytes
 
     def _release(self, piece: _Piece) -> None:
         piece.gone = True
         if piece.answer is not None:
             piece.answer.drop()
-            self._held -= piece.span.bytes
+            self.held_bytes -= piece.span.bytes
 
     def _remove(self, pieces: list[_Piece]) -> None:
         for piece in pieces:
@@ -242,7 +248,7 @@ class Prefetch:
 
     def closed(self, name: str, first: int, position: int) -> None:
         """The reader of a segment has ended at a position. Its bytes are dropped if too many are held: spans came out of their order."""
-        if self._held > self._bytes_max:
+        if self.held_bytes > self._bytes_max:
             self._pass(name, first, position)
 
     def _pass(self, name: str, first: int, end: int) -> None:

@@ -26,6 +26,12 @@ class TopicLogs:
         self._logs: dict[str, TopicLog] = {}
         self._lock = threading.Lock()
 
+    @property
+    def kept(self) -> list[str]:
+        """The topics that it keeps, in the order in which they were asked for last."""
+        with self._lock:
+            return list(self._logs)
+
     def __reduce__(self) -> tuple[type[TopicLogs], tuple[Root, int | None]]:
         return TopicLogs, (self.root, self._most)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from coordinated import classic, position, topic_of_groups
 from handmade import Topic, records
+from in_notebook import html
 from owners import Own
 
 from sparklog import CallError, Consumer
@@ -177,7 +178,7 @@ def test_plans_in_python_are_those_of_the_command(run, topic, table):
     assert repr(planned).startswith("Group g: 4 members (a plan; nothing was changed)\nsticky, by count: 8 partitions of t, u\n")
     mixed = plan(topic.root, "g", [Member("a", ["t"]), Member("b", ["t", "u"], capacity=2)])
     assert {id: len(given) for id, given in mixed.after.items()} == {"a": 2, "b": 6}
-    assert "<table" in mixed._repr_html_()
+    assert "<table" in html(mixed)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sparklog import Log
 from sparklog.groups import OffsetTable, rows
+from sparklog.ondisk.root import Root
+from sparklog.ondisk.topic_logs import TopicLogs
 from sparklog.store.local import LocalStore
 
 DAY_S = 86_400
@@ -139,14 +141,15 @@ def test_a_group_with_a_damaged_state_is_named_and_the_others_are_there(run, top
 def test_an_endpoint_forgets_topics_that_were_deleted(topic):
     from sparklog.prometheus import Exporter
 
-    metrics = Exporter(topic.root)
+    logs = TopicLogs(Root.at(str(topic.root)))
+    metrics = Exporter(logs)
     for number in range(5):
         brief = Topic(topic.root, f"brief-{number}")
         brief.append(records(1))
         assert f'end_offset{{partition="0",topic="brief-{number}"}} 1' in metrics.text().decode()
         brief.delete()
     metrics.text()
-    assert list(metrics._logs._logs) == ["t"]
+    assert logs.kept == ["t"]
 
 
 def test_groups_of_both_homes_are_told_apart(run, topic, table):

@@ -44,6 +44,5 @@ def processes(tmp_path):
 def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
     yield made
-    for each in made.opened:
-        if each._membership is not None:
-            each._membership._heartbeater.stop(5)
+    for each in made.members.values():
+        each.heartbeater.stop(5)

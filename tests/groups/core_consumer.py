@@ -181,7 +181,7 @@ class Consumer:
 
     def commit_async(self) -> None:
         """Makes the commits that were begun, as their thread does; it waits while the program holds the lock."""
-        while self.asked and not self.dead and not self.frozen and not self.member._lock.count:  # type: ignore[attr-defined]
+        while self.asked and not self.dead and not self.frozen and not self.member.lock.count:  # type: ignore[attr-defined]
             try:
                 self.group.commit(self.asked.pop(0))
                 self.ended.append(None)
@@ -437,7 +437,7 @@ class Consumer:
 
     def beat(self) -> None:
         if not self.dead and not self.frozen:
-            self.member._beat()
+            self.member.heartbeat()
             self.commit_async()
 
     def decode(self, partition: TopicPartition, batch: pa.RecordBatch) -> tuple[list[Any], Exception | None]:

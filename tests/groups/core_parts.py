@@ -239,6 +239,12 @@ class Heartbeater(heartbeater.Heartbeater):
     def __init__(self, world: World, commits: Callable[[Iterable[str]], Mapping[str, int]]) -> None:
         super().__init__(world.beats, SESSION, commits, lambda: world.now)
         self._lock: Any = Lock()  # one thread makes the requests of all threads
+        self.since = world.now
+        """When it was live last, by its own heartbeats."""
+
+    def live(self, since: float) -> None:
+        super().live(since)
+        self.since = since
 
     def start(self, *_: Any) -> None:
         pass
@@ -253,7 +259,7 @@ def membership_in(world: World, begin: Begin, assignor: str = "sticky") -> Membe
     settings = MemberSettings(assignor, session_s=SESSION, heartbeat_s=HEARTBEAT)
     with mock.patch.object(membership, "Heartbeater", lambda *given: Heartbeater(world, given[2])):
         made = membership.Membership(table, "g", settings, begin, lambda: world.now)
-    made._lock = Lock()  # type: ignore[assignment]
+    made.lock = Lock()  # type: ignore[assignment]
     return made
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
 import sys
 from typing import Any
 
@@ -50,10 +49,6 @@ class Driver:
 
     def unsubscribe(self) -> None:
         self.consumer.unsubscribe()
-
-    def die_when_assigned(self) -> None:
-        """Ends the process between the take of partitions and the first look at their positions."""
-        self.consumer._told["assigned"] = lambda *_: os._exit(9)
 
     def set_clock(self, hours: float) -> None:
         """The clock of the day, as this process sees it, is wrong by so much."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import select
@@ -17,10 +16,12 @@ from typing import Any
 from unittest import mock
 
 from groups.member_driver import Driver
+from groups.programs import made_members
 from handmade import Topic, records
 
+from sparklog.consumer import core
 from sparklog.groups import OffsetTable
-from sparklog.groups.member import membership
+from sparklog.groups.member.membership import Membership
 
 REPOSITORY = Path(__file__).parents[2]
 HEARTBEAT_MS = 100
@@ -76,6 +77,7 @@ class Thread(Member):
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.driver = Driver()
+        self.membership: Membership | None = None
         self.said: list[dict[str, Any]] = []
 
     def ask(self, do: str, **given: Any) -> None:
@@ -83,10 +85,11 @@ class Thread(Member):
             given = {"max_poll_interval_ms": 30_000, **given}
         if do == "poll":
             self.clock.step()
-        with mock.patch.object(membership, "Membership", functools.partial(membership.Membership, clock=self.clock)):
+        # Each poll has a round: its clock runs faster than that of the machine.
+        with made_members(self.clock) as made, mock.patch.object(core, "ROUND_S", 0):
             self.said.append(json.loads(json.dumps(self.driver.do({"do": do, **given}))))
-        if do == "open" and self.driver.consumer is not None:
-            self.driver.consumer._core.round_s = 0  # Each poll has a round: its clock runs faster than that of the machine.
+        for each in made:
+            self.membership = each
 
     def freeze(self) -> None:
         self.clock.silent.add(self)
@@ -100,8 +103,8 @@ class Thread(Member):
         return self.said.pop(0)
 
     def end(self) -> None:
-        if (of := self.driver.consumer) is not None and of._membership is not None:
-            of._membership._heartbeater.stop(5)
+        if self.membership is not None:
+            self.membership.heartbeater.stop(5)
 
 
 class Process(Member):

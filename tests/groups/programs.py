@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
+from weakref import WeakKeyDictionary
 
 from handmade import Topic, records
 
 from sparklog import Consumer
 from sparklog.groups import OffsetTable
+from sparklog.groups.member import membership
+from sparklog.groups.member.heartbeat_places import Folder
+from sparklog.groups.member.heartbeats import Heartbeats, clock
+from sparklog.groups.member.membership import Membership
 from sparklog.groups.table.lake import Refresh
 
 EVENTS = ("on_assign", "on_revoke", "on_lost")
@@ -27,6 +34,8 @@ class World:
         self.create("t")
         self.table = OffsetTable(self.root, self.path)
         self.opened: list[Consumer] = []
+        self.members: WeakKeyDictionary[Consumer, Membership] = WeakKeyDictionary()
+        """The member that each consumer is."""
         self.events: list[tuple[str, list[str]]] = []
         self.told: Any = {each: self._telling(each) for each in EVENTS}
 
@@ -39,11 +48,16 @@ class World:
             topic.append(records(count), number)
         return topic
 
-    def consumer(self, *names: str, **more: Any) -> Consumer:
+    def consumer(self, *names: str, clock: Callable[[], float] = clock, **more: Any) -> Consumer:
+        """By `clock`, a member measures sessions and the times between polls."""
         given: dict[str, Any] = {"group_id": "g", "table": self.path, "partition_assignment_strategy": "sticky", "poll_interval_ms": 20}
         given |= {"auto_offset_reset": "earliest", "heartbeat_interval_ms": 100, "session_timeout_ms": 120_000}
-        self.opened.append(Consumer(self.root, *names, **{**given, **more}))
-        return self.opened[-1]
+        with made_members(clock) as made:
+            opened = Consumer(self.root, *names, **{**given, **more})
+        self.opened.append(opened)
+        for each in made:
+            self.members[opened] = each
+        return opened
 
     def positions(self, topic: str = "t") -> dict[int, int]:
         return {each.partition: each.offset for each in self.table.positions("g") if each.topic == topic}
@@ -52,16 +66,36 @@ class World:
         self.table.reset("g", {"t": {0: to, 1: to}}, dry_run=False, force=True)
 
 
+@contextmanager
+def made_members(clock: Callable[[], float]) -> Iterator[list[Membership]]:
+    """The members that consumers become, which are made within. They have this clock."""
+    made: list[Membership] = []
+
+    def make(*given: Any) -> Membership:
+        made.append(Membership(*given, clock))
+        return made[-1]
+
+    with mock.patch.object(membership, "Membership", make):
+        yield made
+
+
+def apart(table: OffsetTable, folder: Path) -> OffsetTable:
+    """A table as in a container that has a folder of heartbeats of its own."""
+    found = OffsetTable(table.root, table.path)
+    found.generations.heartbeats = lambda group: Heartbeats(table.path, group, place=Folder(folder))  # type: ignore[method-assign]
+    return found
+
+
 def count_refreshes(table: OffsetTable, refreshes: Counter[bool]) -> None:
     """Counts the refreshes of groups from now on: under True those that read all rows, under False those that read on."""
-    refresh = table._lake.refresh
+    refresh = table.lake.refresh
 
     def counting(group: str, since: int | None = None) -> Refresh:
         found = refresh(group, since)
         refreshes[found.is_whole] += 1
         return found
 
-    table._lake.refresh = counting  # type: ignore[method-assign]
+    table.lake.refresh = counting  # type: ignore[method-assign]
 
 
 def read(consumer: Consumer, at_least: int = 0) -> dict[str, list[int]]:

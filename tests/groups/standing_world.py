@@ -133,7 +133,7 @@ class World:
             self.marks.add(mark)
             for attempt in itertools.count():
                 if attempt % 8 == 3:
-                    self.committing(self.table._announce, "g")
+                    self.committing(self.table.announce, "g")
                     yield
                 last, group, versions = self.table.fenceable("g")
                 yield
@@ -215,14 +215,14 @@ class Member:
                         case ask.NewId():
                             reply = f"{self.name}-{next(self.world.ids)}"
                         case _:
-                            reply = self.member._reply(request)
+                            reply = self.member.reply(request)
                 except SparklogError as caught:
                     error = caught
         except StopIteration as done:
             return done.value
 
     def heartbeats(self) -> Process:
-        """As `Membership._beat`."""
+        """As `Membership.heartbeat`."""
         while True:
             found = yield from self.carried_out(self.standing.heartbeat())
             for steps in [self.standing.expire(found)] * bool(found and found.silent) + [self.standing.beat()] * bool(found):
@@ -267,7 +267,7 @@ class Member:
 
     def turn(self) -> Process:
         """A poll round, and some records."""
-        standing, beats = self.standing, self.member._heartbeater
+        standing, beats = self.standing, self.member.heartbeater
         is_called = standing.id is not None and beats.is_called(standing.id)
         if standing.has_news(self.world.now, is_live=beats.is_live, is_called=is_called):
             yield from self.tried(standing.poll(self.world.now))
@@ -299,7 +299,7 @@ class Member:
         if held is None or held[1] >= RECORDS:
             return
         lost = self.world.lost.get((share, held[0].held))
-        if lost is not None and lost < self.member._heartbeater._beaten and share not in self.world.reset:
+        if lost is not None and lost < self.member.heartbeater.since and share not in self.world.reset:
             raise Fault(f"{self.name} wrote a heartbeat after it had lost {share} at {lost}, and processes {held[1]}")
         if held[1] in self.world.done[share] and not self.world.again:
             raise Fault(f"{self.name} processes {held[1]} of {share} again")

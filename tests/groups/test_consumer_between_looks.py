@@ -10,7 +10,9 @@ import sparklog
 from sparklog import Consumer, TopicPartition
 from sparklog.groups import OffsetTable
 from sparklog.ondisk import watch
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
+from sparklog.ondisk.topic_logs import TopicLogs
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 LONG_MS = 60_000
@@ -181,7 +183,8 @@ def test_a_table_its_consumer_and_its_owner_open_a_topic_once(topic, tmp_path, m
 
 
 def test_topics_that_a_pattern_found_and_that_went_are_forgotten(topic):
-    with Consumer(topic.root, auto_offset_reset="earliest", metadata_max_age_ms=0, poll_interval_ms=1) as consumer:
+    logs = TopicLogs(Root.at(str(topic.root)))
+    with Consumer(logs, auto_offset_reset="earliest", metadata_max_age_ms=0, poll_interval_ms=1) as consumer:
         consumer.subscribe(pattern="day-.*")
         for day in range(5):
             today = Topic(topic.root, f"day-{day}")
@@ -192,4 +195,4 @@ def test_topics_that_a_pattern_found_and_that_went_are_forgotten(topic):
             time.sleep(0.002)
             assert consumer.poll() == {}
             assert consumer.subscription() == set()
-        assert consumer._shell._logs._logs == {}
+        assert logs.kept == []

@@ -6,6 +6,7 @@ import time
 import tracemalloc
 from collections import Counter, deque
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -13,8 +14,9 @@ from handmade import Record, Topic, batch, batches, records
 
 import sparklog
 from sparklog import Consumer
-from sparklog.consumer import metrics
+from sparklog.consumer import core, metrics, shell
 from sparklog.consumer import records as consumer_records
+from sparklog.consumer.shell import Shell
 from sparklog.ondisk import watch
 
 PACKAGE = Path(sparklog.__file__).parent
@@ -83,18 +85,18 @@ def test_once_a_second_the_version_before_is_looked_at_too(topic, calls, monkeyp
     [({}, ["Now", "News"]), (OWNER, ["Now", "Beat", "News"]), (MEMBER, ["Now", "PollGroup", "Beat", "News"])],
     ids=["alone", "owner", "member"],
 )
-def test_a_poll_that_finds_nothing_makes_requests_where_a_round_is_due(topic, table, given, wanted):
+def test_a_poll_that_finds_nothing_makes_requests_where_a_round_is_due(topic, table, given, wanted, monkeypatch):
     """Each costs as much as a record. Between turns, a poll sees new records all the same."""
+    now, reply = 1.0, Shell.reply
+    monkeypatch.setattr(shell, "time", SimpleNamespace(monotonic=lambda: now))
     with Consumer(topic.root, "t", **given, **({"table": table} if given else {})) as consumer:
-        consumer._core.round_s = 60
         for _ in range(3):
             consumer.poll()
         asked: list[str] = []
-        shell, reply = consumer._shell, consumer._shell.reply
-        shell.reply = lambda request: asked.append(type(request).__name__) or reply(request)
+        monkeypatch.setattr(Shell, "reply", lambda self, request: asked.append(type(request).__name__) or reply(self, request))
         assert consumer.poll() == consumer.poll_batches() == {}
         assert asked == []
-        consumer._core.shares.refreshed -= 60
+        now += core.ROUND_S
         assert consumer.poll() == {}
         assert asked == wanted
         topic.append(records(1))

@@ -6,6 +6,7 @@ import gc
 import threading
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,11 +14,26 @@ from handmade import Record, Topic, batches, records
 from unit.far_store import FarStore, Together
 
 from sparklog import Consumer, TopicPartition
+from sparklog.consumer import shell
+from sparklog.ondisk.prefetch import Prefetch
 from sparklog.ondisk.root import Root
 
 
 def of(store: FarStore, **given: object) -> Consumer:
     return Consumer(Root(store), "t", auto_offset_reset="earliest", **given)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def prefetches(monkeypatch: pytest.MonkeyPatch) -> list[Prefetch]:
+    """The bytes that consumers request before they need them: one for each consumer."""
+    made: list[Prefetch] = []
+
+    def make(*given: Any) -> Prefetch:
+        made.append(Prefetch(*given))
+        return made[-1]
+
+    monkeypatch.setattr(shell, "Prefetch", make)
+    return made
 
 
 def all_of(consumer: Consumer, count: int) -> int:
@@ -57,7 +73,7 @@ def test_partitions_are_requested_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("large", [False, True], ids=["within the bound", "beyond the bound"])
-def test_the_next_parts_are_requested_while_the_program_works(tmp_path: Path, large: bool) -> None:
+def test_the_next_parts_are_requested_while_the_program_works(tmp_path: Path, prefetches: list[Prefetch], large: bool) -> None:
     topic = Topic(tmp_path)
     octets = batches(*[[Record(bytes(1000)) for _ in range(10)]] * 20)
     for _ in range(4):
@@ -69,38 +85,34 @@ def test_the_next_parts_are_requested_while_the_program_works(tmp_path: Path, la
     while found := consumer.poll_batches(1):
         parts += 1
         assert found["t", 0].num_rows <= 100  # type: ignore[index]
-        assert consumer._shell._prefetch._held <= (size + (64 << 10) if large else 5 * size)
+        assert prefetches[0].held_bytes <= (size + (64 << 10) if large else 5 * size)
     spans = [span for name, its in store.asked.spans.items() if name.endswith(".log") for span in its]
     assert parts >= 8
     assert sum(end - first for first, end in spans) <= (1.6 if large else 1.0) * 4 * len(octets)
     assert store.asked.counts()["GET"] <= 20
 
 
-def test_requested_bytes_are_dropped(tmp_path: Path) -> None:
+def test_requested_bytes_are_dropped(tmp_path: Path, prefetches: list[Prefetch]) -> None:
     topic = Topic(tmp_path, partitions=2)
     for number in range(40):
         topic.append(records(10), number % 2)
     store = FarStore(str(tmp_path))
     before = threading.active_count()
     consumer = of(store, max_partition_fetch_bytes=1)
-    prefetch = consumer._shell._prefetch
-
-    def files() -> set[str]:
-        return {name for name, pieces in prefetch._pieces.items() if pieces}
-
+    (prefetch,) = prefetches
     consumer.poll(1)
-    assert len(files()) >= 2
+    assert len(prefetch.held()) >= 2
     consumer.pause(TopicPartition("t", 0))
     consumer.seek(TopicPartition("t", 1), 150)
     consumer.poll(1)
-    assert files() <= {f"_partlog/t/{part['file']}" for part in topic.live[1] if part["end"] > 150}
+    assert prefetch.held().keys() <= {f"_partlog/t/{part['file']}" for part in topic.live[1] if part["end"] > 150}
     consumer.unsubscribe()
-    assert (prefetch._held, files()) == (0, set())
+    assert (prefetch.held_bytes, prefetch.held()) == (0, {})
     consumer.subscribe(["t"])
     consumer.poll(1)
-    assert prefetch._held > 0
+    assert prefetch.held_bytes > 0
     consumer.close()
-    assert (prefetch._held, files()) == (0, set())
+    assert (prefetch.held_bytes, prefetch.held()) == (0, {})
     assert threading.active_count() - before < store.max_requests
 
 

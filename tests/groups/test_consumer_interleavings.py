@@ -4,11 +4,13 @@ import logging
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import pytest
 from groups.consumer_world import fault
 from handmade import draw_seed
 
+from sparklog.consumer import requests as ask
 from sparklog.consumer.consumer import Consumer
 from sparklog.consumer.fetching import Fetching
 from sparklog.consumer.shell import Shell
@@ -95,14 +97,18 @@ def test_records_that_were_fetched_before_a_seek_are_found(monkeypatch: pytest.M
 
 def test_positions_that_are_judged_by_an_old_state_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault put back: the consumer does not ask for the newest state before a position is moved."""
-    refresh = Shell._refresh
+    reply, states = Shell.reply, WeakKeyDictionary()
 
     def old(self, request):
-        if request.surely and all(name in self._topics for name in request.topics):
-            return {name: self._topics[name].state for name in request.topics}
-        return refresh(self, request)
+        known = states.setdefault(self, {})
+        if isinstance(request, ask.RefreshTopics) and request.surely and all(name in known for name in request.topics):
+            return {name: known[name] for name in request.topics}
+        found = reply(self, request)
+        if isinstance(request, ask.RefreshTopics | ask.News):
+            known |= found
+        return found
 
-    monkeypatch.setattr(Shell, "_refresh", old)
+    monkeypatch.setattr(Shell, "reply", old)
     assert found(range(400)) is not None
 
 

@@ -212,7 +212,7 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
     "6: a second look at the group decides whether all is read": (Fetching, "_take", refreshed_twice),
     "6: what waits at a cut is read again": (Fetching, "_take_of", rest_dropped),
     "7: members do not hold their commits": (Standing, "_waits_for_operator", nothing),
-    "7: an operator does not announce itself": (Generations, "_announce", lambda *_: False),
+    "7: an operator does not announce itself": (Generations, "announce", lambda *_: False),
     "8: what comes before a record that fails is dropped": (
         Fetching,
         "_given",

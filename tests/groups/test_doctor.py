@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 import shutil
 import time
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 from groups.member_world import Group, Process, Thread
-from groups.programs import World, read, share_out
+from groups.programs import World, apart, made_members, read, share_out
 from handmade import draw_seed, records
 from numbered import Written
 from owners import Own
@@ -21,7 +22,7 @@ import sparklog
 from sparklog.__main__ import main
 from sparklog.groups import OffsetTable, rows
 from sparklog.groups.doctor import GroupDiagnosis, GroupFinding
-from sparklog.groups.member.heartbeat_places import Folder
+from sparklog.groups.member.heartbeats import clock
 from sparklog.groups.member.state import GroupState, Registered
 
 
@@ -122,8 +123,8 @@ def processes_of_two(tmp_path: Path) -> Iterator[Group]:
 
 
 def test_heartbeats_in_another_folder_are_not_seen(world: World, tmp_path: Path) -> None:
-    one = world.consumer("t", enable_auto_commit=False, session_timeout_ms=1_500)
-    one._membership._heartbeater._heartbeats.place = Folder(tmp_path / "container.members")  # type: ignore[union-attr]
+    table = apart(world.table, tmp_path / "container.members")
+    one = world.consumer("t", table=table, enable_auto_commit=False, session_timeout_ms=1_500)
     read(one)
     found = world.table.doctor("g", watch_s=0.6)
     unseen = rules(found)["heartbeats-not-seen"]
@@ -158,8 +159,7 @@ def test_a_member_that_does_not_poll_and_the_partitions_that_wait_for_it(world: 
     found = world.table.doctor("g", watch_s=5)
     assert rules(found).keys() == {"member-does-not-poll", "partition-waits"}
     assert not found.is_stuck
-    assert one._membership is not None
-    assert rules(found)["member-does-not-poll"].where == f"member {one._membership.id}"
+    assert rules(found)["member-does-not-poll"].where == f"member {world.members[one].id}"
     assert "Partitions that wait for it: 1." in rules(found)["member-does-not-poll"].text
     assert rules(found)["partition-waits"].where == "t(1)"
     share_out(one, two)
@@ -170,23 +170,22 @@ def test_a_member_that_does_not_poll_after_another_gave_it_a_partition(world: Wo
     one, two = world.consumer("t"), world.consumer("t")
     one.poll(0)
     two.poll(0)
-    while not ((state := world.table.generations.state("g")[2]) and state.owned(two._membership.id)):  # type: ignore[union-attr]
+    while not ((state := world.table.generations.state("g")[2]) and state.owned(world.members[two].id)):
         one.poll(100)
     found = world.table.doctor("g", watch_s=5)
-    assert {each.rule: each.where for each in found} == {"member-does-not-poll": f"member {two._membership.id}"}  # type: ignore[union-attr]
+    assert {each.rule: each.where for each in found} == {"member-does-not-poll": f"member {world.members[two].id}"}
     assert "Partitions that wait for it: 1." in found[0].text
 
 
 def test_a_program_that_waits_to_join_is_told_of(world: World) -> None:
     one = world.consumer("t")
     one.poll(0)
-    stranger = world.consumer("t", partition_assignment_strategy="range")
-    heartbeater = stranger._membership._heartbeater  # type: ignore[union-attr]
-    heartbeater.write("stranger-1", 0)
+    heartbeats, counter = world.table.generations.heartbeats("g"), itertools.count()
+    heartbeats.write("stranger-1", next(counter), 0)
     looks = world.table.generations.group
 
     def group(name: str) -> Any:
-        heartbeater.write("stranger-1", 0)
+        heartbeats.write("stranger-1", next(counter), 0)
         return looks(name)
 
     world.table.generations.group = group  # type: ignore[method-assign]
@@ -271,7 +270,7 @@ def test_positions_that_are_not_in_the_log(world: World) -> None:
 @pytest.mark.slow
 def test_a_table_whose_upkeep_is_behind(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     table = world.table
-    monkeypatch.setattr(table._lake, "maintain", lambda: {})
+    monkeypatch.setattr(table.lake, "maintain", lambda: {})
     own = Own(table, "g", {"t": {0: 0}})
     for number in range(210):
         own.to({"t": {0: number % 20}})
@@ -335,12 +334,14 @@ def test_a_member_that_a_cut_waits_for(at_cut: AtCut) -> None:
     """The owner lives, then it is dead, then no member reads the partition."""
     at_cut.table.reset("g", {"t": {0: 0}}, dry_run=False, force=True)
     group: dict[str, Any] = {"group_id": "g", "table": at_cut.table, "partition_assignment_strategy": "sticky"}
-    one = sparklog.Consumer(at_cut.root, "t", **group, max_poll_records=1, heartbeat_interval_ms=500, session_timeout_ms=9_000)
+    with made_members(clock) as made:
+        one = sparklog.Consumer(at_cut.root, "t", **group, max_poll_records=1, heartbeat_interval_ms=500, session_timeout_ms=9_000)
+    (member,) = made
     one.poll(0)
     told = [each for each in at_cut.table.doctor("g", watch_s=2) if each.rule == "partition-at-cut"]
-    assert told and all(f"Member {one._membership.id} owns it" in each.text for each in told)  # type: ignore[union-attr]
+    assert told and all(f"Member {member.id} owns it" in each.text for each in told)
     assert {each.severity for each in told} == {"warning"}
-    one._membership._heartbeater.stop(5)  # type: ignore[union-attr]
+    member.heartbeater.stop(5)
     told = [each for each in at_cut.table.doctor("g", watch_s=3.1) if each.rule == "partition-at-cut"]
     assert {each.severity for each in told} == {"error"}
     _, _, state = at_cut.table.generations.state("g")

@@ -8,7 +8,7 @@ import pytest
 from groups.group_world import Process, World
 from handmade import draw_seed
 
-from sparklog.groups.rows import Group
+from sparklog.groups.rows import Group, Position
 
 STEPS = 250
 
@@ -28,7 +28,7 @@ def test_commits_that_are_made_whatever_was_committed_before_are_found(tmp_path:
     """The fault put back: a claim does not notice a commit after it read the positions, nor a commit the claim of another owner."""
 
     def changed(process: Process) -> None:
-        engine = process.table._lake
+        engine = process.table.lake
         conditional = engine.append
 
         def append(rows: pa.Table, group: str, _: int | None, versions: Mapping[str, int], *__: object) -> int:
@@ -46,15 +46,16 @@ def test_commits_of_an_owner_that_trusts_its_memory_are_found(tmp_path: Path) ->
 
     def changed(process: Process) -> None:
         generations = process.table.generations
-        newest = generations._newest
+        add = generations.add
 
-        def trusting(name: str, generation: int) -> tuple[int, Group]:
-            known = generations._known.get(name)
-            if known and known[1].generation == generation:
-                return process.table._lake.last(name), known[1]
-            return newest(name, generation)
+        def trusting(name: str, generation: int, made: Callable[[Group], list[Position]]) -> int:
+            while known := generations.remembered(name, generation):
+                added = made(Group(name, list(known.values())))
+                if not added or generations.commit(name, process.table.lake.last(name) + 1, generation, added):
+                    return len(added)
+            return add(name, generation, made)
 
-        generations._newest = trusting  # type: ignore[method-assign]
+        generations.add = trusting  # type: ignore[method-assign]
 
     assert found(range(12), tmp_path, changed) is not None
 

@@ -7,7 +7,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import deltalake
@@ -25,31 +24,30 @@ def places(table: OffsetTable, group: str = "g") -> dict[tuple[str, int], int]:
     return {(each.topic, each.partition): each.offset for each in table.positions(group)}
 
 
-def with_commits_that_fail(table: OffsetTable, *, before: Any = lambda: None, written: bool = False) -> None:
+def with_a_commit_that_fails(*, before: Any = lambda: None, written: bool = False) -> None:
     """The next commit fails with a text that says nothing; `written`: it counts nevertheless, as a put whose answer was lost."""
-    lake: Any = table._lake
-    delta = lake._delta
+    patch = pytest.MonkeyPatch()
+    write = deltalake.write_deltalake
 
     def failing(*given: Any, **named: Any) -> None:
-        lake._delta = delta
+        patch.undo()
         before()
         if written:
-            delta.write_deltalake(*given, **named)
+            write(*given, **named)
         raise deltalake.exceptions.CommitFailedError("it did not work")
 
-    lake._delta = SimpleNamespace(**vars(delta))
-    lake._delta.write_deltalake = failing
+    patch.setattr(deltalake, "write_deltalake", failing)
 
 
 def test_a_commit_that_lost_its_number_is_known_by_the_table(table: OffsetTable, topic: Topic) -> None:
     """The text of deltalake's error does not matter."""
     rival = OffsetTable(topic.root, table.path)
     first = Own(rival, "g")
-    with_commits_that_fail(table, before=lambda: first.to({"t": {0: 9}}))
+    with_a_commit_that_fails(before=lambda: first.to({"t": {0: 9}}))
     second = Own(table, "g")
     assert second.generation == 2
     assert places(rival) == {("t", 0): 9}
-    with_commits_that_fail(table, before=lambda: Own(rival, "g"))
+    with_a_commit_that_fails(before=lambda: Own(rival, "g"))
     with pytest.raises(sparklog.GenerationFencedError, match="newest generation is 3"):
         second.to({"t": {0: 20}})
     assert [each.offset for each in rival.history("g")] == [9, 9, 9]
@@ -58,7 +56,7 @@ def test_a_commit_that_lost_its_number_is_known_by_the_table(table: OffsetTable,
 def test_a_commit_that_failed_while_nobody_has_its_number_is_an_error(table: OffsetTable) -> None:
     own = Own(table, "g")
     own.to({"t": {0: 5}})
-    with_commits_that_fail(table)
+    with_a_commit_that_fails()
     with pytest.raises(sparklog.RetryError, match=r"PARTLOG_OFFSETS_TABLE.*it did not work"):
         own.to({"t": {0: 9}})
     assert places(table) == {("t", 0): 5}
@@ -68,10 +66,10 @@ def test_a_commit_that_failed_while_nobody_has_its_number_is_an_error(table: Off
 
 def test_a_commit_whose_answer_was_lost_counts(table: OffsetTable) -> None:
     own = Own(table, "g")
-    with_commits_that_fail(table, written=True)
+    with_a_commit_that_fails(written=True)
     own.to({"t": {0: 5}})
     assert places(table) == {("t", 0): 5}
-    with_commits_that_fail(table, written=True)
+    with_a_commit_that_fails(written=True)
     assert Own(table, "g").generation > own.generation
     assert places(table) == {("t", 0): 5}
 
@@ -133,7 +131,7 @@ def test_a_file_that_may_still_be_committed_is_kept(table: OffsetTable) -> None:
 def test_commits_that_conflict_with_none_are_all_made(table: OffsetTable) -> None:
     """As many at once as deltalake by itself does not try: it gives up after 15 others were first."""
     own = Own(table, "g")
-    lakes = [OffsetTable(None, table.path)._lake for _ in range(24)]
+    lakes = [OffsetTable(None, table.path).lake for _ in range(24)]
     assert {lake.last("g") for lake in lakes} == {1}
     begins = threading.Barrier(len(lakes))
 
@@ -144,7 +142,7 @@ def test_commits_that_conflict_with_none_are_all_made(table: OffsetTable) -> Non
 
     with ThreadPoolExecutor(len(lakes)) as threads:
         assert all(threads.map(commit, range(len(lakes))))
-    assert table._lake.versions(f"m{number}" for number in range(24)) == {f"m{number}": 1 for number in range(24)}
+    assert table.lake.versions(f"m{number}" for number in range(24)) == {f"m{number}": 1 for number in range(24)}
 
 
 def with_a_version_that_cannot_be_put(table: OffsetTable) -> Path:
@@ -196,11 +194,11 @@ def test_upkeep_is_done_although_files_cannot_be_joined(table: OffsetTable, monk
     with_six_files(table)
     taken = with_a_version_that_cannot_be_put(table)
     ends: list[object] = []
-    with_compactions(monkeypatch, ends, lambda: taken.unlink() if len(ends) == lake._COMPACTIONS else None)
+    with_compactions(monkeypatch, ends, lambda: taken.unlink() if len(ends) == lake.COMPACTIONS else None)
     with pytest.raises(sparklog.RetryError, match=r"PARTLOG_OFFSETS_TABLE.*Failed to commit transaction: 15"):
         table.maintain()
     assert Path(table.path, "_delta_log", "_last_checkpoint").exists()
-    assert len(ends) == lake._COMPACTIONS
+    assert len(ends) == lake.COMPACTIONS
     assert table.maintain()["joined"] == 6
     assert places(table) == {("t", 0): 4}
 
@@ -216,7 +214,7 @@ def test_the_error_says_why_files_could_not_be_joined_although_the_rest_of_the_u
         for each in log.glob("*.json"):
             each.unlink()
 
-    with_compactions(monkeypatch, ends := [], lambda: cannot_be_read() if len(ends) == lake._COMPACTIONS else None)
+    with_compactions(monkeypatch, ends := [], lambda: cannot_be_read() if len(ends) == lake.COMPACTIONS else None)
     with pytest.raises(sparklog.RetryError, match=r"PARTLOG_OFFSETS_TABLE.*Failed to commit transaction: 15"):
         table.maintain()
 
@@ -253,7 +251,7 @@ def test_a_thread_looks_at_the_table_while_another_one_maintains_it(table: Offse
     with_six_files(table)
     with ThreadPoolExecutor(1) as thread:
         seen: list[int] = []
-        with_compactions(monkeypatch, [], lambda: seen.append(thread.submit(table._lake.last, "g").result(60)))
+        with_compactions(monkeypatch, [], lambda: seen.append(thread.submit(table.lake.last, "g").result(60)))
         assert table.maintain()["joined"] == 6
     assert seen == [6]
 
@@ -301,9 +299,9 @@ def test_a_table_that_was_set_back_and_went_on_is_another_one(table: OffsetTable
     assert places(again) == {("t", 0): 9}
 
 
-def test_a_table_stays_open_from_commit_to_commit(table: OffsetTable) -> None:
+def test_a_table_stays_open_from_commit_to_commit(table: OffsetTable, monkeypatch: pytest.MonkeyPatch) -> None:
     own = Own(table, "g")
-    opens = with_opens(table)
+    opens = with_opens(monkeypatch)
     for offset in range(5):
         own.to({"t": {0: offset}})
         assert places(table) == {("t", 0): offset}
@@ -314,17 +312,15 @@ def test_a_table_stays_open_from_commit_to_commit(table: OffsetTable) -> None:
     assert opens == [table.path]
 
 
-def with_opens(table: OffsetTable) -> list[str]:
-    """The path of the table, once for each time that it is opened from now on."""
-    lake: Any = table._lake
-    delta, opens = lake._delta, []
+def with_opens(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of the tables that are opened from now on."""
+    open_table, opens = deltalake.DeltaTable.__init__, list[str]()
 
-    def opened(path: str, **named: Any) -> deltalake.DeltaTable:
+    def opened(self: deltalake.DeltaTable, path: str, **named: Any) -> None:
         opens.append(path)
-        return delta.DeltaTable(path, **named)
+        open_table(self, path, **named)
 
-    lake._delta = SimpleNamespace(**vars(delta))
-    lake._delta.DeltaTable = opened
+    monkeypatch.setattr(deltalake.DeltaTable, "__init__", opened)
     return opens
 
 

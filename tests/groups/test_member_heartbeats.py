@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from groups.bucket_model import BucketModel
 from groups.member_world import Group, Process, Thread
-from groups.programs import WAIT_S, World, share_out, until
+from groups.programs import WAIT_S, World, apart, share_out, until
 from handmade import Topic, records
 from heartbeat_contract import HeartbeatContract, Make
 from owners import Own
 
 import sparklog
 from sparklog.groups.member import heartbeat_places
-from sparklog.groups.member.heartbeat_places import Folder, default_interval_ms
+from sparklog.groups.member.heartbeat_places import default_interval_ms
 from sparklog.groups.member.heartbeater import Heartbeater
 from sparklog.groups.member.heartbeats import Heartbeats
 
@@ -34,7 +34,7 @@ def beat(group: Group, members: list[Any], seconds: int, *, append: bool = False
         if append:
             group.append(1)
         for each in members:
-            each.driver.consumer._membership._beat()
+            each.membership.heartbeat()
             each.poll(commits=True)
 
 
@@ -43,8 +43,8 @@ def unseen(threads: Group, count: int, **more: Any) -> list[Any]:
     found = []
     for number in range(count):
         (member,) = threads.start()
-        threads.open(member, mortal=True, heartbeat_interval_ms=20_000, **more)
-        member.driver.consumer._membership._heartbeater._heartbeats.place = Folder(threads.folder / f"container-{number}.members")
+        table = apart(threads.table, threads.folder / f"container-{number}.members")
+        threads.open(member, table=table, mortal=True, heartbeat_interval_ms=20_000, **more)
         found.append(member)
     threads.until(lambda: (state := threads.state()) is not None and len(state.members) == count, found)
     return found
@@ -135,12 +135,12 @@ def test_a_member_that_dies_while_others_work_is_expired_without_a_poll(threads:
     one.poll()
     two = threads.member(mortal=True, names=["t", "u"], **given)
     two.poll()
-    dead = two.driver.consumer._membership.id
+    dead = two.membership.id
     assert {share.owner for (topic, _), share in threads.state().shares.items() if topic == "u"} == {dead}
     two.end()  # as if it were killed
     for _ in range(0, SESSION_S + 10, 5):
         threads.clock.now += 5
-        one.driver.consumer._membership._beat()
+        one.membership.heartbeat()
     assert expiries(threads) == [f"expires {dead}"]
     assert len(threads.state().members) == 1
 
@@ -148,7 +148,7 @@ def test_a_member_that_dies_while_others_work_is_expired_without_a_poll(threads:
 def test_a_member_that_joins_expires_those_that_died_under_the_same_assignor(world: World) -> None:
     one = world.consumer("t", session_timeout_ms=1_500)
     one.poll(0)
-    one._membership._heartbeater.stop(5)  # type: ignore[union-attr] # as if it were killed
+    world.members[one].heartbeater.stop(5)  # as if it were killed
     two = world.consumer("t")
     end = time.monotonic() + WAIT_S
     while len(two.assignment()) < 2:
@@ -186,9 +186,10 @@ def test_a_member_takes_a_share_up_with_its_next_poll_and_does_not_wait_for_its_
 def test_an_observer_looks_again_when_the_session_of_a_silent_member_ends(tmp_path: Path):
     """Else it would look with its next heartbeat, which may come a tenth of a session later."""
     clock, folder = iter([0, 0, 0, 2, 2, 7.5, 7.5, 10, 10]), str(tmp_path / "offsets")
-    heartbeater = Heartbeater(Heartbeats(folder, "g"), 10, lambda members: dict.fromkeys(members, 0), lambda: next(clock))
+    heartbeats = Heartbeats(folder, "g")
+    heartbeater = Heartbeater(heartbeats, 10, lambda members: dict.fromkeys(members, 0), lambda: next(clock))
     for member in ("a", "b"):
-        heartbeater._heartbeats.write(member, 1, 1)
+        heartbeats.write(member, 1, 1)
     assert heartbeater.pause_s(3) == 3
     pauses = []
     for silent in ([], [], [], ["a"]):
@@ -200,8 +201,9 @@ def test_an_observer_looks_again_when_the_session_of_a_silent_member_ends(tmp_pa
 def test_a_member_looks_each_tenth_of_a_second_whether_it_was_called(tmp_path: Path):
     """Else each poll that returns few records would look at a file."""
     now = 0.0
-    heartbeater = Heartbeater(Heartbeats(str(tmp_path / "offsets"), "g"), 10, lambda members: dict.fromkeys(members, 0), lambda: now)
-    heartbeater._heartbeats.write("a", 1, 1)
+    heartbeats = Heartbeats(str(tmp_path / "offsets"), "g")
+    heartbeater = Heartbeater(heartbeats, 10, lambda members: dict.fromkeys(members, 0), lambda: now)
+    heartbeats.write("a", 1, 1)
     assert not heartbeater.is_called("a")
     heartbeater.call(["a", "gone"])
     assert not heartbeater.is_called("a")

@@ -182,7 +182,7 @@ def storm(
         run.end()
     found = run.processed()
     twice = {place: sorted(by) for place, by in found.items() if len(by) > 1}
-    notes = [row for row in positions(run.table._lake.rows("g", current=False)) if is_note(row)]
+    notes = [row for row in positions(run.table.lake.rows("g", current=False)) if is_note(row)]
     least, made = bound(notes)
     # A machine that has no time for a process freezes it, too: others expire its members.
     starved = expired(notes) - run.troubled

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from contextlib import suppress
+from typing import Any
 
 import deltalake
 import pytest
@@ -15,6 +16,7 @@ from groups.member_world import Group, Thread, each_of, events, got, partitions,
 
 import sparklog
 from sparklog.groups import OffsetTable
+from sparklog.groups.member import requests as ask
 from sparklog.groups.member.heartbeats import Watch
 
 
@@ -143,15 +145,15 @@ def test_a_member_that_was_expired_goes_on_while_the_group_ends_and_begins(threa
     two.close()
     (three,) = threads.start()
     one.wake()
-    generations = one.driver.consumer._membership._generations
-    look = generations.group
+    reply = one.membership.reply
 
-    def joined_before(name: str) -> object:
-        monkeypatch.undo()
-        threads.open(three).poll(ms=20)
-        return look(name)
+    def joined_before(request: Any) -> object:
+        if isinstance(request, ask.ReadGroup):
+            monkeypatch.undo()
+            threads.open(three).poll(ms=20)
+        return reply(request)
 
-    monkeypatch.setattr(generations, "group", joined_before)
+    monkeypatch.setattr(one.membership, "reply", joined_before)
     assert "error" not in one.poll(ms=20)
     threads.until_even(one, three)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 import pytest
 from groups.programs import World, read, share_out, until
@@ -11,6 +12,7 @@ from handmade import records
 import sparklog
 from sparklog import Consumer
 from sparklog.groups import rows
+from sparklog.groups.member import requests as ask
 
 
 def test_latest_reads_a_partition_that_comes_between_the_call_and_the_first_poll(world: World) -> None:
@@ -68,7 +70,7 @@ def test_a_member_that_is_expired_while_it_hands_over_is_not_told_of_a_deletion(
     def expire(consumer: Consumer, _: object) -> None:
         if world.events:
             return
-        me, generations = consumer._membership.id or "", world.table.generations  # type: ignore[union-attr]
+        me, generations = world.members[consumer].id or "", world.table.generations
         number, generation, state = generations.state("g")
         assert state is not None
         after = state.without(me).with_topics({"u": state.topics["u"]})
@@ -102,8 +104,12 @@ def test_a_topic_that_was_created_again_is_read_from_its_start_where_a_member_di
     for number in (0, 1):
         world.topics["t"].append(records(10), number)
 
-    def dies(*_: object) -> None:
-        raise MemoryError
+    member, reply = world.members[two], world.members[two].reply
+
+    def dies(request: Any) -> object:
+        if isinstance(request, ask.CommitChange) and request.why == "goes back":
+            raise MemoryError
+        return reply(request)
 
     found: dict[int, list[int]] = {}
 
@@ -114,11 +120,11 @@ def test_a_topic_that_was_created_again_is_read_from_its_start_where_a_member_di
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(two._membership.standing, "_go_back", dies)  # type: ignore[union-attr]
+        patch.setattr(member, "reply", dies)
         with pytest.raises(MemoryError):
             until(lambda: reads(two) and False)
     until(lambda: reads(one))
-    two._membership.leave()  # type: ignore[union-attr]
+    member.leave()
     three = world.consumer("t", auto_offset_reset="latest")
     until(lambda: reads(one) and len(reads(three)) == 2)
     assert found == {0: list(range(10)), 1: list(range(10))}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import functools
 import itertools
 import os
 import re
@@ -20,7 +19,7 @@ from handmade import records
 import sparklog
 from sparklog import Consumer, TopicPartition
 from sparklog.groups import rows
-from sparklog.groups.member import membership
+from sparklog.groups.member.heartbeats import clock
 from sparklog.groups.member.state import Registered
 
 
@@ -46,7 +45,7 @@ def test_a_topic_that_comes_while_the_group_reads_is_read_from_its_start_by_one_
     world.create("tb", 10)
     two = world.consumer(**late)
     two.subscribe(pattern="t")
-    one._membership.standing._changed = True  # type: ignore[union-attr] # as its heartbeat would say
+    world.members[one].heartbeat()
     found = read(two)
     for name, its in read(one).items():
         found.setdefault(name, []).extend(its)
@@ -132,7 +131,7 @@ def test_a_pattern_of_another_language_is_left_out(world: World, caplog: pytest.
     assert state is not None
     joined = dataclasses.replace(state, members={**state.members, "other-1": Registered("other-1", (), r"\p{Lower}+")})
     world.table.generations.commit("g", number + 1, generation, [rows.note_of_members("g", generation, "other-1", "joins", joined)])
-    one._membership.standing._changed = True  # type: ignore[union-attr]
+    world.members[one].heartbeat()
     read(one)
     assert len(one.assignment()) == 2
     assert r"\\p{Lower}+" in caplog.text
@@ -157,6 +156,13 @@ def test_a_callback_that_raises_reaches_the_caller_and_the_partition_goes(world:
     assert world.positions() == {0: 20, 1: 20}
 
 
+def poll_nothing(consumer: Consumer) -> None:
+    """Polls until it raises, or returns records."""
+    end = time.monotonic() + WAIT_S
+    while consumer.poll(20) == {}:
+        assert time.monotonic() < end
+
+
 @pytest.mark.parametrize("event", ["on_assign", "on_revoke"])
 def test_a_consumer_that_a_callback_closes_leaves_and_returns_nothing(world: World, event: str) -> None:
     told: Any = {event: lambda consumer, _: consumer.close()}
@@ -165,14 +171,13 @@ def test_a_consumer_that_a_callback_closes_leaves_and_returns_nothing(world: Wor
         read(one)
         two = world.consumer("t")
         two.poll(0)
-        end = time.monotonic() + WAIT_S
-        while not one._core.closed:
-            assert time.monotonic() < end
-            assert one.poll(20) == {}
+        with pytest.raises(sparklog.CallError, match="CONSUMER_CLOSED"):
+            poll_nothing(one)
         until(lambda: len(two.assignment()) == 2, two)
     else:
         assert one.poll(100) == {}
-    assert one._core.closed
+    with pytest.raises(sparklog.CallError, match="CONSUMER_CLOSED"):
+        one.poll(0)
     assert len(world.table.members("g")) == (event == "on_revoke")
 
 
@@ -192,7 +197,7 @@ def test_a_callback_cannot_iterate(world: World) -> None:
 def test_members_that_died_under_another_assignor_make_room(world: World) -> None:
     one = world.consumer("t", partition_assignment_strategy="range", session_timeout_ms=600)
     one.poll(0)
-    one._membership._heartbeater.stop(5)  # type: ignore[union-attr] # as if it were killed
+    world.members[one].heartbeater.stop(5)  # as if it were killed
     two = world.consumer("t")
     assert read(two, 40).keys() == {"t-0", "t-1"}
     three = world.consumer("t", partition_assignment_strategy="range")
@@ -227,14 +232,12 @@ def test_a_forked_process_is_refused(world: World) -> None:
 
 def test_a_loop_returns_nothing_of_what_was_lost(world: World) -> None:
     now = 0.0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(membership, "Membership", functools.partial(membership.Membership, clock=lambda: now))
-        one = world.consumer("t", consumer_timeout_ms=300)
-        first = list(itertools.islice(one, 3))
-        assert [each.offset for each in first] == [0, 1, 2]
-        two = world.consumer("t", enable_auto_commit=False, session_timeout_ms=86_400_000)
-        two.poll(0)
-    one._membership._heartbeater.stop(5)  # type: ignore[union-attr] # as where it is between two polls for too long
+    one = world.consumer("t", clock=lambda: now, consumer_timeout_ms=300)
+    first = list(itertools.islice(one, 3))
+    assert [each.offset for each in first] == [0, 1, 2]
+    two = world.consumer("t", clock=lambda: now, enable_auto_commit=False, session_timeout_ms=86_400_000)
+    two.poll(0)
+    world.members[one].heartbeater.stop(5)  # as where it is between two polls for too long
 
     def is_expired() -> bool:
         nonlocal now
@@ -272,12 +275,13 @@ def test_a_static_member_that_unsubscribes_stays_as_in_kafka(world: World) -> No
 
 
 def test_a_group_in_a_long_batch_is_running(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = world.consumer("t")
+    passed = 0.0
+    one = world.consumer("t", clock=lambda: clock() + passed)
     read(one)
     one.commit()
     now = rows.now
     monkeypatch.setattr(rows, "now", lambda: now() + datetime.timedelta(seconds=200))
-    one._membership.standing._wrote -= 61  # type: ignore[union-attr] # a minute passes, and the program does not poll
+    passed = 61  # and the program does not poll
     end = time.monotonic() + WAIT_S
     while not world.table.summaries()[0].running:
         assert time.monotonic() < end
@@ -290,7 +294,7 @@ def test_a_reset_goes_before_members_that_commit_without_end(world: World) -> No
     """Their commits come between its look and its commit each time, until it announces itself."""
     one = world.consumer("t", enable_auto_commit=False)
     read(one)
-    versions = world.table.generations._lake.versions
+    versions = world.table.lake.versions
     commits = 0
 
     def looked(members: Any) -> dict[str, int]:
@@ -302,7 +306,7 @@ def test_a_reset_goes_before_members_that_commit_without_end(world: World) -> No
             one.commit({TopicPartition("t", 1): sparklog.consumer.OffsetAndMetadata(20, str(commits))})
         return found
 
-    world.table.generations._lake.versions = looked  # type: ignore[method-assign]
+    world.table.lake.versions = looked  # type: ignore[method-assign]
     world.reset(5)
     assert commits >= 1
     assert "asks members to wait" in [each.why for each in world.table.changes("g")]

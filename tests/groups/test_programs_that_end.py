@@ -37,8 +37,7 @@ def test_partitions_of_a_subscription_that_was_taken_back_go_to_others(world: Wo
     one.subscribe(pattern=wide) if isinstance(wide, str) else one.subscribe(wide)
     one.subscribe(["t"])
     until(lambda: len(two.assignment()) == 4, one, two)
-    assert two._membership
-    assert {each.consumer_id for each in world.table.assignments("g") if each.topic == "u"} == {two._membership.id}
+    assert {each.consumer_id for each in world.table.assignments("g") if each.topic == "u"} == {world.members[two].id}
 
 
 # ---- callbacks of commits
@@ -80,8 +79,8 @@ def test_a_commit_that_the_program_cancels_is_told_as_cancelled(world: World, mo
     """Each later call raised its CancelledError, and a closed consumer did not leave."""
     one, told, may_commit = world.consumer("t", enable_auto_commit=False), list[Any](), threading.Event()
     until(lambda: one.assignment(), one)
-    commit = one._shell.group.commit
-    monkeypatch.setattr(one._shell.group, "commit", lambda ats: may_commit.wait(60) and commit(ats))
+    member, commit = world.members[one], world.members[one].commit
+    monkeypatch.setattr(member, "commit", lambda ats: may_commit.wait(60) and commit(ats))
     one.commit_async()
     assert one.commit_async(callback=lambda _, error: told.append(error)).cancel()
     may_commit.set()

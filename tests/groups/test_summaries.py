@@ -2,6 +2,7 @@
 
 import pytest
 from handmade import records
+from in_notebook import html
 from owners import Own
 
 import sparklog
@@ -22,7 +23,7 @@ def test_groups_in_short(table):
     lines = repr(short).splitlines()
     assert lines[0] == f"2 groups in {table.path}"
     assert lines[3].split()[:4] == ["<g>\\x1b", "t", "2", "28"]
-    assert "&lt;g&gt;\\x1b" in short._repr_html_()
+    assert "&lt;g&gt;\\x1b" in html(short)
     assert OffsetTable(None, table.path).summaries()[0].lag is None
     assert [each.group for each in table.summaries("new")] == ["new"]
     with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_NOT_FOUND"):

@@ -11,6 +11,7 @@ import pytest
 import sparklog
 from sparklog import Consumer, Log, spark_functions
 from sparklog.groups import OffsetTable, track, write_delta
+from sparklog.ondisk.root import Root
 from sparklog.ui import application, serve, serve_metrics
 from sparklog.verify import verify
 
@@ -45,7 +46,7 @@ BOOLEANS: dict[tuple[str, str], Callable[..., object]] = {
     ("Consumer.close", "autocommit"): lambda topic, table, given: Consumer(topic.root, "t").close(given),
     ("Consumer.committed", "metadata"): lambda topic, table, given: Consumer(topic.root, "t").committed(("t", 0), given),
     ("Log.verify", "quick"): lambda topic, table, given: Log(topic.root).verify(quick=given),
-    ("verify", "quick"): lambda topic, table, given: verify(Log(topic.root)._logs.root, quick=given),
+    ("verify", "quick"): lambda topic, table, given: verify(Root.at(str(topic.root)), quick=given),
     ("Topic.show", "last"): lambda topic, table, given: Log(topic.root)["t"].show(last=given),
     ("serve", "public"): lambda topic, table, given: serve(topic.root, host="0.0.0.0", public=given),
     ("serve_metrics", "public"): lambda topic, table, given: serve_metrics(topic.root, host="0.0.0.0", public=given),
@@ -128,7 +129,7 @@ NUMBERS: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "Consumer.seek": (of_consumer("seek", partition=("t", 0)), ("offset",)),
     "Consumer.fetch": (of_consumer("fetch", partition=("t", 0), offset=0), ("offset", "max_bytes")),
     "Log.verify": (lambda topic, table, **given: Log(topic.root).verify(**given), ("jobs",)),
-    "verify": (lambda topic, table, **given: verify(Log(topic.root)._logs.root, **given), ("jobs",)),
+    "verify": (lambda topic, table, **given: verify(Root.at(str(topic.root)), **given), ("jobs",)),
     "serve": (lambda topic, table, **given: serve(topic.root, **given), ("port",)),
     "serve_metrics": (lambda topic, table, **given: serve_metrics(topic.root, **given), ("port",)),
     "Placement.__init__": (lambda topic, table, **given: sparklog.Placement(topic.root, "t", **given), ("refresh_s",)),

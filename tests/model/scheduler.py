@@ -23,7 +23,7 @@ class Scheduler:
     def __init__(self, seed: int, *, deaths: int = 3, trace: bool = False) -> None:
         self.random = random.Random(seed)
         self.step = 0
-        self._deaths = deaths
+        self.deaths = deaths
         self._trace = trace
         self._awake_at: dict[str, int] = {}
         self._processes: dict[str, Process] = {}
@@ -65,8 +65,8 @@ class Scheduler:
         name = awake[self.random.randrange(len(awake))]
         if self.chance(25):
             self._awake_at[name] = self.step + int(2 ** self.random.uniform(2, 10.5))
-        elif self._deaths and self.chance(500):
-            self._deaths -= 1
+        elif self.deaths and self.chance(500):
+            self.deaths -= 1
             self.say(name, "stops for ever")
             self._end(name)
         else:

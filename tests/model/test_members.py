@@ -109,7 +109,7 @@ class World:
     def process(self, partition: Partition, offset: int) -> None:
         is_again = offset in self.done[partition]
         self.done[partition].append(offset)
-        if is_again and not self.expiries and not self.resets and self.scheduler._deaths == 2:
+        if is_again and not self.expiries and not self.resets and self.scheduler.deaths == 2:
             raise Violation(f"record {offset} of {partition} is processed twice without an expiry")
 
     def operator(self) -> Process:

@@ -43,10 +43,10 @@ class Model:
     @classmethod
     def begun(cls, binds: bool, partitions: int) -> Model:
         model = cls(binds, [1] * partitions, [UNBOUND] * 65_536 if binds else [])
-        model._grow()
+        model.grow()
         return model
 
-    def _grow(self) -> None:
+    def grow(self) -> None:
         while len(self.rows) < len(self.weights):
             self.rows.append([])
             self.starts.append(0)
@@ -85,7 +85,7 @@ class Model:
             table[slot] = partition
         self.table, self.weights, self.pending, self.shares = table, list(wanted), None, None
         self.epoch += 1
-        self._grow()
+        self.grow()
 
     def live(self, partition: int) -> list[tuple[int, Row]]:
         start = self.starts[partition]

@@ -1,6 +1,7 @@
 """A streaming query is tracked into a group, stopped, and started from it."""
 
 import datetime
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -111,7 +112,7 @@ def test_a_tracker_ends_where_its_table_was_deleted_and_made_again(start, topic,
     again = OffsetTable(topic.root, table.path)
     Own(again, "g", {"t": {0: 1}})
     topic.append(records(1))
-    until(lambda: not tracker._thread.is_alive())
+    until(lambda: not any(each.name == "sparklog tracker of g" for each in threading.enumerate()))
     for call in (tracker.flush, tracker.stop):
         with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_REPLACED"):
             call()
@@ -150,14 +151,14 @@ def test_what_a_tracker_could_not_write_it_tries_again(start, topic, table, monk
     query.processAllAvailable()
     tracker = track(query, "g", topic.root, table, interval_s=0.2)
     until(lambda: places(table) == {0: 25, 1: 10})
-    append, broken = table._lake.append, True
+    append, broken = table.lake.append, True
 
     def fails(*arguments, **named):
         if broken:
             raise sparklog.SparklogError("OFFSETS_TABLE", table=table.path, cause="made to fail")
         return append(*arguments, **named)
 
-    monkeypatch.setattr(table._lake, "append", fails)
+    monkeypatch.setattr(table.lake, "append", fails)
     topic.append(records(2))
     until(lambda: isinstance(tracker.failure, sparklog.RetryError))
     assert query.isActive

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from in_notebook import html
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -46,7 +47,7 @@ def test_how_far_a_query_is_behind(spark: SparkSession, tmp_path: Path) -> None:
         ("t", 1, 200, 500, 300),
     ]
     assert f"behind by 600 offsets, {now.behind_bytes:,} bytes, 299.4 s" in str(now).splitlines()
-    assert '; text-align: right">300</td>' in now._repr_html_()
+    assert '; text-align: right">300</td>' in html(now)
 
 
 def test_a_bar_in_a_terminal_until_the_query_ends(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +68,7 @@ def test_a_table_in_a_notebook_until_the_query_ends(spark: SparkSession, tmp_pat
 
     class Handle:
         def update(self, now: sparklog.progress) -> None:
-            shown.append(now._repr_html_())
+            shown.append(html(now))
 
     class IPython:
         def get_ipython(self) -> object:

@@ -59,7 +59,7 @@ class Hdfs(Servers):
     def start_all(self) -> None:
         """Makes an empty file system, starts the daemons, and waits until files can be written."""
         self.conf.mkdir(parents=True)
-        for name, settings in {"core": self.settings, "hdfs": self._server_settings()}.items():
+        for name, settings in {"core": self.settings, "hdfs": self.server_settings()}.items():
             write_settings(self.conf / f"{name}-site.xml", settings)
         self._run([*self._command("nn1"), "-format", "-nonInteractive"])
         if self.ha:
@@ -166,7 +166,7 @@ class Hdfs(Servers):
             }
         return settings
 
-    def _server_settings(self) -> dict[str, str]:
+    def server_settings(self) -> dict[str, str]:
         settings = {
             "hadoop.tmp.dir": str(self._folder / "tmp"),
             "dfs.datanode.hostname": HOST,  # WebHDFS sends clients there

@@ -12,6 +12,8 @@ from stores.hdfs import Hdfs
 from stores.s3 import S3
 
 from sparklog import Log
+from sparklog.arguments import named_root
+from sparklog.ondisk.root import Root
 
 TIME = 1_000_000
 """The time of the record of the first number, in ms."""
@@ -30,11 +32,14 @@ class Place:
         else:
             self.root, self.settings = f"{server.uri}/{unique('scans')}", {}
 
-    def log(self) -> Log:
+    def open(self) -> Root:
         """The root, not through the proxy."""
         if isinstance(self.server, S3):
-            return Log(self.root, filesystem=self.server.filesystem())
-        return Log(f"{self.root}?webhdfs={self.server.webhdfs[0]}")
+            return named_root(self.root, self.server.filesystem())
+        return named_root(f"{self.root}?webhdfs={self.server.webhdfs[0]}")
+
+    def log(self) -> Log:
+        return Log(self.open())
 
     def through(self, proxy: FaultProxy) -> tuple[str, dict[str, Any]]:
         """The root and the options of a `Log` that asks through a proxy."""

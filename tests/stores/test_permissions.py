@@ -87,9 +87,9 @@ def test_the_policies_of_s3(accounts: Accounts, jvm: str, monkeypatch: pytest.Mo
 class Groups(Hdfs):
     """Users of a cluster, and their groups."""
 
-    def _server_settings(self) -> dict[str, str]:
+    def server_settings(self) -> dict[str, str]:
         groups = "one=one,writers;other=other,writers;stranger=stranger"
-        return {**super()._server_settings(), "hadoop.user.group.static.mapping.overrides": groups}
+        return {**super().server_settings(), "hadoop.user.group.static.mapping.overrides": groups}
 
 
 def test_two_users_of_a_group_write_to_hdfs(hdfs_jars: Path, tmp_path: Path, jvm: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,4 +114,4 @@ def test_two_processes_race_for_each_generation_of_a_group(s3, topic):
     won = [list(map(int, process.communicate(timeout=300)[0].split())) for process in racing]
     assert [process.returncode for process in racing] == [0, 0]
     assert sorted(won[0] + won[1]) == list(range(1, rounds + 1)), "each generation has one owner"
-    assert len(OffsetTable(url, f"{url}-offsets", filesystem=s3.filesystem())._lake.rows("g", current=False)) == rounds
+    assert len(OffsetTable(url, f"{url}-offsets", filesystem=s3.filesystem()).lake.rows("g", current=False)) == rounds

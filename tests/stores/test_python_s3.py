@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 import sparklog
 from sparklog import Consumer, Log, SparklogError
+from sparklog.arguments import named_root
 from sparklog.cli.app import app
 from sparklog.ondisk.root import Root
 from sparklog.store.store import Damaged
@@ -141,7 +142,8 @@ def test_a_filesystem_is_one_of_pyarrow_and_for_a_bucket(s3, topic):
 
 def test_requests(s3, reach, topic, fault_proxy):
     proxy = fault_proxy(s3.endpoint)
-    log = Log(copied(s3, topic.root), **reach(s3, proxy.endpoint))
+    root = named_root(copied(s3, topic.root), **reach(s3, proxy.endpoint))
+    log = Log(root)
     found, opening, _ = asked(proxy, lambda: log.topic(topic.name))
     expected = reach.reads(3, absent=1) + Counter(LIST=1, HEAD=1)
     assert opening == expected, "the checkpoint, its version, the next version, an absent version, and the first version again"
@@ -151,7 +153,7 @@ def test_requests(s3, reach, topic, fault_proxy):
     with proxy.counting("json$") as reading:
         found.commits(1)
     assert reading == reach.reads(1, absent=1) + Counter(HEAD=1)
-    log._logs.root.store.look("")
+    root.store.look("")
     with proxy.counting(r"\.log$") as scanning:
         rows = found.read().num_rows
     assert rows == 40

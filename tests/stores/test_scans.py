@@ -24,6 +24,7 @@ from stores.s3 import S3
 from stores.sessions import session
 
 from sparklog import Consumer, Log
+from sparklog.arguments import named_root
 
 ROWS = 12_000
 TOPICS = {"large": (2, {}), "small": (8, {}), "fine": (2, {"batch.size": "8192"})}
@@ -298,7 +299,7 @@ class Files(NamedTuple):
 
     def assert_gone(self, place: Place) -> None:
         """Also those of the blocks, with which a DataNode serves those that have a file open, for some seconds."""
-        store = place.log()._logs.root.store
+        store = place.open().store
         assert not [name for name in self.names if store.exists(f"_partlog/{self.topic}/{name}")]
         until = time.monotonic() + 30
         while any(block.exists() for block in self.blocks):
@@ -440,5 +441,5 @@ def test_readers_go_on_beside_merges_and_clean_up(place: Place, jvm: str, commit
         assert offsets == list(range(len(offsets))), f"partition {partition}"
     rows = frame.load(str(tool.root)).select("partition", "offset", "value").collect()
     assert sorted(polled) == sorted((row.partition, row.offset, bytes(row.value)) for row in rows)
-    there = [file for file in Log(tool.python_root, **files)._logs.root.store.names("_partlog/t") if file.endswith(".json")]
+    there = [file for file in named_root(tool.python_root, **files).store.names("_partlog/t") if file.endswith(".json")]
     assert len(there) < 30, "version files are cleaned up"

@@ -10,11 +10,11 @@ from pathlib import Path
 import heartbeats
 import machine
 import pytest
+import uvicorn
 from owners import Own
 from starlette.testclient import TestClient
 from ui.browser import Browser
 from ui.hostile_root import HOSTILE, hostile_root
-from uvicorn import Config
 
 from sparklog.groups import OffsetTable
 from sparklog.ui import application, server
@@ -71,15 +71,15 @@ def client_with_groups(root: Path, table: OffsetTable) -> TestClient:
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
     """Starts a server in a thread, and returns its URL. The servers of test_command.py are processes."""
-    servers: list[server._Server] = []
+    servers: list[uvicorn.Server] = []
     threads: list[threading.Thread] = []
+    begin = uvicorn.Server.__init__
 
-    class Server(server._Server):
-        def __init__(self, config: Config) -> None:
-            super().__init__(config)
-            servers.append(self)
+    def made(self: uvicorn.Server, config: uvicorn.Config) -> None:
+        begin(self, config)
+        servers.append(self)
 
-    monkeypatch.setattr(server, "_Server", Server)
+    monkeypatch.setattr(uvicorn.Server, "__init__", made)
 
     def start(root: Path, table: str | None = None) -> str:
         urls: queue.Queue[str] = queue.Queue()

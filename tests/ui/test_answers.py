@@ -121,9 +121,9 @@ def test_a_search_finds_what_a_read_finds(client, root, monkeypatch):
     values = topic.read(columns=["partition", "offset", "value", "key"]).to_pylist()
     containing = [(row["partition"], row["offset"]) for row in values if b"-4" in row["value"] or b"-4" in row["key"]]
     assert by_key and containing
-    for window, seconds in ((pages._WINDOW, pages._SEARCH_S), (3, 1.0), (random.randrange(1, 9), 0.0)):
-        monkeypatch.setattr(pages, "_WINDOW", window)
-        monkeypatch.setattr(pages, "_SEARCH_S", seconds)
+    for bounds in ({}, {"_WINDOW": 3, "_SEARCH_S": 1.0}, {"_WINDOW": random.randrange(1, 9), "_SEARCH_S": 0.0}):
+        for name, value in bounds.items():
+            monkeypatch.setattr(pages, name, value)
         for query, expected in (({"key": "k3"}, by_key), ({"contains": "-4"}, containing), ({"contains": "hex:2d 34"}, containing)):
             for order, cursor in (("oldest", "from"), ("newest", "before")):
                 seen, scanned, at = [], 0, None

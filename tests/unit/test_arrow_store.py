@@ -15,6 +15,7 @@ from store_contract import Place, StoreContract
 
 import sparklog
 from sparklog import Consumer, Log, SparklogError
+from sparklog.arguments import named_root
 from sparklog.store.arrow import ArrowClient
 from sparklog.store.local import LocalStore
 from sparklog.store.paths import PathStore
@@ -145,9 +146,10 @@ def test_a_disk_is_read_as_a_disk(tmp_path):
         ("/root", fs.SubTreeFileSystem(str(tmp_path / "base"), local)),
         ("root", fs.SubTreeFileSystem("base", fs.SubTreeFileSystem(str(tmp_path), local))),
     ):
-        log = Log(root, filesystem=files)
+        named = named_root(root, files)
+        log = Log(named)
         assert (log.root, log.topics()) == (str(topic.root), ["t"])
-        assert isinstance(log._logs.root.store, LocalStore)
+        assert isinstance(named.store, LocalStore)
 
 
 @pytest.mark.parametrize(
@@ -171,10 +173,11 @@ def test_a_disk_is_read_as_a_disk(tmp_path):
     ],
 )
 def test_the_path_in_the_file_system(root, path):
-    store = open_store(root, _nowhere())
-    assert isinstance(store, PathStore)
-    assert store._path("") == path
-    assert store._path("_partlog/t") == f"{path.rstrip('/')}/_partlog/t"
+    listing = _Listing([])
+    store = open_store(root, fs.PyFileSystem(listing))
+    for name in ("", "_partlog/t"):
+        store.look(name)
+    assert listing.looks == [path, f"{path.rstrip('/')}/_partlog/t"]
 
 
 @pytest.mark.parametrize(
@@ -280,6 +283,7 @@ class _Listing(fs.FileSystemHandler):
 
     def __init__(self, paths: list[str]) -> None:
         self.paths = paths
+        self.looks: list[str] = []
 
     def get_type_name(self) -> str:
         return "listing"
@@ -291,6 +295,7 @@ class _Listing(fs.FileSystemHandler):
         return [fs.FileInfo(path, fs.FileType.File, size=1) for path in self.paths]
 
     def get_file_info(self, paths):
+        self.looks += paths
         return [fs.FileInfo(path, fs.FileType.Directory) for path in paths]
 
     def _never(self, *_: object) -> None:

@@ -15,6 +15,7 @@ from sparklog.groups import OffsetTable
 from sparklog.log.summary import Summary
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
+from sparklog.ondisk.topic_logs import TopicLogs
 from sparklog.prometheus import Exporter
 from sparklog.store.remote import RemoteStore
 from sparklog.verify import verify
@@ -83,9 +84,9 @@ def test_summaries_take_four_requests_for_a_topic_of_one_version(many):
 
 
 def test_summaries_of_known_topics_take_two_looks(many):
-    log = Log(Root(many))
+    logs = TopicLogs(Root(many))
     few = [f"t{number:02}" for number in range(8)]
-    of = {name: log._logs.log(name) for name in few}
+    of = {name: logs.log(name) for name in few}
     before = [Summary.of(each) for each in of.values()]
     again, counts = asked(many, lambda: [Summary.of(each) for each in of.values()])
     assert (again, counts) == (before, Counter(HEAD=2 * len(few)))

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 from broken_reroutes import begun
 from handmade import Record, Topic, batch, batches, featured, seeded
+from in_notebook import html
 from mmh3 import hash as murmur3
 
 from sparklog import Log
@@ -91,7 +92,7 @@ def test_how_they_are_shown(tmp_path):
     topic.append([Record(key=b"\x1b[31m")] * 2 + [Record(key=b"\xff")])
     found = Log(tmp_path)["t"].hot_slots()
     assert "\\x1b[31m (2)" in repr(found)
-    assert "66.7%" in found._repr_html_()
+    assert "66.7%" in html(found)
     about = json.loads(json.dumps(found.as_dict()))
     assert [each["busiest"] for each in about["slots"]] == [[{"key": "\x1b[31m", "records": 2}], [{"key_base64": "/w==", "records": 1}]]
     assert (about["partitions"], about["sampled"]) == (1, [{"partition": 0, "records": 3}])

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from handmade import TIME, Record, Topic, batch, records, sample
+from in_notebook import html
 
 import sparklog
 from sparklog import Log
@@ -31,7 +32,7 @@ def test_what_a_file_says_never_reaches_a_terminal_raw(tmp_path):
     topic = Log(tmp_path)["t"]
     assert "\\x1b[31m=\\x07" in repr(topic)
     assert "\\x1b]0;w\\x07" in repr(topic.commits())
-    for shown in (repr(topic), topic._repr_html_(), repr(topic.commits()), topic.commits()._repr_html_()):
+    for shown in (repr(topic), html(topic), repr(topic.commits()), html(topic.commits())):
         assert not set(shown) & set("\x1b\x07\x9b")
 
 
@@ -44,7 +45,7 @@ def test_a_topic_and_a_log_in_a_terminal_and_in_a_notebook(topic, log, tmp_path)
         "        1      0   10       10    181  2023-11-14 22:13:20  2023-11-14 22:13:20.009",
     ]
     for shown in ('; text-align: right">605</td>', '; text-align: left">2023-11-14 22:13:22.002</td>'):
-        assert shown in log._repr_html_()
+        assert shown in html(log)
     Topic(tmp_path, "x").append(records(1))
     shutil.copytree(topic.folder, tmp_path / "_partlog" / "copied")
     lines = repr(Log(tmp_path)).splitlines()
@@ -54,16 +55,16 @@ def test_a_topic_and_a_log_in_a_terminal_and_in_a_notebook(topic, log, tmp_path)
     assert lines[4].split() == ["copied", "PARTLOG_VERSION_CORRUPT"]
     span = ["2023-11-14 22:13:20", "2023-11-14 22:13:22.002"]
     assert re.split("  +", lines[5]) == ["t", "2", "35", "786", *span, "1", "2023-11-14 22:13:21"]
-    assert '; text-align: right">786</td>' in Log(tmp_path)._repr_html_()
+    assert '; text-align: right">786</td>' in html(Log(tmp_path))
     content = topic.versions[0] | {"config": topic.versions[0]["config"] | {"k": "<script>"}}
     topic.versions.clear()
     topic.hash = None
     topic.put(content)
     topic.version_file(1).unlink()
-    assert "<script>" not in log._repr_html_() and "&lt;script&gt;" in log._repr_html_()
+    assert "<script>" not in html(log) and "&lt;script&gt;" in html(log)
     shutil.rmtree(topic.folder)
     assert "PARTLOG_TOPIC_NOT_FOUND" in repr(log)
-    assert "PARTLOG_TOPIC_NOT_FOUND" in log._repr_html_()
+    assert "PARTLOG_TOPIC_NOT_FOUND" in html(log)
 
 
 def test_numbers_stand_at_the_right():
@@ -148,7 +149,7 @@ def test_a_notebook_shows_records_as_a_table(log, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     log.show(1)
     [view] = shown
-    assert '; text-align: left">a-0</td>' in view._repr_html_()
+    assert '; text-align: left">a-0</td>' in html(view)
 
 
 def test_commits_are_shown_as_a_table(log, topic):
@@ -158,7 +159,7 @@ def test_commits_are_shown_as_a_table(log, topic):
     assert lines[2].split("  ")[0] == "version"
     assert lines[-1].split() == ["2", "2023-11-14", "22:13:22", "write", "0", "0", "0", "0", "by", "hand", "nightly", "0"]
     assert repr(log.commits(1)).splitlines()[0] == "1 commit"
-    assert '; text-align: left">nightly</td>' in log.commits()._repr_html_()
+    assert '; text-align: left">nightly</td>' in html(log.commits())
     assert len(str(log.commits()[0])) < 250
     for _ in range(50):
         topic.commit()
@@ -170,12 +171,12 @@ def test_segments_and_batches_are_shown_as_tables(log, topic):
     lines = repr(log.segments()).splitlines()
     assert (lines[0], len(lines)) == ("3 segments", 6)
     assert lines[3].split()[:4] == ["0", "0", "15", "15"]
-    assert "<th" in log.segments(1)._repr_html_()
+    assert "<th" in html(log.segments(1))
     batches = log.batches(0)
     lines = repr(batches).splitlines()
     assert (lines[0], len(lines)) == ("Partition 0, 5 record batches", 8)
     assert lines[3].split()[:4] == ["0", "4", "5", "none"]
-    assert "<th" in batches._repr_html_()
+    assert "<th" in html(batches)
     assert [batch.base_offset for batch in batches] == [0, 5, 9, 15, 22], "what is shown is not taken"
 
 

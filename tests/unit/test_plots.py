@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from handmade import TIME, Record, Topic, batch, records, sample
+from in_notebook import png
 from matplotlib.image import imread
 from owners import Own
 
@@ -31,7 +32,7 @@ def test_partitions(tmp_path):
     assert [bar.get_height() for bar in octets.patches] == [each["bytes"] for each in topic.describe()["partitions"]]
     assert list(figure.get_size_inches()) == [6, 3]
     assert drawn(figure) > 0.1
-    assert figure._repr_png_().startswith(b"\x89PNG"), "a notebook shows it"
+    assert png(figure).startswith(b"\x89PNG"), "a notebook shows it"
 
 
 def test_segments(tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from in_notebook import html
 
 import sparklog
 from sparklog.spark.progress import Progress
@@ -115,7 +116,7 @@ def test_how_far_a_stream_of_a_log_is_behind_in_all_and_in_each_partition(case, 
     ]
     assert (now.rows, now.behind_offsets, now.behind_bytes, now.behind_seconds) == (300, 1_400, 18_008, 349.3)
     assert [each.behind for each in now.partitions] == 4 * [350]
-    assert '; text-align: left">returns</td>' in now._repr_html_()
+    assert '; text-align: left">returns</td>' in html(now)
 
 
 def test_offsets_that_are_not_like_those_of_kafka_are_left_out(monkeypatch):
@@ -137,7 +138,7 @@ def test_two_sources_with_a_topic_of_the_same_name_are_told_apart(monkeypatch):
 
 def test_the_words_of_a_failure_are_one_line():
     assert str(shown("not begun", "Terminated with exception: [A] b\n\tat c" + 300 * "d")).count("\n") == 0
-    assert "<b>" not in shown("not begun", "<b>")._repr_html_()
+    assert "<b>" not in html(shown("not begun", "<b>"))
 
 
 def test_a_partition_that_nothing_was_read_of_is_behind() -> None:

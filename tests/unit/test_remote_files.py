@@ -258,7 +258,7 @@ def test_bytes_that_a_reader_has_passed_are_not_requested(tmp_path: Path) -> Non
         file.read(0, 10)
         file.read(99 << 20, 10)
         file.read(99 << 20, 1 << 20)
-    assert ahead._held == sum(piece.span.bytes for piece in ahead._pieces["f"])
+    assert ahead.held_bytes == sum(ahead.held().values())
     assert len(store.asked.requests) <= 8
 
 
@@ -272,7 +272,7 @@ def test_no_more_is_held_than_the_bound(tmp_path: Path, mebibytes: int) -> None:
     with ahead.open("f", 0, end) as file:
         for at in range(0, end, 1 << 18):
             file.read(at, 1 << 18)
-            most = max(most, ahead._held)
+            most = max(most, ahead.held_bytes)
     print(f"{most} bytes of {bound}")
     assert bound / 2 <= most <= bound
 
@@ -331,7 +331,7 @@ def test_random_scans_and_wants(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         store = Bytes(str(tmp_path), max_requests=draw.choice((1, 2, 16)))
         store.place = f"bytes {seed % 3} {store.max_requests}"
         monkeypatch.setattr(prefetch, "_SPANS_MAX", draw.choice((1, 3, 4096)))
-        ahead = Prefetch(store, draw.choice((1, 120, 1000, 100_000)))
+        ahead = Prefetch(store, bound := draw.choice((1, 120, 1000, 100_000)))
         for _ in range(12):
             spans = list(some_spans(draw))
             if draw.random() < 0.5:
@@ -345,10 +345,10 @@ def test_random_scans_and_wants(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
                     ahead.done(*span)
                 if draw.random() < 0.3:
                     read_in_leaps(ahead, spans, draw)
-            assert ahead._held == sum(each.span.bytes for its in ahead._pieces.values() for each in its if each.answer), seed
-            assert ahead._held <= ahead._bytes_max + 60 + 50, (seed, ahead._held)
+            assert ahead.held_bytes == sum(ahead.held().values()), seed
+            assert ahead.held_bytes <= bound + 60 + 50, (seed, ahead.held_bytes)
         ahead.drop()
-        assert (ahead._held, ahead._pieces) == (0, {}), seed
+        assert (ahead.held_bytes, ahead.held()) == (0, {}), seed
 
 
 def some_spans(draw: random.Random) -> Iterator[Span]:

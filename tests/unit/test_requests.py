@@ -92,7 +92,7 @@ def test_calls_that_no_thread_will_make_do_not_wait_for_one(monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", refuse)
     answers = [none.begin(abs, -number) for number in range(1000)]
     assert not any(answer.has_thread() for answer in answers)
-    assert (len(one._waiting), len(none._waiting)) == (0, 0)
+    assert not one.are_busy() and not none.are_busy()
     assert [answer.result() for answer in answers] == list(range(1000))
     monkeypatch.undo()
     assert none.begin(abs, -1).has_thread()

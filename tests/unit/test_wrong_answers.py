@@ -64,29 +64,29 @@ def topic(tmp_path) -> Topic:
     return topic
 
 
-def read(log: Log) -> int:
-    return log["t"].read().num_rows
+def read(root: Root) -> int:
+    return Log(root)["t"].read().num_rows
 
 
-def consumed(log: Log) -> int:
-    with Consumer(log._logs.root, "t", auto_offset_reset="earliest") as consumer:
+def consumed(root: Root) -> int:
+    with Consumer(root, "t", auto_offset_reset="earliest") as consumer:
         return sum(len(found) for _ in range(20) for found in consumer.poll(timeout_ms=10).values())
 
 
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("times", [1, 2])
-@pytest.mark.parametrize("ask", [read, consumed, lambda log: log["t"].head(TOTAL).num_rows])
+@pytest.mark.parametrize("ask", [read, consumed, lambda root: Log(root)["t"].head(TOTAL).num_rows])
 def test_wrong_bytes_of_a_data_file(topic: Topic, ask, wrong: str, times: int) -> None:
     """Two wrong answers are to two requests, since all files are asked for at once."""
-    assert ask(Log(Root(Wrong(str(topic.root), "/data/", times if wrong != "fewer bytes" else 1, WRONG[wrong])))) == TOTAL
+    assert ask(Root(Wrong(str(topic.root), "/data/", times if wrong != "fewer bytes" else 1, WRONG[wrong]))) == TOTAL
 
 
 @pytest.mark.parametrize("wrong", ["other bytes", "a bit of the first batch", "nothing"])
 def test_wrong_bytes_of_a_version(topic: Topic, wrong: str) -> None:
     change = (WRONG | {"nothing": lambda _: b""})[wrong]
-    assert read(Log(Root(Wrong(str(topic.root), "2.json", 1, change)))) == TOTAL
+    assert read(Root(Wrong(str(topic.root), "2.json", 1, change))) == TOTAL
     with pytest.raises(DataError, match="VERSION_CORRUPT"):
-        read(Log(Root(Wrong(str(topic.root), "2.json", 1000, change))))
+        read(Root(Wrong(str(topic.root), "2.json", 1000, change)))
 
 
 def test_lasting_damage_is_told_at_each_call_until_it_is_mended(topic: Topic) -> None:
@@ -117,12 +117,12 @@ def test_a_file_that_is_absent_once(topic: Topic, monkeypatch: pytest.MonkeyPatc
         with monkeypatch.context() as patch:
             patch.setattr(FarStore, "opened", absent)
             patch.setattr(FarStore, "reader", lambda store, name: lambda position, count: store.opened(name).read(position, count))
-            log = Log(Root(FarStore(str(topic.root))))
+            root = Root(FarStore(str(topic.root)))
             if error:
                 with pytest.raises(DataError, match=error):
-                    read(log)
+                    read(root)
             else:
-                assert read(log) == TOTAL
+                assert read(root) == TOTAL
 
 
 @pytest.mark.parametrize("given", [False, True])
@@ -131,9 +131,9 @@ def test_a_batch_of_another_file_is_not_taken_for_the_right_one(topic: Topic, mo
     if given:
         monkeypatch.setattr("sparklog.ondisk.reader._CHUNK_RECORDS", 1)
     other = batches(*(records(RECORDS, f"x0-{part}") for part in range(BATCHES)))
-    log = Log(Root(Wrong(str(topic.root), "/data/", 1, lambda data: other + data[len(other) :])))
+    root = Root(Wrong(str(topic.root), "/data/", 1, lambda data: other + data[len(other) :]))
     if given:
         with pytest.raises(DataError, match="SEGMENT_CORRUPT"):
-            read(log)
-    assert not any(value.startswith(b"x0") for value in log["t"].read().column("value").to_pylist())
-    assert read(log) == TOTAL
+            read(root)
+    assert not any(value.startswith(b"x0") for value in Log(root)["t"].read().column("value").to_pylist())
+    assert read(root) == TOTAL

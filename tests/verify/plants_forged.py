@@ -26,6 +26,8 @@ from planting import (
 )
 
 from sparklog import Log, partition_for
+from sparklog.arguments import named_root
+from sparklog.ondisk.topic_log import TopicLog
 
 
 @plant
@@ -91,7 +93,7 @@ def a_forged_key(root: Root, some: random.Random) -> Planted | None:
 
 def _home(root: Root, live: Live, key: bytes) -> int:
     """The partition of a key when a segment was written."""
-    routing = Log(root.path)[live.topic]._log.newest().routing
+    routing = TopicLog(named_root(root.path), live.topic).newest().routing
     if not routing:
         return partition_for(key, Log(root.path)[live.topic].partitions)
     table = routing.table_after(sum(each.cut_of(live.partition) <= live.base for each in routing.past))

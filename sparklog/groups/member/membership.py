@@ -61,9 +61,10 @@ class Membership:
         """The state of the member, and its next steps."""
         self._generations, self._topics = table.generations, table.topics
         self._settings, self._clock = settings, clock
-        self._heartbeater = Heartbeater(table.generations.heartbeats(self.group), settings.session_s, table.generations.versions, clock)
+        self.heartbeater = Heartbeater(table.generations.heartbeats(self.group), settings.session_s, table.generations.versions, clock)
+        """Its heartbeats, and how long others have been silent."""
         self._weigher = Weigher(table.topics, self.positions)
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         """Held while the steps of `standing` run; not while a heartbeat is written, and others are looked for."""
         self._told_of: frozenset[str] = frozenset()
         """The members that the log names as members without heartbeats."""
@@ -99,7 +100,7 @@ class Membership:
         Raises:
             GenerationFencedError: If one owner took the group alone.
         """
-        with self._lock:
+        with self.lock:
             self._run(self.standing.subscribe(topics, pattern, given, commits))
 
     def poll(self) -> bool:
@@ -111,12 +112,12 @@ class Membership:
         Raises:
             GenerationFencedError: If one owner took the group alone, or another process the place of its instance.
         """
-        now, its = self._clock(), self._heartbeater
+        now, its = self._clock(), self.heartbeater
         is_called = (me := self.id) is not None and its.is_called(me)
         # In this order: the thread that makes it live again says first that the state is another one.
         if not self.standing.has_news(now, is_live=its.is_live, is_called=is_called):
             return False
-        with self._lock:
+        with self.lock:
             self._run(self.standing.poll(now))
         return True
 
@@ -126,7 +127,7 @@ class Membership:
         Returns:
             The partitions.
         """
-        with self._lock:
+        with self.lock:
             return self.standing.to_release()
 
     def release(self, shares: Iterable[Partition], commits: Collection[OffsetCommit]) -> None:
@@ -139,7 +140,7 @@ class Membership:
         Raises:
             GenerationFencedError: If one owner took the group alone.
         """
-        with self._lock:
+        with self.lock:
             self._run(self.standing.release(shares, commits))
 
     def take(self) -> None:
@@ -150,7 +151,7 @@ class Membership:
         Raises:
             GenerationFencedError: If one owner took the group alone.
         """
-        with self._lock:
+        with self.lock:
             self._run(self.standing.take())
 
     def held(self) -> dict[Partition, Hold]:
@@ -177,7 +178,7 @@ class Membership:
     @property
     def is_live(self) -> bool:
         """Whether no other member may have taken the shares of this one."""
-        return self._heartbeater.is_live and not self.standing.is_expired
+        return self.heartbeater.is_live and not self.standing.is_expired
 
     def liveness(self) -> Callable[[], bool]:
         """Returns a function that answers `is_live`.
@@ -185,7 +186,7 @@ class Membership:
         Returns:
             The function.
         """
-        is_live, standing = self._heartbeater.liveness(), self.standing
+        is_live, standing = self.heartbeater.liveness(), self.standing
         return lambda: is_live() and not standing.is_expired
 
     # ---- as the owner of a group does
@@ -229,7 +230,7 @@ class Membership:
         Raises:
             GenerationFencedError: If one owner took the group alone.
         """
-        with self._lock:
+        with self.lock:
             return self._run(self.standing.commit(commits))
 
     def beat(self) -> None:
@@ -242,7 +243,7 @@ class Membership:
             GenerationFencedError: If one owner took the group alone.
             RetryError: OFFSETS_TABLE if the table cannot be written.
         """
-        with self._lock:
+        with self.lock:
             self._run(self.standing.beat())
 
     def end(self) -> None:
@@ -252,7 +253,7 @@ class Membership:
             RetryError: OFFSETS_TABLE if the table cannot be written.
         """
         try:
-            self._heartbeater.stop(self._settings.heartbeat_s)
+            self.heartbeater.stop(self._settings.heartbeat_s)
         finally:  # also after an interrupt
             self.leave()
 
@@ -264,12 +265,12 @@ class Membership:
         Raises:
             RetryError: OFFSETS_TABLE if the table cannot be written.
         """
-        with self._lock:
+        with self.lock:
             self._run(self.standing.leave())
 
     # ---- heartbeats
 
-    def _beat(self) -> None:
+    def heartbeat(self) -> None:
         """Writes a heartbeat, looks for a newer state, and expires members that are silent. It is called in a thread of its own."""
         if self._holder() is None:
             self._leave_alone()
@@ -284,16 +285,16 @@ class Membership:
         except (OSError, SparklogError) as error:
             _log.warning("Member %s of group %s: %s", me, self.group, error)
             if isinstance(error, SparklogError) and error.id == "OFFSETS_TABLE_REPLACED":
-                with self._lock:
+                with self.lock:
                     self._run(self.standing.end_by(error))
 
     def _run_soon(self, steps: Steps[None]) -> None:
         """Runs steps, unless a call of the program takes too long: the next heartbeat must not be late."""
-        if self._lock.acquire(timeout=min(self._settings.heartbeat_s, _PATIENCE_S)):
+        if self.lock.acquire(timeout=min(self._settings.heartbeat_s, _PATIENCE_S)):
             try:
                 self._run(steps)
             finally:
-                self._lock.release()
+                self.lock.release()
 
     def _leave_alone(self) -> None:
         after = "its instance stays until its session ends" if self._settings.instance else "it leaves the group"
@@ -306,11 +307,11 @@ class Membership:
     # ---- requests
 
     def _run(self, steps: Steps[T]) -> T:
-        return run(steps, self._reply)
+        return run(steps, self.reply)
 
-    def _reply(self, request: Request[Any]) -> object:
+    def reply(self, request: Request[Any]) -> object:
         """Carries out a request. `made` makes the type checker compare the type of the reply."""
-        table, topics, heartbeater, group = self._generations, self._topics, self._heartbeater, self.group
+        table, topics, heartbeater, group = self._generations, self._topics, self.heartbeater, self.group
         match request:
             case ask.Clock():
                 return request.made(self._clock())
@@ -353,7 +354,7 @@ class Membership:
             case ask.BeginHeartbeats():
                 heartbeater.live(request.since)
                 heartbeater.restart()
-                heartbeater.start(self._beat, self._settings.heartbeat_s)
+                heartbeater.start(self.heartbeat, self._settings.heartbeat_s)
             case ask.EndHeartbeats():
                 heartbeater.stop()
             case ask.GoLive():
@@ -378,9 +379,9 @@ class Membership:
         return None
 
     def _silent(self, request: ask.FindSilent) -> list[str]:
-        silent = self._heartbeater.silent(request.sessions)
-        if unseen := self._heartbeater.unseen - self._told_of:
+        silent = self.heartbeater.silent(request.sessions)
+        if unseen := self.heartbeater.unseen - self._told_of:
             self._told_of |= unseen
-            where = (", ".join(sorted(unseen)), self.group, self._heartbeater.folder, self._heartbeater.remedy)
+            where = (", ".join(sorted(unseen)), self.group, self.heartbeater.folder, self.heartbeater.remedy)
             _log.warning("The heartbeats of %s of group %s are not in %s. %s", *where)
         return silent

@@ -148,7 +148,7 @@ class Generations:
         """
         announced = float("-inf")
         for attempt in itertools.count():
-            if attempt and time.monotonic() - announced >= HOLD_S and self._announce(name):
+            if attempt and time.monotonic() - announced >= HOLD_S and self.announce(name):
                 announced = time.monotonic()
             last, group, versions = self.fenceable(name)
             if after is not None and after != group.generation:
@@ -173,7 +173,7 @@ class Generations:
                 return generation
         raise AssertionError
 
-    def _announce(self, name: str) -> bool:
+    def announce(self, name: str) -> bool:
         """Asks the members of a group to hold their commits for `HOLD_S`, since a change of it found no moment without one."""
         last, generation, state = self.state(name)
         if state is None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _TRIES = 10_000
 """The most retries of a commit. Only commits that do not conflict are tried again."""
 
-_COMPACTIONS = 4
+COMPACTIONS = 4
 """Files are joined so often at most if other commits are first each time; the next upkeep tries again."""
 
 _READ_ON = 100
@@ -195,11 +195,11 @@ class Lake:
     def _joined(self, table: DeltaTable) -> int:
         """Joins small files, and returns how many."""
         # deltalake gives a compaction up after 15 other commits were first, and has no setting for that.
-        for number in range(1, _COMPACTIONS + 1):
+        for number in range(1, COMPACTIONS + 1):
             try:
                 return int(table.optimize.compact()["numFilesRemoved"])
             except self._delta.exceptions.CommitFailedError:
-                if number == _COMPACTIONS:
+                if number == COMPACTIONS:
                     raise
                 table.update_incremental()
         raise AssertionError

@@ -55,6 +55,8 @@ class OffsetTable:
 
     topics: Topics
     """The topics of the root, which owners and consumers of groups share."""
+    lake: Lake
+    """The rows, as deltalake reads and writes them."""
     generations: Generations
     """The groups, as their owners commit to them."""
 
@@ -86,8 +88,8 @@ class OffsetTable:
         """
         self.path = places.named(path)
         self.topics = Topics(root, self.path, filesystem)
-        self._lake = Lake(self.path, self.topics.storage_options if storage_options is None else storage_options)
-        self.generations = Generations(self.path, self._lake)
+        self.lake = Lake(self.path, self.topics.storage_options if storage_options is None else storage_options)
+        self.generations = Generations(self.path, self.lake)
 
     @property
     def root(self) -> str | None:
@@ -124,7 +126,7 @@ class OffsetTable:
             >>> table.exists()
             True
         """
-        return self._lake.exists()
+        return self.lake.exists()
 
     def group(self, group: str) -> GroupSnapshot:
         """Returns a group at one moment: its positions, lag, members and shares, which agree with each other.
@@ -306,7 +308,7 @@ class OffsetTable:
             error No program runs the group. Records that wait: 7.
         """
         watch_s = arguments.duration("watch_s", watch_s)
-        return doctor.diagnose(group, self.generations, self.topics, self.path, self._lake.upkeep(), watch_s)
+        return doctor.diagnose(group, self.generations, self.topics, self.path, self.lake.upkeep(), watch_s)
 
     def create_views(self, spark: SparkSession) -> None:
         """Makes temporary views of a Spark session that has Delta: `group_members`, `group_assignments` and `group_history`, of all groups.
@@ -707,13 +709,13 @@ class OffsetTable:
             >>> sorted(table.maintain())
             ['deleted', 'joined']
         """
-        return self._lake.maintain()
+        return self.lake.maintain()
 
     # ---- within
 
     def _rows(self, group: str) -> list[Position]:
         """All rows of a group, the oldest first. CallError if the group does not exist."""
-        found = rows.positions(self._lake.rows(rows.require_group(group), current=False))
+        found = rows.positions(self.lake.rows(rows.require_group(group), current=False))
         if not Group(group, []).after(found).exists:
             self.generations.existing(group)
         return found
