@@ -177,9 +177,9 @@ def test_hdfs_native_reads_a_root_behind_filesystem(hdfs_ha, topic, tmp_path, mo
     """By the protocol of Hadoop's own clients, which WebHDFS is not. HADOOP_CONF_DIR has the name service and the mount table."""
     name = copied(hdfs_ha, topic.root).removeprefix(hdfs_ha.uri).partition("?")[0]
     shutil.copytree(hdfs_ha.conf, tmp_path / "conf")
-    write_settings(
-        tmp_path / "conf" / "core-site.xml", hdfs_ha.settings | {"fs.viewfs.mounttable.all.link./mounted": f"{hdfs_ha.uri}/roots"}
-    )
+    table = "fs.viewfs.mounttable.all"
+    mounts = {f"{table}.link./mounted": f"{hdfs_ha.uri}/roots", f"{table}.linkFallback": f"{hdfs_ha.uri}/"}
+    write_settings(tmp_path / "conf" / "core-site.xml", hdfs_ha.settings | mounts)
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path / "conf"))
     if scheme == "hdfs":
         url, files = f"{hdfs_ha.uri}{name}", HdfsFileSystem(host=NAMESERVICE, skip_instance_cache=True)
