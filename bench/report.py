@@ -74,8 +74,8 @@ HEAD = """
 
 * Each case runs partlog and its peers in the same process, in turns, after a warm-up.
 * Compare ratios rather than seconds. The table gives the newest ratio of medians, and the least and greatest of the last five runs.
-* A ratio varies by about 10 % between runs, and as much between machines. The speed of memory is the main cause: "bytes and
-  CRC-32C alone" has taken 0.05 to 0.09 s.
+* A ratio varies by about 10 % between runs, and as much between machines. The speed of memory is the main
+  cause.
 * The time of a write includes syncing its files to disk. CPU seconds are those of all threads. All runs have 4 GB of heap.
 
 Records are in 8 partitions. They are of three kinds, each the same in every run:
@@ -90,7 +90,7 @@ level 1" is in the table, too.
 Three sides measure parts of a read:
 
 * "A source that costs nothing" gives Spark the same batch, in Spark's own vectors, until the number of records is reached. Its
-  time is Spark's own. Whole rows from partlog's vectors are slightly cheaper for Spark.
+  time is Spark's own.
 * "Bytes and CRC-32C alone" is a checked read without Spark.
 * "Bytes, CRC-32C and decompression alone" is the same for compressed batches, by the codec's library into one array.
 
