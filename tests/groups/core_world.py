@@ -202,11 +202,12 @@ class World(Model):
             self.quiet = True
             self.call("poll", one)
             one.dead = True
-            watching = any(not each.dead and not each.frozen and each.member.is_live for each in others)
+            watching = [each for each in others if not each.dead and not each.frozen and each.member.is_live]
             for _ in range(16):
                 self.now += 1.0
                 for each in others:
                     each.beat()
+                watching = [each for each in watching if each.is_member and each.member.is_live]  # heartbeats fail in a bucket
             self.quiet = False
             if one.is_member and watching:
                 raise Fault(f"{one.name} died, and nobody expired it")
