@@ -100,9 +100,7 @@ class Producer:
             "message.max.bytes": most,
             "batch.size": min(most, _BATCH_BYTES),
             "queue.buffering.max.kbytes": max(1, arguments.positive("buffer_memory", buffer_memory) >> 10),
-            "message.timeout.ms": arguments.count(
-                "delivery_timeout_ms", arguments.positive("delivery_timeout_ms", delivery_timeout_ms), _INT_MAX
-            ),
+            "message.timeout.ms": arguments.count("delivery_timeout_ms", delivery_timeout_ms, _INT_MAX),
         }
         self._patience_s = arguments.count("max_block_ms", max_block_ms) / 1000
         self._topics: set[str] = set()
@@ -187,7 +185,7 @@ class Producer:
         )
 
     def flush(self, timeout: float | None = None) -> None:
-        """Returns when all records that were sent are committed, or have failed.
+        """Returns when all records that were sent before are committed, or have failed.
 
         Args:
             timeout: The longest wait, in seconds; None for no limit.
