@@ -302,7 +302,7 @@ class Sender:
             client.purge()
 
     def _flushed(self, timeout_s: float | None) -> int:
-        """Waits until the records that were sent until now have answers. Returns the number of those that have none."""
+        """Waits until the records that were sent until now have answers. Returns how many have none."""
         until = math.inf if timeout_s is None else time.monotonic() + timeout_s
         asked = self._waiting.copy()
         while asked and self._thread.is_alive() and (left_s := until - time.monotonic()) > 0:
@@ -327,7 +327,7 @@ class Sender:
             self._purge()
             try:
                 self._client, self._ended = self._made(), None
-            except SparklogError as error:  # as if a file of certificates is gone; the next record asks again
+            except SparklogError as error:  # such as without its file of certificates: the next record asks again
                 self._ended = error
 
     def _note(self, error: Any) -> None:

@@ -275,7 +275,7 @@ class Standing:
         self._refreshed, self._changed = (yield from ask.Clock()), False
 
     def _enter(self, me: str, began: float) -> Steps[None]:
-        """Adds this member to the state, under this id. It is a member once the change is made, whatever fails afterwards."""
+        """Adds this member to the state, under this id. It is a member once the change is made, also if a later step fails."""
         asked = self._settings.shared_by
         for attempt in itertools.count():
             yield from ask.BackOff(attempt)
