@@ -106,7 +106,7 @@ class Producer:
         self._topics: set[str] = set()
         """The names that were checked."""
         access = {
-            "bootstrap_servers": None if bootstrap_servers is None else ",".join(arguments.texts("bootstrap_servers", bootstrap_servers)),
+            "bootstrap_servers": None if bootstrap_servers is None else _addresses(bootstrap_servers),
             "security_protocol": None if security_protocol == "PLAINTEXT" else security_protocol,
             "sasl_mechanism": sasl_mechanism,
             "sasl_plain_username": sasl_plain_username,
@@ -230,6 +230,13 @@ _OF_SERVERS = {
     "ssl_cafile": "ssl.ca.location",
 }
 """The settings that say how servers are reached, by their names in librdkafka."""
+
+
+def _addresses(given: object) -> str:
+    found = arguments.texts("bootstrap_servers", given)
+    if not found or not all(found):
+        raise SparklogError("OPTION_VALUE", option="bootstrap_servers", value=given, reason="give an address, host:port, or several")
+    return ",".join(found)
 
 
 def _check_topic(topic: object) -> None:

@@ -415,6 +415,8 @@ def test_arguments_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ({"root": tmp_path, "sasl_plain_password": "secret"}, "OPTION_CONFLICT.*root and sasl_plain_password"),
         ({"root": "prod.example:9092"}, "OPTION_VALUE.*give bootstrap_servers="),
         ({"root": tmp_path / os.fsdecode(b"log\xff")}, r"root.*log\\xff.*UTF-8"),
+        ({"bootstrap_servers": ""}, "OPTION_VALUE.*give an address"),
+        ({"bootstrap_servers": []}, "OPTION_VALUE.*give an address"),
         ({"bootstrap_servers": "h:1", "linger_ms": -1}, "OPTION_VALUE.*linger_ms"),
         ({"bootstrap_servers": "h:1", "compression_type": "rar"}, "PRODUCER_SETTINGS.*rar"),
         ({"bootstrap_servers": "h:1", "ssl_cafile": "/nowhere", "security_protocol": "SSL"}, "PRODUCER_SETTINGS.*ssl.ca.location"),
@@ -422,6 +424,7 @@ def test_arguments_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         with pytest.raises(sparklog.CallError, match=told) as refused:
             make(**given)
         assert "secret" not in str(refused.value)
+    make(bootstrap_servers="h:1", delivery_timeout_ms=0).close(0)
     for given, told in (({}, "needs a root"), ({"bootstrap_servers": "h:1", "transactional_id": "t"}, "transactional_id")):
         with pytest.raises(TypeError, match=told):
             make(**given)
