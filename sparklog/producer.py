@@ -100,15 +100,13 @@ class Producer:
             "message.max.bytes": most,
             "batch.size": min(most, _BATCH_BYTES),
             "queue.buffering.max.kbytes": max(1, arguments.positive("buffer_memory", buffer_memory) >> 10),
-            "message.timeout.ms": arguments.count(
-                "delivery_timeout_ms", arguments.positive("delivery_timeout_ms", delivery_timeout_ms), _INT_MAX
-            ),
+            "message.timeout.ms": arguments.count("delivery_timeout_ms", delivery_timeout_ms, _INT_MAX),
         }
         self._patience_s = arguments.count("max_block_ms", max_block_ms) / 1000
         self._topics: set[str] = set()
         """The names that were checked."""
         access = {
-            "bootstrap_servers": None if bootstrap_servers is None else ",".join(arguments.texts("bootstrap_servers", bootstrap_servers)),
+            "bootstrap_servers": None if bootstrap_servers is None else _addresses(bootstrap_servers),
             "security_protocol": None if security_protocol == "PLAINTEXT" else security_protocol,
             "sasl_mechanism": sasl_mechanism,
             "sasl_plain_username": sasl_plain_username,
@@ -187,7 +185,7 @@ class Producer:
         )
 
     def flush(self, timeout: float | None = None) -> None:
-        """Returns when all records that were sent are committed, or have failed.
+        """Returns when all records that were sent before are committed, or have failed.
 
         Args:
             timeout: The longest wait, in seconds; None for no limit.
@@ -232,6 +230,13 @@ _OF_SERVERS = {
     "ssl_cafile": "ssl.ca.location",
 }
 """The settings that say how servers are reached, by their names in librdkafka."""
+
+
+def _addresses(given: object) -> str:
+    found = arguments.texts("bootstrap_servers", given)
+    if not found or not all(found):
+        raise SparklogError("OPTION_VALUE", option="bootstrap_servers", value=given, reason="give an address, host:port, or several")
+    return ",".join(found)
 
 
 def _check_topic(topic: object) -> None:

@@ -57,7 +57,7 @@ class OwnServer:
         }
         """By these settings a client reaches the server, and knows it."""
         self._pause_s = 0.0
-        self.problem: SparklogError | None = None
+        self.problem: SparklogError | OSError | None = None
         """Why the server is not started again."""
         try:
             self._start()
@@ -86,7 +86,7 @@ class OwnServer:
             try:
                 self._start()
                 self.problem = None
-            except SparklogError as error:
+            except (SparklogError, OSError) as error:  # OSError as of too many open files
                 self.problem = error
 
     def refusal(self, topic: str) -> str | None:

@@ -6,15 +6,15 @@ a server, is committed once. docs/decisions/0018-the-producer-is-librdkafka.md s
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import logging
+import math
 import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ _log.addHandler(logging.NullHandler())  # librdkafka reports each attempt to con
 _LOOKS_S = 0.1
 _FULL_S = 0.01
 _PURGED_S = 10
+_ABANDONED_S = 10
 _END_S = 3
 """A server that no record waits for is killed after this time."""
 _REFUSALS = {
@@ -66,7 +67,7 @@ class RecordMetadata(NamedTuple):
 class RecordFuture(Future[RecordMetadata]):
     """A record that was sent: a future of `concurrent.futures`, which is done when the record is committed, or has failed.
 
-    In asyncio, `await asyncio.wrap_future(future)`. A callback of `add_done_callback` runs on the thread that learns of the record.
+    In asyncio, `await asyncio.wrap_future(future)`. A callback of `add_done_callback` runs on the thread of the producer.
 
     Example:
         >>> future = producer.send("visits", b"1")
@@ -86,7 +87,8 @@ class RecordFuture(Future[RecordMetadata]):
             Where the record is.
 
         Raises:
-            CallError: SEND_REFUSED if the record is not committed, since the server, or the client before it, refuses the record.
+            CallError: SEND_REFUSED if the record is not committed, since the server, or the client before it, refuses the record;
+                PRODUCER_IN_CALLBACK.
             UnknownOutcomeError: SEND_FAILED if the record failed after it may have reached the server; SEND_UNANSWERED after `timeout`.
 
         Example:
@@ -94,6 +96,8 @@ class RecordFuture(Future[RecordMetadata]):
             True
         """
         seconds = None if timeout is None else arguments.duration("timeout", timeout)
+        if is_in_callback() and not self.done():
+            raise SparklogError("PRODUCER_IN_CALLBACK")
         try:
             return self.result(seconds)
         except FutureTimeoutError:
@@ -104,7 +108,10 @@ RecordMetadata.__module__ = "sparklog"  # which a NamedTuple cannot say itself
 
 
 class Sender:
-    """A client of a server, with a thread. Threads may share it."""
+    """A client of a server, with a thread. Threads may share it.
+
+    Its own thread alone gets the reports of librdkafka: an interrupt within `flush` of librdkafka loses the report that comes in then.
+    """
 
     def __init__(self, settings: Mapping[str, Any], place: str, server: OwnServer | None = None) -> None:
         """Begins to connect, by settings of librdkafka. The sender owns `server`: it keeps the server running, and ends it.
@@ -125,6 +132,8 @@ class Sender:
             **(server.settings if server else {}),
         }
         self._turn, self._over, self._wanted = threading.Lock(), threading.Event(), threading.Event()
+        self._hurry, self._answered = threading.Event(), threading.Event()
+        """Whether a call waits for the records; whether all records have an answer."""
         self._trouble: object = None
         """The newest error of the connection; None after a record was committed."""
         self._ended: object = None
@@ -174,13 +183,7 @@ class Sender:
             "timestamp": timestamp_ms or 0,
             "on_delivery": functools.partial(self._delivered, future),
         }
-        until = time.monotonic() + patience_s
-        self._waiting.add(future)
-        try:
-            self._produce(topic, record, future, until)
-        except BaseException:
-            self._waiting.discard(future)
-            raise
+        self._produce(topic, record, future, time.monotonic() + patience_s)
         return future
 
     def _produce(self, topic: str, record: dict[str, Any], future: RecordFuture, until: float) -> None:
@@ -188,7 +191,7 @@ class Sender:
 
         while True:
             try:
-                self._opened("send").produce(**record)
+                self._queue(record, future)
                 return
             except BufferError:
                 if is_in_callback() or time.monotonic() > until:  # this thread may be the thread that makes room
@@ -198,10 +201,17 @@ class Sender:
                 has_ended = error.args[0].name() == "_FATAL"
                 if not has_ended or is_in_callback() or time.monotonic() > until:
                     future.set_exception(self._error(topic, error.args[0]))
-                    self._waiting.discard(future)
                     return
                 self._wanted.set()
                 time.sleep(_FULL_S)
+
+    def _queue(self, record: dict[str, Any], future: RecordFuture) -> None:
+        self._waiting.add(future)  # before the look whether the sender is closed, so that `close` waits for it
+        try:
+            self._opened("send").produce(**record)
+        except BaseException:
+            self._waiting.discard(future)
+            raise
 
     def cluster(self, timeout_s: float) -> str | None:
         """The id of the cluster that the server tells, with the partitions of all topics; None if no server answers in time."""
@@ -213,7 +223,7 @@ class Sender:
             return None
 
     def flush(self, timeout_s: float | None) -> None:
-        """Waits until each record has an answer. UnknownOutcomeError SEND_UNANSWERED after `timeout_s`."""
+        """Waits until each record that was sent before has an answer. UnknownOutcomeError SEND_UNANSWERED after `timeout_s`."""
         if is_in_callback():
             raise SparklogError("PRODUCER_IN_CALLBACK")
         if self._is_forked:
@@ -235,22 +245,19 @@ class Sender:
         try:
             left = self._flushed(timeout_s)
         finally:  # also after Ctrl-C
-            self._purge()
             self._over.set()
             self._thread.join()
-            self._client = None
-            if self._server:
-                self._server.close(_END_S)
         if left:
             raise _unanswered(left, timeout_s or 0)
 
     def abandon(self) -> None:
-        """Ends without a wait for the records. The garbage collector may call it on any thread."""
-        if is_in_callback() or threading.current_thread() is self._thread:
-            threading.Thread(target=self.abandon).start()
+        """Ends without a wait for the records. The garbage collector may call it on any thread, with any lock held."""
+        if self._is_forked:
             return
-        with contextlib.suppress(SparklogError):
-            self.close(0)
+        self._is_closed = True
+        self._over.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(_ABANDONED_S)
 
     def leave_to_parent(self) -> None:
         """In a forked process, which has no thread of librdkafka, and so must never free the client. The parent goes on."""
@@ -269,42 +276,59 @@ class Sender:
 
     def _run(self) -> None:
         while not self._over.is_set():
-            self._poll(lambda: self._client.poll(_LOOKS_S))
+            self._poll()
             if self._wanted.is_set():
                 self._renew()
             if self._server:
                 self._server.keep_running()
+        self._purge()
+        self._client = None
+        if self._server:
+            self._server.close(_END_S)
 
-    def _poll(self, call: Callable[[], object]) -> None:
+    def _poll(self) -> None:
+        """Gets reports for a while. Records leave without their linger while a call waits for them."""
         from confluent_kafka import KafkaException
 
+        client = self._client
         try:
-            call()
+            if self._hurry.is_set():
+                self._hurry.clear()
+                client.flush(_LOOKS_S)
+            else:
+                client.poll(_LOOKS_S)
         except KafkaException as error:  # librdkafka has ended
             self._ended = error.args[0].str()
-            if (client := self._client) is not None:
-                client.purge()
+            client.purge()
 
     def _flushed(self, timeout_s: float | None) -> int:
-        until = None if timeout_s is None else time.monotonic() + timeout_s
-        while (client := self._client) is not None:
-            wait_s = _LOOKS_S if until is None else max(0, min(_LOOKS_S, until - time.monotonic()))
-            self._poll(functools.partial(client.flush, wait_s))
-            if not self._waiting or (until is not None and time.monotonic() >= until):
-                break
-        return len(self._waiting)
+        """Waits until the records that were sent until now have answers. Returns how many have none."""
+        until = math.inf if timeout_s is None else time.monotonic() + timeout_s
+        asked = self._waiting.copy()
+        while asked and self._thread.is_alive() and (left_s := until - time.monotonic()) > 0:
+            self._answered.clear()
+            self._hurry.set()
+            if self._waiting:
+                self._answered.wait(min(_LOOKS_S, left_s))
+            asked &= self._waiting
+        return len(asked)
 
     def _purge(self) -> None:
         """Records without an answer fail."""
         self._client.purge()
-        self._flushed(_PURGED_S)
+        until = time.monotonic() + _PURGED_S
+        while self._waiting and time.monotonic() < until:
+            self._poll()
 
     def _renew(self) -> None:
         """Takes another client after the first has ended, whose records have failed."""
         self._wanted.clear()
         if self._ended is not None:
             self._purge()
-            self._client, self._ended = self._made(), None
+            try:
+                self._client, self._ended = self._made(), None
+            except SparklogError as error:  # such as without its file of certificates: the next record asks again
+                self._ended = error
 
     def _note(self, error: Any) -> None:
         self._trouble = error.str()
@@ -317,9 +341,13 @@ class Sender:
             else:
                 self._trouble = None
                 future.set_result(RecordMetadata(message.topic(), message.partition(), message.offset(), message.timestamp()[1]))
+        except BaseException:  # of a callback, such as SystemExit: the thread goes on, as after each Exception
+            logging.getLogger("concurrent.futures").exception("exception calling callback for %r", future)
         finally:
             _inside.callback = False
             self._waiting.discard(future)
+            if not self._waiting:
+                self._answered.set()
 
     def _error(self, topic: str, error: Any) -> SparklogError:
         cause = error.str().rstrip(".")

@@ -17,6 +17,7 @@ from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.member import requests as ask
 from sparklog.groups.member.holdings import Holdings
 from sparklog.groups.member.standing import Standing
+from sparklog.steps import run
 
 SEEDS = 60
 
@@ -55,6 +56,22 @@ def test_a_commit_on_its_way_does_not_undo_a_reset_after_its_topic_left_the_grou
     assert share in standing.held()
     [refused] = does(standing.commit([on_its_way]))
     assert (refused.keys(), world.table.newest.at[share].offset) == ({share}, 1)
+
+
+def test_a_member_whose_program_was_interrupted_after_its_join_has_heartbeats() -> None:
+    member, asked = Member(World(0), "one").member, list[type]()
+
+    def reply(request: Any) -> object:
+        asked.append(type(request))
+        if isinstance(request, ask.CallMembers):
+            raise KeyboardInterrupt
+        return None if isinstance(request, ask.BeginHeartbeats) else member.reply(request)
+
+    run(member.standing.subscribe(["t"], None, [], []), reply)
+    with pytest.raises(KeyboardInterrupt):
+        run(member.standing.poll(0), reply)
+    assert member.id is not None
+    assert (ask.BeginHeartbeats in asked, ask.DeleteHeartbeats in asked) == (True, False)
 
 
 def live_at_once(self: Standing) -> Any:

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -206,13 +207,60 @@ def test_a_server_at_the_port_of_a_dead_one_gets_no_record(tmp_path: Path, monke
 def test_a_failure_names_why_the_server_is_not_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "log"
     with sparklog.Producer(root, delivery_timeout_ms=3_000) as producer:
-        producer.send("visits", b"1").get(timeout=60)
+        until(lambda: producer.send("visits", b"1").exception(60) is None)  # on a busy machine the first may take longer
         with monkeypatch.context() as patch:
             patch.setenv("JAVA_HOME", "/nowhere")
             kill(root)
             with pytest.raises(sparklog.UnknownOutcomeError, match=r"SEND_FAILED.*JAVA_NEEDED"):
                 producer.send("visits", b"2").get(timeout=60)
         until(lambda: producer.send("visits", b"3").exception(60) is None)
+
+
+def test_a_server_is_started_again_once_its_output_has_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with sparklog.Producer(tmp_path / "log", delivery_timeout_ms=3_000) as producer:
+        until(lambda: producer.send("visits", b"1").exception(60) is None)
+        with monkeypatch.context() as patch:
+            patch.setattr(tempfile, "tempdir", "/nowhere")
+            kill(tmp_path / "log")
+            with pytest.raises(sparklog.UnknownOutcomeError, match=r"SEND_FAILED.*/nowhere"):
+                producer.send("visits", b"2").get(timeout=60)
+        until(lambda: producer.send("visits", b"3").exception(60) is None)
+
+
+def test_an_interrupt_of_flush_loses_no_answer(shared: sparklog.Producer) -> None:
+    """It comes with the answer of the first record."""
+
+    def flush() -> None:
+        sent.extend(shared.send("interrupted", b"1") for _ in range(2_000))
+        sent[0].add_done_callback(lambda _: os.kill(os.getpid(), signal.SIGINT))
+        shared.flush()
+        until(lambda: False)
+
+    for _ in range(5):
+        sent = list[sparklog.RecordFuture]()
+        with pytest.raises(KeyboardInterrupt):
+            flush()
+        assert all(each.get(timeout=60).offset >= 0 for each in sent)
+    shared.flush(60)
+
+
+def test_flush_waits_for_no_record_that_is_sent_later(shared: sparklog.Producer) -> None:
+    over = threading.Event()
+
+    def send() -> None:
+        while not over.wait(0.001):
+            shared.send("others", b"1")
+
+    other = threading.Thread(target=send)
+    other.start()
+    try:
+        for _ in range(3):
+            sent = shared.send("visits", b"1")
+            shared.flush(10)
+            assert sent.done()
+    finally:
+        over.set()
+        other.join()
 
 
 def test_a_program_that_is_killed_leaves_no_server_and_no_file(tmp_path: Path) -> None:
@@ -350,6 +398,9 @@ def test_a_server_that_may_only_be_read_refuses_records_and_the_producer_goes_on
         producer = sparklog.Producer(bootstrap_servers=server.address, delivery_timeout_ms=20_000)
         assert isinstance(producer.send("visits", b"1").exception(60), sparklog.SparklogError)
         until(lambda: "uthorization failed" in str(producer.send("visits", b"2").exception(60)))
+        begun = time.monotonic()
+        assert all("uthorization failed" in str(producer.send("visits", b"2").exception(60)) for _ in range(3))
+        assert time.monotonic() - begun < 20
         address = server.address
     with RunningServer(serve_classpath, root, ("--listen", address)):
         until(lambda: producer.send("visits", b"3").exception(60) is None)
@@ -364,6 +415,8 @@ def test_arguments_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ({"root": tmp_path, "sasl_plain_password": "secret"}, "OPTION_CONFLICT.*root and sasl_plain_password"),
         ({"root": "prod.example:9092"}, "OPTION_VALUE.*give bootstrap_servers="),
         ({"root": tmp_path / os.fsdecode(b"log\xff")}, r"root.*log\\xff.*UTF-8"),
+        ({"bootstrap_servers": ""}, "OPTION_VALUE.*give an address"),
+        ({"bootstrap_servers": []}, "OPTION_VALUE.*give an address"),
         ({"bootstrap_servers": "h:1", "linger_ms": -1}, "OPTION_VALUE.*linger_ms"),
         ({"bootstrap_servers": "h:1", "compression_type": "rar"}, "PRODUCER_SETTINGS.*rar"),
         ({"bootstrap_servers": "h:1", "ssl_cafile": "/nowhere", "security_protocol": "SSL"}, "PRODUCER_SETTINGS.*ssl.ca.location"),
@@ -371,6 +424,7 @@ def test_arguments_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         with pytest.raises(sparklog.CallError, match=told) as refused:
             make(**given)
         assert "secret" not in str(refused.value)
+    make(bootstrap_servers="h:1", delivery_timeout_ms=0).close(0)
     for given, told in (({}, "needs a root"), ({"bootstrap_servers": "h:1", "transactional_id": "t"}, "transactional_id")):
         with pytest.raises(TypeError, match=told):
             make(**given)
@@ -430,18 +484,21 @@ def test_callbacks_may_raise_and_send_and_must_not_wait(root: Path, shared: spar
         raise ValueError
 
     def waits(_: object) -> None:
-        for call in (shared.flush, shared.close):
+        for call in (shared.flush, shared.close, shared.send("called", b"2").get):
             with pytest.raises(sparklog.CallError, match="PRODUCER_IN_CALLBACK"):
                 call()
         told.append("refused")
 
+    def exits(_: object) -> None:
+        sys.exit(1)
+
     sent = shared.send("called", b"1")
-    for each in (raises, waits, lambda _: again.append(shared.send("called", b"2"))):
+    for each in (raises, waits, lambda _: again.append(shared.send("called", b"3")), exits):
         sent.add_done_callback(each)
     until(lambda: again)
     again[0].get(timeout=60)
     assert told == ["raised", "refused"]
-    assert values(root, "called") == ["first", "1", "2"]
+    assert values(root, "called") == ["first", "1", "2", "3"]
 
 
 def test_records_that_wait_when_the_time_of_close_is_over_have_failed(tmp_path: Path) -> None:

@@ -265,17 +265,17 @@ class Standing:
         me = yield from ask.NewId()
         began = yield from ask.WriteHeartbeat(me, 0)
         try:
-            yield from self._enter(me)
+            yield from self._enter(me, began)
         except GeneratorExit:  # nothing answers now
             raise
         except BaseException:
-            yield from ask.DeleteHeartbeats([me])
+            if self.id is None:
+                yield from ask.DeleteHeartbeats([me])
             raise
         self._refreshed, self._changed = (yield from ask.Clock()), False
-        yield from ask.BeginHeartbeats(began)
 
-    def _enter(self, me: str) -> Steps[None]:
-        """Adds this member to the state, under this id."""
+    def _enter(self, me: str, began: float) -> Steps[None]:
+        """Adds this member to the state, under this id. It is a member once the change is made, also if a later step fails."""
         asked = self._settings.shared_by
         for attempt in itertools.count():
             yield from ask.BackOff(attempt)
@@ -309,6 +309,7 @@ class Standing:
         self.id, self._number, self._generation, self._version = me, number + 1, generation, 0
         self._state, self.holdings = after, Holdings()
         yield from self._hold(first, [*known, *begun])
+        yield from ask.BeginHeartbeats(began)
         yield from ask.CallMembers(after.new_owners(before, but=me))
         yield from self._go_back(back)
 
