@@ -270,7 +270,10 @@ def test_the_front_page_pasted_twice(installed, wheel, repository, tmp_path):
     """By a reader who has a Python shell and a terminal in one folder, in the environment that the page installs."""
     page = (repository / "README.md").read_text(encoding="utf-8")
     (_, install), *blocks = re.findall(r"^```(python|bash)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    assert install == f"make wheel\npython3 -m venv venv && . venv/bin/activate\npip install --find-links dist 'dist/{wheel.name}[{FRONT_PAGE}]'\n"
+    assert (
+        install
+        == f"make wheel\npython3 -m venv venv && . venv/bin/activate\npip install --find-links dist 'dist/{wheel.name}[{FRONT_PAGE}]'\n"
+    )
     assert {language for language, _ in blocks} == {"python", "bash"}
     environment = installed(FRONT_PAGE)
     program = tmp_path / "program.py"
