@@ -34,7 +34,7 @@ class HeartbeatContract:
         assert {frozenset(each) for each in marks} == {frozenset({"one", "host.of-two"})}
         assert len({each["one"] for each in marks}) == 6
         assert len({each["host.of-two"] for each in marks}) == 1
-        assert found.marks() == marks[-1], "a look changes nothing"
+        assert found.marks() == marks[-1], "a read changes nothing"
 
     def test_the_state_that_a_member_knows(self, found: Heartbeats) -> None:
         found.write("one", 1, 7)

@@ -206,7 +206,7 @@ class Sender:
                 time.sleep(_FULL_S)
 
     def _queue(self, record: dict[str, Any], future: RecordFuture) -> None:
-        self._waiting.add(future)  # before the look whether the sender is closed, so that `close` waits for it
+        self._waiting.add(future)  # before it asks whether the sender is closed, so that `close` waits for it
         try:
             self._opened("send").produce(**record)
         except BaseException:

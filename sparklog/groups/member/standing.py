@@ -46,7 +46,7 @@ class Standing:
     * `holdings` has shares of this member in `_state` alone, each in that epoch. A position in `holdings` goes back only by another
       generation: rows of the same generation would hide it.
     * Without an `id` the consumer is not a member, and it holds no share. After `_ended` it never joins again.
-    * If the answer to a change or to a commit is lost, the next look at the state shows the outcome.
+    * If the answer to a change or to a commit is lost, the next refresh of the state shows the outcome.
     """
 
     def __init__(self, group: str, table: str, root: str | None, settings: MemberSettings, begin: Begin, now: float) -> None:
