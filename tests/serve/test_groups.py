@@ -25,7 +25,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 from logtool import LogTool
 from owners import Own
-from serve.clients import committed, while_coordinators_change
+from serve.clients import committed, kafka_python_member, while_coordinators_change
 from serve.kafka_tools import run_tool
 from serve.serving import RunningServer
 
@@ -71,8 +71,8 @@ def test_kafka_python_commits_and_finds_its_offsets(server: RunningServer, group
 
 
 def test_members_of_kafka_python_share_the_partitions(server: RunningServer, group: str) -> None:
-    one = KafkaConsumer("t", bootstrap_servers=server.address, group_id=group, heartbeat_interval_ms=200)
-    two = KafkaConsumer("t", bootstrap_servers=server.address, group_id=group, heartbeat_interval_ms=200)
+    one = kafka_python_member("t", bootstrap_servers=server.address, group_id=group, heartbeat_interval_ms=200)
+    two = kafka_python_member("t", bootstrap_servers=server.address, group_id=group, heartbeat_interval_ms=200)
     try:
         with polling(one) as its, polling(two) as others:
             until(lambda: (its.count, others.count) == (2, 2), "two members do not share four partitions")

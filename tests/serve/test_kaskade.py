@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.structs import OffsetAndMetadata
+from serve.clients import kafka_python_member
 from serve.serving import RunningServer
 
 WAIT_S = 600
@@ -33,7 +34,7 @@ def test_pages_show_topics_and_groups_with_lag(serve_classpath: str, repository:
         for number in range(12):
             producer.send("orders", b"%d" % number, partition=number % 3 // 2)
         producer.close()
-        consumer = KafkaConsumer(
+        consumer = kafka_python_member(
             "orders", bootstrap_servers=server.address, group_id="readers", client_id="reader-1", enable_auto_commit=False
         )
         while len(consumer.assignment()) < 2:

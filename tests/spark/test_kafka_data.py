@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
+from serve.clients import kafka_python_member
 
 import sparklog
 from bench.broker import JARS, broker
@@ -75,7 +76,7 @@ def here(root: Path) -> Read:
 
 def commit(servers: str, positions: dict[int, int]) -> None:
     """Commits positions of the group `billing` in Kafka, as its consumer would."""
-    consumer = KafkaConsumer(
+    consumer = kafka_python_member(
         "orders", bootstrap_servers=servers, group_id="billing", enable_auto_commit=False, auto_offset_reset="earliest"
     )
     while len(consumer.assignment()) < PARTITIONS:
