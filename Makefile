@@ -168,8 +168,9 @@ constraints: $(VENV) ## renew tests/constraints.txt: the newest packages, for ea
 	  --no-header --no-annotate --output-file tests/constraints.txt pyproject.toml
 
 .PHONY: docs
-docs: $(VENV) ## generate docs/reference/ and the table in docs/guide/from-kafka.md from sparklog/spec/
+docs: $(VENV) ## generate docs/reference/ and the table in docs/guide/from-kafka.md from sparklog/spec/, and draw docs/figures/
 	@PYTHONPATH=. $(PY) docs/make_reference.py
+	@$(PY) docs/make_figures.py
 
 .PHONY: site
 site: $(VENV) ## build the documentation as a site, in build/site/

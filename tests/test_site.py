@@ -3,9 +3,12 @@
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +17,8 @@ from sparklog import consumer, groups, spark_functions
 
 ROOT = Path(__file__).resolve().parents[1]
 INDEX = ROOT / "docs" / "README.md"
+FIGURES = ROOT / "docs" / "figures"
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_the_list_of_pages_has_every_page() -> None:
@@ -30,6 +35,41 @@ def test_each_line_of_the_changelog_leads_to_a_page() -> None:
         lines = re.findall(r"^- .*", release, re.MULTILINE)
         assert len(lines) <= 30
         assert [line for line in lines if "](" not in line] == []
+
+
+@pytest.fixture(scope="module")
+def drawing() -> dict[str, Any]:
+    return runpy.run_path(str(FIGURES.parent / "make_figures.py"))
+
+
+def test_each_figure_is_made_from_its_text_and_explains_a_page(drawing: dict[str, Any]) -> None:
+    made = drawing["figures"]()
+    assert {file.name: file.read_text(encoding="utf-8") for file in FIGURES.glob("*.svg")} == made, "run make docs"
+    shown = [
+        ((page.parent / link).resolve(), alt)
+        for page in [ROOT / "README.md", *INDEX.parent.rglob("*.md")]
+        for alt, link in re.findall(r"!\[([^]]*)\]\(([^)]*)\)", page.read_text(encoding="utf-8"))
+    ]
+    assert {FIGURES / name for name in made} == {file for file, _ in shown}
+    assert [alt for _, alt in shown if len(alt.split()) < 10] == [], "a reader who does not see a figure has its alt text alone"
+    for figure in made.values():
+        root = ElementTree.fromstring(figure)
+        assert root.tag == f"{SVG}svg" and root.findtext(f"{SVG}title") and root.findtext(f"{SVG}desc")
+
+
+@pytest.mark.parametrize(
+    ("lines", "fault"),
+    [
+        (["box a disk 0 0 5 4 | much too wide"], "wider than its box"),
+        (["box a disk 0 0 5 4", "box b disk 4 2 5 4"], "meet"),
+        (["box a disk 0 0 5 4", "box b disk 10 0 5 4", "link a b | too long"], "meet"),
+        (["frame a 0 2 9 9 | a", "text 7 6 | over its border"], "meet"),
+        (["box a paper 0 0 5 4"], "no kind of a box"),
+    ],
+)
+def test_no_figure_has_texts_or_boxes_that_overlap(drawing: dict[str, Any], lines: list[str], fault: str) -> None:
+    with pytest.raises(ValueError, match=fault):
+        drawing["drawn"]("\n".join(["title t", "says s", *lines]))
 
 
 @pytest.fixture(scope="module")

@@ -283,6 +283,12 @@ def test_each_figure_of_the_front_page_is_measured():
     assert set(re.findall(r"(?<![\d.])\d+\.\d+(?![\d.]*\d)", prose)) - versions == {*rows, slower}
 
 
+def test_the_first_screen_of_the_front_page_has_rows():
+    """A stranger sees rows of a topic, below the program that makes them."""
+    screen = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:40])
+    assert [part for part in ("Apache License 2.0", "pip install", "import sparklog", "|partition|offset|") if part not in screen] == []
+
+
 def test_the_claims_of_the_guide_about_dollars_are_measured():
     page = (ROOT / "docs" / "guide" / "stores.md").read_text(encoding="utf-8")
     lines = map(json.loads, (ROOT / "bench" / "results.ndjson").read_text(encoding="utf-8").splitlines())

@@ -78,6 +78,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     page.meta["search"] = {"exclude": not page.file.src_uri.startswith(FOR_USERS)}
+    if page.file.src_uri == "index.md":
+        page.meta["hide"] = ["navigation"]  # it would list this page alone, and take the width that the code needs
     brought = {place: source for source, place in BROUGHT.items()}
     source = brought.get(page.file.src_uri) or posixpath.join("docs", page.file.src_uri)
 
