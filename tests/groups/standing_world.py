@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -82,7 +83,11 @@ class World:
         self.lost |= dict.fromkeys(owned - still, self.now)
         for each in still - owned:
             self.lost.pop(each, None)
-        self.again |= any("expires" in (row.metadata or "") for row in added if row.partition < 0)
+        whys = [json.loads(row.metadata or "{}").get("why") or "" for row in added if row.partition < 0]
+        for why in (each for each in whys if each.startswith("expires")):
+            self.again = True
+            if not set(why.removeprefix("expires ").split(", ")) <= set(before.state.members if before.state else ()):
+                raise Fault(f"{why}, of {before.state}")
         for row in added:
             place = row.topic, row.partition
             was = before.at.get(place)

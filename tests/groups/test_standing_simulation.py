@@ -16,7 +16,7 @@ from model.scheduler import alone
 from sparklog.groups.commits import OffsetCommit
 from sparklog.groups.member import requests as ask
 from sparklog.groups.member.holdings import Holdings
-from sparklog.groups.member.standing import Standing
+from sparklog.groups.member.standing import Standing, Watched
 from sparklog.steps import run
 
 SEEDS = 60
@@ -72,6 +72,32 @@ def test_a_member_whose_program_was_interrupted_after_its_join_has_heartbeats() 
         run(member.standing.poll(0), reply)
     assert member.id is not None
     assert (ask.BeginHeartbeats in asked, ask.DeleteHeartbeats in asked) == (True, False)
+
+
+def test_a_change_names_no_member_that_another_one_expired() -> None:
+    """One member expires a silent one while another member is about to expire two."""
+    world, whys = World(0), list[str]()
+    replies = {each.standing: each.member.reply for each in (Member(world, name) for name in ("one", "two", "gone", "lost"))}
+    one, two, *silent = replies
+    for each in (one, two, *silent):
+        run(each.subscribe(["t"], None, [], []), replies[each])
+        run(each.poll(0), replies[each])
+    state, (gone, lost) = world.table.newest.state, (each.id for each in silent)
+    assert state
+
+    def expires(by: Standing, *found: str | None, meanwhile: Any = lambda: None) -> None:
+        def reply(request: Any) -> object:
+            if not isinstance(request, ask.CommitChange):
+                return replies[by](request)
+            meanwhile()
+            if made := replies[by](request):
+                whys.append(request.why)
+            return made
+
+        run(by.expire(Watched(by.id or "", state, [each for each in found if each])), reply)
+
+    expires(two, gone, lost, meanwhile=lambda: whys or expires(one, gone))
+    assert whys == [f"expires {gone}", f"expires {lost}"]
 
 
 def live_at_once(self: Standing) -> Any:

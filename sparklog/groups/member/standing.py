@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sparklog.errors import SparklogError
@@ -253,11 +253,13 @@ class Standing:
         if self.id == found.member and self._state is not found.state:
             yield from self._adopt()
         gone = [each for each in found.silent if each in self._state.members]
-        if gone and self.id == found.member:
-            why = f"expires {', '.join(gone)}"
-            if (yield from self._change(why, lambda state: state.without(*gone).given(), fenced=gone)):
-                self._changed = True
-                yield from ask.DeleteHeartbeats(gone)
+
+        def without_them(state: GroupState) -> GroupState:
+            return state if state.members.keys().isdisjoint(gone) else state.without(*gone).given()
+
+        if gone and self.id == found.member and (yield from self._change("expires", without_them, expired=gone)):
+            self._changed = True
+            yield from ask.DeleteHeartbeats(gone)
 
     # ---- changes of the state
 
@@ -387,12 +389,13 @@ class Standing:
         *,
         refreshes: bool = False,
         own: bool = False,
-        fenced: Iterable[str] = (),
+        expired: Sequence[str] = (),
     ) -> Steps[bool]:
         """Changes the state by a step, which is tried again if another change was first. False if nothing is left to change.
 
         refreshes: the state gets the topics that its members read after the step, and the member takes its free shares. own: the commit
-        counts as a commit of this member, like a commit with rows. fenced: members that it fences.
+        counts as a commit of this member, like a commit with rows. expired: members that it fences, and names if
+        no other change removed them.
         """
         placed = list(moved)
         for attempt in itertools.count():
@@ -410,10 +413,12 @@ class Standing:
                 return False
             first = after.first_taken(before, self.id)
             known, begun, back = (yield from self._beginnings(before, first, after.members[self.id])) if first else ([], [], [])
-            versions = dict((yield from ask.ReadVersions(fenced)))
+            gone = [each for each in expired if each in before.members]
+            versions = dict((yield from ask.ReadVersions(gone)))
             versions |= {self.id: self._version} if own or placed or begun else {}
             rows, number = [*placed, *begun], self._number + 1
-            if (yield from ask.CommitChange(number, self._generation, self.id, why, after, rows, versions)):
+            said = f"{why} {', '.join(gone)}" if gone else why
+            if (yield from ask.CommitChange(number, self._generation, self.id, said, after, rows, versions)):
                 self._number, self._state = number, after
                 self.holdings.drop_strayed(self._state.owned(self.id or ""))
                 self._version += self.id in versions
