@@ -343,6 +343,7 @@ def test_version_and_completion(run):
     assert "complete -o default" in ran.stdout
 
 
+@pytest.mark.slow
 def test_topics_and_groups_complete(topic, tmp_path):
     Topic(topic.root, "two").append(records(1))
     Topic(topic.root, "other").append(records(1))

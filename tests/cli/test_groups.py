@@ -439,6 +439,7 @@ def test_doctor_and_delete_name_the_group_in_the_root(run, topic, served, monkey
         assert "Missing option '--table' / '-t'. Give the offset table." in error
 
 
+@pytest.mark.slow
 def test_consume_says_that_the_root_has_a_group_of_its_name(topic, served, start):
     for group, said in (("g", 1), ("shop", 0)):
         with start("groups", "consume", topic.root, group, "t") as consumer:

@@ -117,6 +117,7 @@ def used() -> int:
     return tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_polls(tmp_path, monkeypatch):
     monkeypatch.setattr(metrics, "_WINDOW_S", 0)  # seconds of the window are memory too, and a busy machine takes more of them
     topic = Topic(tmp_path, partitions=2)

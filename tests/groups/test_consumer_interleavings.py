@@ -42,6 +42,7 @@ def test_each_record_comes_in_its_turn() -> None:
     assert found(range(SEEDS)) is None
 
 
+@pytest.mark.slow
 def test_a_consumer_of_a_store_over_a_network() -> None:
     """The bytes of its next fetches are requested before it is sought, paused, assigned other partitions or closed, and before merges."""
     assert found(range(60), far=True) is None

@@ -84,6 +84,7 @@ def moved_later() -> int:
     return sum(run(seed, vary=0.3)[1] for seed in range(60))
 
 
+@pytest.mark.slow
 def test_without_a_rule_partitions_go_to_and_fro(monkeypatch: pytest.MonkeyPatch) -> None:
     """With loads that vary by 30 %: half as often again without one of the rules, and twenty times as often without both."""
     with_rules = moved_later()

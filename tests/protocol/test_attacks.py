@@ -137,6 +137,7 @@ def audit(values: list[str], confirmed: list[set[int]]) -> None:
         assert confirmed[writer] <= set(found), f"confirmed epochs of writer {writer} are lost"
 
 
+@pytest.mark.slow
 def test_writers_killed_at_random_moments(tool: LogTool) -> None:
     """I1 to I5, I10"""
     kill_writers(tool, 12)

@@ -270,6 +270,7 @@ def sparklog(*words: object, status: int = 0) -> str:
     return ended.stdout if status == 0 else ended.stderr
 
 
+@pytest.mark.slow
 def test_a_group_is_copied_between_its_homes(server: RunningServer, group: str, tmp_path: Path) -> None:
     table = OffsetTable(server.root, tmp_path / "offsets")
     Own(table, group, {"t": {0: 5, 1: 6}}).end()
@@ -308,6 +309,7 @@ def test_a_copy_through_the_server_of_another_root_is_refused(
     assert group not in TopicGroups(own.root).groups()
 
 
+@pytest.mark.slow
 def test_kafkas_own_tool(server: RunningServer, group: str) -> None:
     consumer = confluent(server, group, "classic")
     consumer.commit(offsets=[TopicPartition("t", number, 3) for number in range(2)], asynchronous=False)

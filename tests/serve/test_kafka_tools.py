@@ -22,6 +22,7 @@ def topic() -> str:
     return f"tools-{uuid.uuid4().hex[:8]}"
 
 
+@pytest.mark.slow
 def test_lines_of_a_console_pass_through_a_topic(server: RunningServer, topic: str) -> None:
     """The lines are records of the log. A group reads each of them once, and again after its positions were reset."""
     keyed = ("--reader-property", "parse.key=true", "--reader-property", "key.separator=:")

@@ -16,6 +16,7 @@ from spark import sql_statements, sql_targets
 import sparklog
 
 
+@pytest.mark.slow
 def test_every_statement(spark: SparkSession, tmp_path: Path) -> None:
     sql_statements.statements(spark, "cat_classic", tmp_path / "root")
 

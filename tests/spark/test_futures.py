@@ -79,6 +79,7 @@ def test_reads(spark: SparkSession, made: Made) -> None:
     assert made.differences(lambda topics: made.read(spark, topics).collect(), lambda future: future.record) == {}
 
 
+@pytest.mark.slow
 def test_scans_by_key(spark: SparkSession, made: Made) -> None:
     """A scan leaves out the partition that does not have the key, but only if it knows how keys get their partition."""
     planned: dict[str, int] = {}
@@ -117,6 +118,7 @@ def test_joins_by_key(spark: SparkSession, made: Made) -> None:
     assert shuffled == {what: what not in today for what in shuffled} and len(shuffled) > 4
 
 
+@pytest.mark.slow
 def test_streams(spark: SparkSession, made: Made, tmp_path: Path) -> None:
     """A stream keeps the order of the records of a key over re-routes, so it is a key reader."""
 
