@@ -58,9 +58,9 @@ SHORT = (
 )
 TITLE = """# Performance
 
-How fast is sparklog, beside the formats that you would use in its place? `make bench` measures it, and makes this page from
-`bench/results.ndjson`. `make bench-stores` measures the rows of HDFS and S3, and [Stores](guide/stores.md) has the scans of S3 at
-30 ms a request. [All results](../bench/RESULTS.md) has every case, with seconds, processor time and bytes.
+`make bench` measures the speed of sparklog beside Parquet, Delta Lake and other peers, and makes this page from
+`bench/results.ndjson`. `make bench-stores` measures the rows of HDFS and S3. [Stores](guide/stores.md) has scans of S3 with 30 ms a
+request. [All results](../bench/RESULTS.md) has every case, with seconds, processor time and bytes.
 
 ## In short
 
