@@ -90,9 +90,9 @@ class OwnServer:
                 self.problem = error
 
     def refusal(self, topic: str) -> str | None:
-        """The newest line of the server's output that says why records of a topic were not committed."""
+        """The newest line of the end of the server's output that says why records of a topic were not committed."""
         told = f"batches for topic {topic} under"
-        return next((line for line in reversed(self._server.output().splitlines()) if told in line), None)
+        return next((line for line in reversed(self._server.newest_lines()) if told in line), None)
 
     def close(self, patience_s: float) -> str:
         """Ends the server as `Server.close` does."""

@@ -17,6 +17,7 @@ from sparklog.serve.command import command, environment
 _PATIENCE_S = 60
 _LOOKS_S = 0.02
 _LINES = 20
+_NEWEST_BYTES = 1 << 16
 _READY = re.compile(r"^Serving .* at (\S+:[0-9]+)$", re.MULTILINE)
 
 
@@ -71,7 +72,8 @@ class Server:
             if found := _READY.search(self.output()):
                 return found[1]
             if ended or time.monotonic() > until:
-                raise SparklogError("SERVE_START", root=self._root, output=self.output(_LINES).rstrip(".") or "nothing")
+                told = "\n".join(self.newest_lines()[-_LINES:]).rstrip(".")
+                raise SparklogError("SERVE_START", root=self._root, output=told or "nothing")
             time.sleep(_LOOKS_S)
 
     @property
@@ -84,13 +86,18 @@ class Server:
         """Whether the process has ended, by itself or by a signal."""
         return self._process.poll() is not None
 
-    def output(self, lines: int | None = None) -> str:
-        """The text that the server has written, or its last lines."""
-        if self._output.closed:
-            return ""
-        size = os.fstat(self._output.fileno()).st_size  # the server writes at the place of the file, so nothing here moves it
-        text = os.pread(self._output.fileno(), size, 0).decode(errors="replace")
-        return "\n".join(text.splitlines()[-lines:]) if lines else text
+    def output(self) -> str:
+        """The text that the server has written."""
+        return "" if self._output.closed else self._read(os.fstat(self._output.fileno()).st_size)
+
+    def newest_lines(self) -> list[str]:
+        """The last lines that the server has written, in at most 64 KiB."""
+        return [] if self._output.closed else self._read(_NEWEST_BYTES).splitlines()
+
+    def _read(self, most: int) -> str:
+        file = self._output.fileno()
+        at = max(0, os.fstat(file).st_size - most)
+        return os.pread(file, most, at).decode(errors="replace")  # it moves no place in the file: the server writes there
 
     def close(self, patience_s: float = 30) -> str:
         """Ends the server, and returns its output. It answers the requests that it has, for at most `patience_s` seconds."""

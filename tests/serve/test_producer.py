@@ -4,6 +4,7 @@ import contextlib
 import gc
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -388,6 +389,35 @@ def test_a_record_that_the_storage_refuses_fails_with_the_reason(root: Path) -> 
         data.touch()
         with pytest.raises(sparklog.UnknownOutcomeError, match=r"SEND_FAILED.*not committed.*COMMIT_FAILED"):
             producer.send("refused", b"1").get(timeout=60)
+
+
+def test_a_failure_reads_no_more_than_the_end_of_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each record that fails looks there for a reason."""
+    root, read, pread = tmp_path / "log", list[int](), os.pread
+
+    def counted(file: int, most: int, at: int) -> bytes:
+        found = pread(file, most, at)
+        read.append(len(found))
+        return found
+
+    with sparklog.Producer(root, delivery_timeout_ms=2_000) as producer:
+        until(lambda: producer.send("visits", b"1").exception(600) is None)
+        os.truncate(f"/proc/{server_pid(root)}/fd/1", 32 << 20)
+        with stopped(root), monkeypatch.context() as patch:
+            patch.setattr(os, "pread", counted)
+            assert isinstance(producer.send("visits", b"2").exception(600), sparklog.UnknownOutcomeError)
+    assert read
+    assert max(read) <= 1 << 20
+
+
+def test_a_root_that_is_deleted_begins_again(tmp_path: Path) -> None:
+    """The server does so for each client, and the page says so."""
+    root = tmp_path / "log"
+    with sparklog.Producer(root) as producer:
+        producer.send("visits", b"1").get(timeout=600)
+        shutil.rmtree(root)
+        assert producer.send("visits", b"2").get(timeout=600).offset == 0
+    assert values(root, "visits") == ["2"]
 
 
 def test_a_server_that_may_only_be_read_refuses_records_and_the_producer_goes_on(serve_classpath: str, tmp_path: Path) -> None:
