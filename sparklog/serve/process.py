@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 import time
 import weakref
 from collections.abc import Collection, Iterable
@@ -39,6 +40,7 @@ class Server:
         arguments: Iterable[str] = ("--listen", "127.0.0.1:0"),
         options: Iterable[str] | None = None,
         inherited: Collection[int] = (),
+        over: threading.Event | None = None,
     ) -> None:
         """Starts the server, and returns when it listens.
 
@@ -47,6 +49,7 @@ class Server:
             arguments: Arguments of the server. By default it takes a free port, and only this machine reaches it.
             options: Options of the JVM, as of `command`.
             inherited: Open files that the server needs, as `/dev/fd/<number>`.
+            over: If it is set before the server listens, the server is killed, and SERVE_START raised.
 
         Raises:
             CallError: SERVE_EXTRA; JAVA_NEEDED; SERVE_START if the server does not start.
@@ -59,22 +62,22 @@ class Server:
         )
         _OPEN.add(self)
         try:
-            self.address = self._listening()
+            self.address = self._listening(over or threading.Event())
         except BaseException:
             self.close(0)
             raise
 
-    def _listening(self) -> str:
+    def _listening(self, over: threading.Event) -> str:
         """Waits until the server listens, and returns its address."""
         until = time.monotonic() + _PATIENCE_S
         while True:
             ended = self.has_ended
             if found := _READY.search(self.output()):
                 return found[1]
-            if ended or time.monotonic() > until:
+            if ended or over.is_set() or time.monotonic() > until:
                 told = "\n".join(self.newest_lines()[-_LINES:]).rstrip(".")
                 raise SparklogError("SERVE_START", root=self._root, output=told or "nothing")
-            time.sleep(_LOOKS_S)
+            over.wait(_LOOKS_S)
 
     @property
     def pid(self) -> int:

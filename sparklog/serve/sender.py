@@ -280,7 +280,7 @@ class Sender:
             if self._wanted.is_set():
                 self._renew()
             if self._server:
-                self._server.keep_running()
+                self._server.keep_running(self._over)
         self._purge()
         self._client = None
         if self._server:

@@ -217,6 +217,23 @@ def test_a_failure_names_why_the_server_is_not_started_again(tmp_path: Path, mon
         until(lambda: producer.send("visits", b"3").exception(60) is None)
 
 
+def test_close_does_not_wait_for_the_start_of_a_server(tmp_path: Path) -> None:
+    """Had `close` waited for the start, the record would fail with its SERVE_START."""
+    root = tmp_path / "log"
+    producer = sparklog.Producer(root)
+    producer.send("visits", b"1").get(timeout=600)
+    kill(root)
+    until(lambda: server_pid(root))
+    with stopped(root):
+        waiting = producer.send("visits", b"2")
+        with pytest.raises(sparklog.UnknownOutcomeError, match="SEND_UNANSWERED"):
+            producer.close(0.3)
+        assert server_pid(root) is None
+    with pytest.raises(sparklog.UnknownOutcomeError, match="SEND_FAILED") as failed:
+        waiting.result(0)
+    assert "SERVE_START" not in str(failed.value)
+
+
 def test_a_server_is_started_again_once_its_output_has_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with sparklog.Producer(tmp_path / "log", delivery_timeout_ms=3_000) as producer:
         until(lambda: producer.send("visits", b"1").exception(60) is None)
