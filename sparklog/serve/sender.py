@@ -88,7 +88,7 @@ class RecordFuture(Future[RecordMetadata]):
 
         Raises:
             CallError: SEND_REFUSED if the record is not committed, since the server, or the client before it, refuses the record;
-                PRODUCER_IN_CALLBACK.
+                PRODUCER_IN_CALLBACK; PRODUCER_FORKED if the parent of this process has sent it.
             UnknownOutcomeError: SEND_FAILED if the record failed after it may have reached the server; SEND_UNANSWERED after `timeout`.
 
         Example:
@@ -260,8 +260,15 @@ class Sender:
             self._thread.join(_ABANDONED_S)
 
     def leave_to_parent(self) -> None:
-        """In a forked process, which has no thread of librdkafka, and so must never free the client. The parent goes on."""
+        """In a forked process, which has no thread of librdkafka, and so must never free the client. The parent goes on.
+
+        The futures fail there, so that nothing waits for answers that only the parent gets.
+        """
         self._is_forked = True
+        error = SparklogError("PRODUCER_FORKED", call="an answer to a record of the parent")
+        for future in self._waiting:
+            RecordFuture.__init__(future)  # a thread of the parent may have its lock; its callbacks are of the parent
+            future.set_exception(error)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._client))
         if self._server:
             self._server.leave_to_parent()

@@ -1,5 +1,6 @@
 """`sparklog.Producer`: it starts a server for a root, keeps it running, and sends each record once."""
 
+import asyncio
 import contextlib
 import gc
 import os
@@ -302,6 +303,10 @@ def test_a_producer_that_is_forgotten_ends_its_server(tmp_path: Path) -> None:
     until(lambda: server_pid(tmp_path / "log") is None)
 
 
+async def answer(sent: sparklog.RecordFuture) -> sparklog.RecordMetadata:
+    return await asyncio.wrap_future(sent)
+
+
 def test_a_forked_process_is_refused_at_once_and_does_not_disturb_its_parent(root: Path) -> None:
     """A record of the parent is under way, so that a flush would wait."""
     with sparklog.Producer(root, linger_ms=60_000) as producer:
@@ -309,7 +314,8 @@ def test_a_forked_process_is_refused_at_once_and_does_not_disturb_its_parent(roo
         child = os.fork()
         if child == 0:
             try:
-                for call in (lambda: producer.send("visits", b"1"), producer.flush):
+                futures = (waiting.get, waiting.result, lambda: asyncio.run(answer(waiting)))
+                for call in (lambda: producer.send("visits", b"1"), producer.flush, *futures):
                     with pytest.raises(sparklog.CallError, match="PRODUCER_FORKED"):
                         call()
                 producer.close()
