@@ -34,7 +34,7 @@ class Producer:
 
     If the server of a root dies, the producer starts it again, and sends again the records that were not acknowledged. The server commits
     each of them once, in their order. If a server is silent, records fail after `delivery_timeout_ms`, each of them may be committed, and
-    the producer goes on when the server answers.
+    the producer goes on when the server answers. If a root is deleted, the next record begins a new root there, with offset 0.
 
     Example:
         >>> with sparklog.Producer("my-log") as producer:
