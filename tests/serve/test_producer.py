@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import confluent_kafka
 import pytest
@@ -458,53 +457,6 @@ def test_a_server_that_may_only_be_read_refuses_records_and_the_producer_goes_on
         until(lambda: producer.send("visits", b"3").exception(60) is None)
         producer.close()
     assert set(values(root, "visits")) == {"first", "3"}
-
-
-def test_arguments_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make: Any = sparklog.Producer
-    for given, told in (
-        ({"root": tmp_path, "bootstrap_servers": "prod.example:9092"}, "OPTION_CONFLICT.*root and bootstrap_servers"),
-        ({"root": tmp_path, "sasl_plain_password": "secret"}, "OPTION_CONFLICT.*root and sasl_plain_password"),
-        ({"root": "prod.example:9092"}, "OPTION_VALUE.*give bootstrap_servers="),
-        ({"root": tmp_path / os.fsdecode(b"log\xff")}, r"root.*log\\xff.*UTF-8"),
-        ({"bootstrap_servers": ""}, "OPTION_VALUE.*give an address"),
-        ({"bootstrap_servers": []}, "OPTION_VALUE.*give an address"),
-        ({"bootstrap_servers": "h:1", "linger_ms": -1}, "OPTION_VALUE.*linger_ms"),
-        ({"bootstrap_servers": "h:1", "compression_type": "rar"}, "PRODUCER_SETTINGS.*rar"),
-        ({"bootstrap_servers": "h:1", "ssl_cafile": "/nowhere", "security_protocol": "SSL"}, "PRODUCER_SETTINGS.*ssl.ca.location"),
-    ):
-        with pytest.raises(sparklog.CallError, match=told) as refused:
-            make(**given)
-        assert "secret" not in str(refused.value)
-    make(bootstrap_servers="h:1", delivery_timeout_ms=0).close(0)
-    for given, told in (({}, "needs a root"), ({"bootstrap_servers": "h:1", "transactional_id": "t"}, "transactional_id")):
-        with pytest.raises(TypeError, match=told):
-            make(**given)
-    monkeypatch.setenv("JAVA_HOME", "/nowhere")
-    with pytest.raises(sparklog.CallError, match="JAVA_NEEDED"):
-        make(tmp_path / "log")
-    assert not (tmp_path / "log").exists()
-
-
-def test_a_root_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(sparklog.CallError, match=r"SERVE_START.*file/log"):
-        sparklog.Producer(tmp_path / "file" / "log")
-
-
-def test_a_record_that_cannot_be_is_refused_at_once(shared: sparklog.Producer) -> None:
-    send: Any = shared.send
-    for given, told in (
-        (("__consumer_offsets", b"1"), "servers alone write the positions"),
-        (("no topic", b"1"), "TOPIC_NAME_ILLEGAL"),
-        (("visits", b"1", None, None, -1), "OPTION_VALUE.*partition"),
-        (("visits", b"1", None, None, None, 0), "OPTION_VALUE.*timestamp_ms"),
-    ):
-        with pytest.raises(sparklog.CallError, match=told):
-            send(*given)
-    for given in ((5, b"1"), ("visits", 5), ("visits", b"1", 5), ("visits", b"1", None, None, "0")):
-        with pytest.raises(TypeError):
-            send(*given)
 
 
 def test_a_record_that_is_refused_is_surely_not_committed(root: Path, shared: sparklog.Producer) -> None:
