@@ -99,7 +99,7 @@ class RecordFuture(Future[RecordMetadata]):
         if is_in_callback() and not self.done():
             raise SparklogError("PRODUCER_IN_CALLBACK")
         try:
-            return self.result(seconds)
+            return self.result(None if seconds is None else min(seconds, threading.TIMEOUT_MAX))
         except FutureTimeoutError:
             raise _unanswered(1, seconds or 0) from None
 
