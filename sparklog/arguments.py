@@ -85,6 +85,14 @@ def positive(name: str, given: object) -> int:
     return number
 
 
+def between(name: str, given: object, least: int, most: int) -> int:
+    """The argument as an integer from `least` to `most`."""
+    number = integer(name, given)
+    if not least <= number <= most:
+        raise SparklogError("OPTION_VALUE", option=name, value=number, reason=f"it must be from {least:,} to {most:,}")
+    return number
+
+
 def long(name: str, given: object) -> int:
     """The argument as an integer of 0 or more that 64 bits hold."""
     number = count(name, given)
@@ -106,7 +114,8 @@ def text(name: str, given: object) -> str:
     try:
         given.encode()
     except UnicodeEncodeError:
-        raise SparklogError("OPTION_VALUE", option=name, value=repr(given), reason="it must be text that UTF-8 can encode") from None
+        reason = "it must be text that UTF-8 can encode"
+        raise SparklogError("OPTION_VALUE", option=name, value=repr(given[:200]), reason=reason) from None
     return given
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Literal
 
@@ -20,7 +21,10 @@ __all__ = ["Producer", "RecordFuture", "RecordMetadata"]
 _OF_GROUPS = "__consumer_offsets"
 _ADDRESSES = re.compile(r"[\w.-]+:[0-9]{1,5}(,[\w.-]+:[0-9]{1,5})*")
 _BATCH_BYTES = 1_000_000
-_INT_MAX = 2**31 - 1
+_INT_MAX, _LONG_MAX = 2**31 - 1, 2**63 - 1
+_COMPRESSIONS = ("gzip", "snappy", "lz4", "zstd")
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
 class Producer:
@@ -34,7 +38,7 @@ class Producer:
 
     If the server of a root dies, the producer starts it again, and sends again the records that were not acknowledged. The server commits
     each of them once, in their order. If a server is silent, records fail after `delivery_timeout_ms`, each of them may be committed, and
-    the producer goes on when the server answers.
+    the producer goes on when the server answers. If a root is deleted, the next record begins a new root there, with offset 0.
 
     Example:
         >>> with sparklog.Producer("my-log") as producer:
@@ -70,12 +74,13 @@ class Producer:
             bootstrap_servers: The address of a server, `host:port`, or several, in place of a root.
             client_id: The name of the producer, which servers show.
             compression_type: How batches are compressed; by default they are not.
-            linger_ms: How long a record waits for others to share a request; default 0.
-            max_request_size: The most bytes of a record, and of a batch before it is compressed; default 1 MiB. The topic has a limit too,
-                `max.message.bytes`.
+            linger_ms: How long a record waits for others to share a request, at most 900,000; default 0.
+            max_request_size: The most bytes of a record, and of a batch before it is compressed, from 1,000 to 1,000,000,000; default
+                1 MiB. The topic has a limit too, `max.message.bytes`.
             buffer_memory: The most bytes of records that wait, at least 1 KiB; default 32 MiB.
             max_block_ms: How long `send` waits for such memory; default 60,000.
-            delivery_timeout_ms: A record that has no answer fails after this time; 0 for no limit; default 120,000.
+            delivery_timeout_ms: A record that has no answer fails after this time, which is more than `linger_ms`; 0 for no limit; default
+                120,000.
             security_protocol: How servers are reached; default `PLAINTEXT`.
             sasl_mechanism: How the producer proves its name.
             sasl_plain_username: The name.
@@ -92,27 +97,35 @@ class Producer:
             >>> with sparklog.Producer("my-log", compression_type="zstd") as producer:
             ...     _ = producer.send("visits", "1")
         """
-        most = arguments.positive("max_request_size", max_request_size)
+        most = arguments.between("max_request_size", max_request_size, 1_000, 1_000_000_000)
+        linger = arguments.between("linger_ms", linger_ms, 0, 900_000)
+        delivery = arguments.count("delivery_timeout_ms", delivery_timeout_ms, _INT_MAX)
+        if 0 < delivery <= linger:
+            reason = f"it must be more than `linger_ms`, which is {linger}, or 0 for no limit"
+            raise SparklogError("OPTION_VALUE", option="delivery_timeout_ms", value=delivery, reason=reason)
+        if compression_type is not None:
+            arguments.choice("compression_type", compression_type, _COMPRESSIONS)
         settings: dict[str, object] = {
             "client.id": arguments.text("client_id", client_id),
             "compression.type": compression_type or "none",
-            "linger.ms": arguments.count("linger_ms", linger_ms),
+            "linger.ms": linger,
             "message.max.bytes": most,
             "batch.size": min(most, _BATCH_BYTES),
-            "queue.buffering.max.kbytes": max(1, arguments.positive("buffer_memory", buffer_memory) >> 10),
-            "message.timeout.ms": arguments.count("delivery_timeout_ms", delivery_timeout_ms, _INT_MAX),
+            "queue.buffering.max.kbytes": max(1, arguments.between("buffer_memory", buffer_memory, 1, _INT_MAX << 10) >> 10),
+            "message.timeout.ms": delivery,
         }
-        self._patience_s = arguments.count("max_block_ms", max_block_ms) / 1000
+        self._patience_s = arguments.count("max_block_ms", max_block_ms, _INT_MAX) / 1000
         self._topics: set[str] = set()
         """The names that were checked."""
         access = {
             "bootstrap_servers": None if bootstrap_servers is None else _addresses(bootstrap_servers),
             "security_protocol": None if security_protocol == "PLAINTEXT" else security_protocol,
             "sasl_mechanism": sasl_mechanism,
-            "sasl_plain_username": sasl_plain_username,
-            "sasl_plain_password": sasl_plain_password,
-            "ssl_cafile": None if ssl_cafile is None else arguments.path("ssl_cafile", ssl_cafile),
+            "sasl_plain_username": None if sasl_plain_username is None else arguments.text("sasl_plain_username", sasl_plain_username),
+            "sasl_plain_password": None if sasl_plain_password is None else _password(sasl_plain_password),
+            "ssl_cafile": None if ssl_cafile is None else _certificates(ssl_cafile),
         }
+        _check_access(access)
         given = {_OF_SERVERS[name]: value for name, value in access.items() if value is not None}
         require("confluent_kafka")
         server = None
@@ -162,8 +175,8 @@ class Producer:
             The future of the record: `send(…).get(timeout=30)` waits until it is committed.
 
         Raises:
-            CallError: TOPIC_NAME_ILLEGAL; OPTION_VALUE for `__consumer_offsets`, which servers alone write; PRODUCER_CLOSED;
-                PRODUCER_FORKED.
+            CallError: TOPIC_NAME_ILLEGAL; OPTION_VALUE for `__consumer_offsets`, which servers alone write, for a number out of range, and
+                for text that is not UTF-8; PRODUCER_CLOSED; PRODUCER_FORKED.
             RetryError: SEND_FULL if the memory for records is full for `max_block_ms`.
             TypeError: If an argument has another type.
 
@@ -171,16 +184,16 @@ class Producer:
             >>> producer.send("visits", value="2", key="ann").get(timeout=30).partition
             0
         """
-        if topic not in self._topics:
+        if not isinstance(topic, str) or topic not in self._topics:
             _check_topic(topic)
             self._topics.add(topic)
         return self._sender.send(
             topic,
             _bytes("value", value),
             _bytes("key", key),
-            headers or (),
+            [] if headers is None else _headers(headers),
             None if partition is None else arguments.count("partition", partition, _INT_MAX),
-            None if timestamp_ms is None else arguments.positive("timestamp_ms", timestamp_ms),
+            None if timestamp_ms is None else arguments.between("timestamp_ms", timestamp_ms, 1, _LONG_MAX),
             self._patience_s,
         )
 
@@ -246,9 +259,52 @@ def _check_topic(topic: object) -> None:
         raise SparklogError("OPTION_VALUE", option="topic", value=topic, reason=reason)
 
 
+def _check_access(access: Mapping[str, object]) -> None:
+    protocol = access["security_protocol"] or "PLAINTEXT"
+    arguments.choice("security_protocol", protocol, _PROTOCOLS)
+    if access["sasl_mechanism"] is not None:
+        arguments.choice("sasl_mechanism", access["sasl_mechanism"], _MECHANISMS)
+    missing = next((name for name in ("sasl_mechanism", "sasl_plain_username", "sasl_plain_password") if not access[name]), None)
+    if str(protocol).startswith("SASL") and missing:
+        raise SparklogError("PRODUCER_SETTINGS", cause=f"`security_protocol` is {protocol}, and `{missing}` is not given")
+
+
+def _password(given: object) -> str:
+    try:
+        return arguments.text("sasl_plain_password", given)
+    except (TypeError, SparklogError):  # whose texts have the value
+        reason = "it must be a string that UTF-8 can encode"
+        raise SparklogError("OPTION_VALUE", option="sasl_plain_password", value="…", reason=reason) from None
+
+
+def _certificates(given: str | os.PathLike[str]) -> str:
+    path = arguments.text("ssl_cafile", arguments.path("ssl_cafile", given))
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except OSError as error:  # as an SSLError is
+        reason = f"give a file of certificates in PEM: {error}"
+        raise SparklogError("OPTION_VALUE", option="ssl_cafile", value=path, reason=reason) from None
+    return path
+
+
+def _headers(given: Iterable[object]) -> list[tuple[str, bytes | None]]:
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise TypeError(f"`headers` is of type {type(given).__name__}; it must be a list of tuples of a name and a value")
+    return [_header(each) for each in given]
+
+
+def _header(given: object) -> tuple[str, bytes | None]:
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise TypeError(f"`headers` has {repr(given)[:200]}; each header must be a tuple of a name and a value")
+    name = arguments.text("name in headers", given[0])
+    if "\0" in name:  # librdkafka would cut it there
+        raise SparklogError("OPTION_VALUE", option="name in headers", value=repr(name[:200]), reason="it must not have a NUL character")
+    return name, _bytes("value in headers", given[1])
+
+
 def _bytes(name: str, given: bytes | str | None) -> bytes | None:
     if isinstance(given, str):
-        return given.encode()
+        return arguments.text(name, given).encode()
     if given is not None and not isinstance(given, bytes):
         raise TypeError(f"`{name}` is of type {type(given).__name__}; it must be bytes, a string or None")
     return given

@@ -25,7 +25,7 @@ from sparklog.cli.members import (
     say_if_in_both_homes,
 )
 from sparklog.cli.parameters import Group, Json, Root, SomeTable, Table, millis, numbers
-from sparklog.cli.show import answer, show, write, write_json
+from sparklog.cli.show import answer, complain, show, write, write_json
 from sparklog.errors import SparklogError
 from sparklog.show.display import Display, counted, readable
 
@@ -41,7 +41,7 @@ _NAMED = 5
 _DURATION = re.compile(r"P(?=[\dT])(?:(\d{1,5})D)?(?:T(?=\d)(?:(\d{1,6})H)?(?:(\d{1,7})M)?(?:(\d{1,9})S)?)?")
 
 
-def groups(root: Root, at_table: SomeTable = None, as_json: Json = False) -> None:
+def groups(root: Root, at_table: SomeTable = None, as_json: Json = False) -> int:
     """List groups of a table and of the root.
 
     Each group has its lag. The home of a group is `table` if its positions are rows of the table, and `topic` if a server for Kafka's
@@ -53,9 +53,11 @@ def groups(root: Root, at_table: SomeTable = None, as_json: Json = False) -> Non
     """
     from sparklog.groups.all_groups import in_both_homes
 
-    found = all_groups(root, at_table).summaries()
+    statuses: list[int] = []
+    found = all_groups(root, at_table).summaries(lambda error: statuses.append(complain(error)))
     after = in_both_homes(each.group for each in found)
     answer(as_json, lambda: [_as_json(each) for each in found], lambda: found.display(None), after=after)
+    return max(statuses, default=0)
 
 
 def _as_json(group: GroupSummary) -> dict[str, Any]:
@@ -85,13 +87,14 @@ def lag(
       sparklog lag my-log billing -t my-offsets
       sparklog lag my-log billing -t my-offsets --fail-above 10000
     """
-    found = all_groups(root, at_table).named(group)
+    statuses: list[int] = []
+    found = all_groups(root, at_table).named(group, lambda error: statuses.append(complain(error)))
     _lag(found, as_json, gone=most is not None)
     behind = [] if most is None else [each for of in found for each in of.unread() if each.records is None or each.records > most]
     if behind:
         sys.stdout.flush()
         print(_behind(group, behind), file=sys.stderr)
-    return 1 if behind else 0
+    return 1 if behind else max(statuses, default=0)
 
 
 def _behind(group: str, partitions: list[Unread]) -> str:
@@ -128,7 +131,7 @@ def _title(group: GroupSnapshot) -> str:
     return f"Group {readable(group.name, 100)}" + (" in the root's topic of groups" if group.home == "topic" else "")
 
 
-def describe(root: Root, group: Group, at_table: SomeTable = None, as_json: Json = False) -> None:
+def describe(root: Root, group: Group, at_table: SomeTable = None, as_json: Json = False) -> int:
     """Show the offsets, lag and owner of each partition.
 
     Owners are shown if members share the group, and the member that a partition waits for.
@@ -136,11 +139,16 @@ def describe(root: Root, group: Group, at_table: SomeTable = None, as_json: Json
     Example:
       sparklog groups describe my-log billing -t my-offsets
     """
-    groups = all_groups(root, at_table).named(group)
-    shared = [each for each in groups if each.assignments()]
-    if not shared:
+    statuses: list[int] = []
+    groups = all_groups(root, at_table).named(group, lambda error: statuses.append(complain(error)))
+    if any(each.assignments() for each in groups):
+        _describe(groups, as_json)
+    else:
         _lag(groups, as_json)
-        return
+    return max(statuses, default=0)
+
+
+def _describe(groups: list[GroupSnapshot], as_json: bool) -> None:
     described = [(of, _owned(of)) for of in groups]
     if as_json:
         write_json([row for _, found in described for row in found])

@@ -78,7 +78,8 @@ def as_json(line: bytes) -> Record:
 def _header(given: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(given.get("key"), str):
         raise ValueError("a header must have a 'key' that is text")
-    _utf8(given["key"], "key of a header")
+    if b"\0" in _utf8(given["key"], "key of a header"):
+        raise ValueError("the 'key' of a header must not have a NUL character")  # librdkafka would cut it there
     return {"key": given["key"], "value": _octets(given, "value")}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparklog.cli.parameters import Group, Json, Root, SomeTable, Table, millis
-from sparklog.cli.show import answer, show, write, write_json
+from sparklog.cli.show import answer, complain, show, write, write_json
 from sparklog.errors import SparklogError
 
 if TYPE_CHECKING:
@@ -28,14 +28,17 @@ def opened(path: str, root: str) -> OffsetTable:
 
 
 def all_groups(root: str, table: str | None) -> AllGroups:
-    """The groups of an offset table, if one is given, and of the root's topic of groups, if there is one."""
+    """The groups of an offset table, if one is given, and of the root's topic of groups, if there is one, or it is damaged."""
     from sparklog import arguments
     from sparklog.groups import OffsetTable, TopicGroups
     from sparklog.groups.all_groups import AllGroups
 
     logs = arguments.topic_logs(root)
     topic = TopicGroups(logs)
-    in_topic = topic if topic.exists() else None
+    try:
+        in_topic = topic if topic.exists() else None
+    except SparklogError:  # who reads the groups gets it
+        in_topic = topic
     if table is None and in_topic is None:
         raise typer.BadParameter("Missing option '--table' / '-t': the root has no groups of Kafka's clients. Give the offset table.")
     return AllGroups(None if table is None else OffsetTable(logs, table), in_topic)
@@ -149,7 +152,7 @@ def consume(
     raise SystemExit(128 + ended[0])
 
 
-def members(root: Root, group: Group, at_table: SomeTable = None, as_json: Json = False) -> None:
+def members(root: Root, group: Group, at_table: SomeTable = None, as_json: Json = False) -> int:
     """Show the members of a group, and their partitions.
 
     A partition is owned, or waited for, or given up.
@@ -157,14 +160,16 @@ def members(root: Root, group: Group, at_table: SomeTable = None, as_json: Json 
     Example:
       sparklog groups members my-log billing -t my-offsets
     """
-    groups = all_groups(root, at_table).named(group)
+    statuses: list[int] = []
+    groups = all_groups(root, at_table).named(group, lambda error: statuses.append(complain(error)))
     found = [(of.home, of.members()) for of in groups]
     if as_json:
         write_json([_as_json(each, home) for home, of in found for each in of])
-        return
-    for _, of in found:
-        show(of.display(None), ["heartbeat (UTC)", "host"])
-    say_if_in_both_homes(groups)
+    else:
+        for _, of in found:
+            show(of.display(None), ["heartbeat (UTC)", "host"])
+        say_if_in_both_homes(groups)
+    return max(statuses, default=0)
 
 
 def _as_json(member: GroupMember, home: str) -> dict[str, Any]:

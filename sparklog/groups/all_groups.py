@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sparklog.errors import SparklogError
 from sparklog.groups.summaries import GroupSummaries
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from sparklog.groups.snapshots import GroupSnapshot
     from sparklog.groups.table.offset_table import OffsetTable
     from sparklog.groups.topic.topic_groups import TopicGroups
+
+T = TypeVar("T")
 
 
 class AllGroups:
@@ -32,31 +34,40 @@ class AllGroups:
         If the topic cannot be read, `unreadable` gets the error, and the groups of the table are returned. Without it the error is raised.
         """
         found = [] if self._table is None else self._table.snapshots()
-        try:
-            found += [] if self._topic is None else self._topic.snapshots()
-        except SparklogError as error:
-            if unreadable is None:
-                raise
-            unreadable(error)
+        found += self._in_topic(lambda topic: topic.snapshots(), unreadable)
         return sorted(found, key=lambda each: (each.name, each.home))
 
-    def summaries(self) -> GroupSummaries:
-        """All groups in short, in the order of `snapshots`."""
-        parts = [each.summaries() for each in (self._table, self._topic) if each is not None]
+    def summaries(self, unreadable: Callable[[SparklogError], None] | None = None) -> GroupSummaries:
+        """All groups in short, in the order of `snapshots`, with `unreadable` as there."""
+        parts = [] if self._table is None else [self._table.summaries()]
+        parts += self._in_topic(lambda topic: [topic.summaries()], unreadable)
         found = sorted((each for part in parts for each in part), key=lambda each: (each.group, each.home))
         return GroupSummaries(found, " and ".join(part.path for part in parts))
 
-    def named(self, group: str) -> list[GroupSnapshot]:
-        """The group of this name in each home that has it, the table first. CallError if no home has it."""
-        found = []
-        if self._topic is not None and (self._table is None or group in self._topic.groups()):
-            found = [self._topic.group(group)]
+    def named(self, group: str, unreadable: Callable[[SparklogError], None] | None = None) -> list[GroupSnapshot]:
+        """The group of this name in each home that has it, the table first, with `unreadable` as of `snapshots`.
+
+        CallError if no home has it.
+        """
+        if self._table is None:
+            return [] if self._topic is None else [self._topic.group(group)]
+        found = self._in_topic(lambda topic: [topic.group(group)] if group in topic.groups() else [], unreadable)
         try:
-            return found if self._table is None else [self._table.group(group), *found]
+            return [self._table.group(group), *found]
         except SparklogError as error:
             if error.id != "GROUP_NOT_FOUND" or not found:
                 raise
             return found
+
+    def _in_topic(self, read: Callable[[TopicGroups], list[T]], unreadable: Callable[[SparklogError], None] | None) -> list[T]:
+        """The answer of the topic. It is empty without a topic, and after `unreadable` got an error."""
+        try:
+            return [] if self._topic is None else read(self._topic)
+        except SparklogError as error:
+            if unreadable is None:
+                raise
+            unreadable(error)
+            return []
 
 
 def in_both_homes(names: Iterable[str]) -> str | None:

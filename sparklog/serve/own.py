@@ -8,6 +8,7 @@ import hmac
 import secrets
 import socket
 import tempfile
+import threading
 import time
 from collections.abc import Iterable
 
@@ -65,18 +66,21 @@ class OwnServer:
             self.leave_to_parent()
             raise
 
-    def _start(self) -> None:
+    def _start(self, over: threading.Event | None = None) -> None:
         self._begun = time.monotonic()
         self._users.seek(0)  # where /dev/fd shares the place in the file
-        self._server = Server(self._root, self._arguments, self._options, [self._users.fileno()])
+        self._server = Server(self._root, self._arguments, self._options, [self._users.fileno()], over)
 
     @property
     def pid(self) -> int:
         """The number of the process that was started last."""
         return self._server.pid
 
-    def keep_running(self) -> None:
-        """Starts the server again if it has ended. A server that ends again and again, or does not start, is started after pauses."""
+    def keep_running(self, over: threading.Event) -> None:
+        """Starts the server again if it has ended. A server that ends again and again, or does not start, is started after pauses.
+
+        Once `over` is set, a start is not waited for: its process is killed.
+        """
         if not self._server.has_ended:
             return
         lived = time.monotonic() - self._begun
@@ -84,15 +88,16 @@ class OwnServer:
             self._pause_s = 0 if lived > self._pause_s + _STEADY_S else min(_PAUSE_MAX_S, max(_PAUSE_S, 2 * self._pause_s))
             self._server.close()
             try:
-                self._start()
+                self._start(over)
                 self.problem = None
             except (SparklogError, OSError) as error:  # OSError as of too many open files
-                self.problem = error
+                if not over.is_set():
+                    self.problem = error
 
     def refusal(self, topic: str) -> str | None:
-        """The newest line of the server's output that says why records of a topic were not committed."""
+        """The newest line of the end of the server's output that says why records of a topic were not committed."""
         told = f"batches for topic {topic} under"
-        return next((line for line in reversed(self._server.output().splitlines()) if told in line), None)
+        return next((line for line in reversed(self._server.newest_lines()) if told in line), None)
 
     def close(self, patience_s: float) -> str:
         """Ends the server as `Server.close` does."""

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 import time
 import weakref
 from collections.abc import Collection, Iterable
@@ -17,6 +18,7 @@ from sparklog.serve.command import command, environment
 _PATIENCE_S = 60
 _LOOKS_S = 0.02
 _LINES = 20
+_NEWEST_BYTES = 1 << 16
 _READY = re.compile(r"^Serving .* at (\S+:[0-9]+)$", re.MULTILINE)
 
 
@@ -38,6 +40,7 @@ class Server:
         arguments: Iterable[str] = ("--listen", "127.0.0.1:0"),
         options: Iterable[str] | None = None,
         inherited: Collection[int] = (),
+        over: threading.Event | None = None,
     ) -> None:
         """Starts the server, and returns when it listens.
 
@@ -46,6 +49,7 @@ class Server:
             arguments: Arguments of the server. By default it takes a free port, and only this machine reaches it.
             options: Options of the JVM, as of `command`.
             inherited: Open files that the server needs, as `/dev/fd/<number>`.
+            over: If it is set before the server listens, the server is killed, and SERVE_START raised.
 
         Raises:
             CallError: SERVE_EXTRA; JAVA_NEEDED; SERVE_START if the server does not start.
@@ -58,21 +62,22 @@ class Server:
         )
         _OPEN.add(self)
         try:
-            self.address = self._listening()
+            self.address = self._listening(over or threading.Event())
         except BaseException:
             self.close(0)
             raise
 
-    def _listening(self) -> str:
+    def _listening(self, over: threading.Event) -> str:
         """Waits until the server listens, and returns its address."""
         until = time.monotonic() + _PATIENCE_S
         while True:
             ended = self.has_ended
             if found := _READY.search(self.output()):
                 return found[1]
-            if ended or time.monotonic() > until:
-                raise SparklogError("SERVE_START", root=self._root, output=self.output(_LINES).rstrip(".") or "nothing")
-            time.sleep(_LOOKS_S)
+            if ended or over.is_set() or time.monotonic() > until:
+                told = "\n".join(self.newest_lines()[-_LINES:]).rstrip(".")
+                raise SparklogError("SERVE_START", root=self._root, output=told or "nothing")
+            over.wait(_LOOKS_S)
 
     @property
     def pid(self) -> int:
@@ -84,13 +89,18 @@ class Server:
         """Whether the process has ended, by itself or by a signal."""
         return self._process.poll() is not None
 
-    def output(self, lines: int | None = None) -> str:
-        """The text that the server has written, or its last lines."""
-        if self._output.closed:
-            return ""
-        size = os.fstat(self._output.fileno()).st_size  # the server writes at the place of the file, so nothing here moves it
-        text = os.pread(self._output.fileno(), size, 0).decode(errors="replace")
-        return "\n".join(text.splitlines()[-lines:]) if lines else text
+    def output(self) -> str:
+        """The text that the server has written."""
+        return "" if self._output.closed else self._read(os.fstat(self._output.fileno()).st_size)
+
+    def newest_lines(self) -> list[str]:
+        """The last lines that the server has written, in at most 64 KiB."""
+        return [] if self._output.closed else self._read(_NEWEST_BYTES).splitlines()
+
+    def _read(self, most: int) -> str:
+        file = self._output.fileno()
+        at = max(0, os.fstat(file).st_size - most)
+        return os.pread(file, most, at).decode(errors="replace")  # it moves no place in the file: the server writes there
 
     def close(self, patience_s: float = 30) -> str:
         """Ends the server, and returns its output. It answers the requests that it has, for at most `patience_s` seconds."""

@@ -88,7 +88,7 @@ class RecordFuture(Future[RecordMetadata]):
 
         Raises:
             CallError: SEND_REFUSED if the record is not committed, since the server, or the client before it, refuses the record;
-                PRODUCER_IN_CALLBACK.
+                PRODUCER_IN_CALLBACK; PRODUCER_FORKED if the parent of this process has sent it.
             UnknownOutcomeError: SEND_FAILED if the record failed after it may have reached the server; SEND_UNANSWERED after `timeout`.
 
         Example:
@@ -99,7 +99,7 @@ class RecordFuture(Future[RecordMetadata]):
         if is_in_callback() and not self.done():
             raise SparklogError("PRODUCER_IN_CALLBACK")
         try:
-            return self.result(seconds)
+            return self.result(None if seconds is None else min(seconds, threading.TIMEOUT_MAX))
         except FutureTimeoutError:
             raise _unanswered(1, seconds or 0) from None
 
@@ -260,8 +260,15 @@ class Sender:
             self._thread.join(_ABANDONED_S)
 
     def leave_to_parent(self) -> None:
-        """In a forked process, which has no thread of librdkafka, and so must never free the client. The parent goes on."""
+        """In a forked process, which has no thread of librdkafka, and so must never free the client. The parent goes on.
+
+        The futures fail there, so that nothing waits for answers that only the parent gets.
+        """
         self._is_forked = True
+        error = SparklogError("PRODUCER_FORKED", call="an answer to a record of the parent")
+        for future in self._waiting:
+            RecordFuture.__init__(future)  # a thread of the parent may have its lock; its callbacks are of the parent
+            future.set_exception(error)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._client))
         if self._server:
             self._server.leave_to_parent()
@@ -280,7 +287,7 @@ class Sender:
             if self._wanted.is_set():
                 self._renew()
             if self._server:
-                self._server.keep_running()
+                self._server.keep_running(self._over)
         self._purge()
         self._client = None
         if self._server:

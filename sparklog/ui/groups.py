@@ -34,13 +34,23 @@ class GroupPages:
         self._topic = TopicGroups(logs)
 
     def groups(self, request: Request) -> dict[str, Any]:
-        """All groups, each with its lag. Groups that it does not reach in time have only the name."""
+        """All groups, each with its lag. Groups that it does not reach in time have only the name.
+
+        If the root's topic of groups is damaged, the groups of the table are there, and `unreadable` says why the others are not.
+        """
         table = None if self._path is None else OffsetTable(self._logs, self._path)
         exists = table is not None and table.exists()
-        there = AllGroups(table if exists else None, self._topic).snapshots()
+        errors: list[SparklogError] = []
+        there = AllGroups(table if exists else None, self._topic).snapshots(errors.append if exists else None)
         deadline = time.monotonic() + _LIST_S
         found = [_about(each) if time.monotonic() < deadline else _unknown(each) for each in there[:_GROUPS_MAX]]
-        return {"table": None if table is None else table.path, "exists": exists, "groups": found, "more": max(0, len(there) - _GROUPS_MAX)}
+        return {
+            "table": None if table is None else table.path,
+            "exists": exists,
+            "groups": found,
+            "more": max(0, len(there) - _GROUPS_MAX),
+            "unreadable": [text_of(each) for each in errors],
+        }
 
     def group(self, request: Request) -> dict[str, Any]:
         """A group: its positions, its lag, its lag over time, and the members that share it."""

@@ -458,6 +458,20 @@ def test_consume_says_that_the_root_has_a_group_of_its_name(topic, served, start
         consumer.communicate(timeout=120)
 
 
+@pytest.mark.parametrize("words", [("groups", "list"), ("lag",), ("groups", "describe"), ("groups", "members")])
+def test_groups_of_the_table_are_shown_if_the_topic_of_groups_is_damaged(topic, table, capfd, words):
+    """The damage is told on standard error, and by the exit status."""
+    of = [] if words[-1] == "list" else ["g"]
+    whole = checked(capfd, *words, topic.root, *of, "--json")
+    topic_of_groups(topic.root, position("mail", "t", 0, 3)).version_file(0).write_text("{")
+    status, out, err = checked(capfd, *words, topic.root, *of, "--json")
+    assert (whole[0], out) == (0, whole[1])
+    assert status > 2
+    assert any("PARTLOG_VERSION_CORRUPT" in line and "__consumer_offsets" in line for line in err)
+    if of:
+        assert any("GROUP_NOT_FOUND" in line for line in checked(capfd, *words, topic.root, "mail")[2])
+
+
 def test_members_and_owners_of_a_group_of_kafkas_clients(run, topic, served, monkeypatch):
     monkeypatch.delenv("SPARKLOG_OFFSETS")
     described = json.loads(run("groups", "describe", topic.root, "mail", "--json"))

@@ -56,6 +56,7 @@ def test_what_cat_prints_is_read_back(run, hostile, topic):
         (b'{"value":"a","headers":{"a":"b"}}', "'headers' must be a list"),
         (b'{"value":"a","headers":[{"value":"b"}]}', "a header must have a 'key'"),
         (b'{"value":"a","headers":[{"key":"\\udfff"}]}', "surrogate"),
+        (b'{"value":"a","headers":[{"key":"a\\u0000b"}]}', "NUL"),
     ],
 )
 def test_a_line_that_is_no_record(run, monkeypatch, tmp_path, line, said):

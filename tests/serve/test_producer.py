@@ -1,9 +1,12 @@
 """`sparklog.Producer`: it starts a server for a root, keeps it running, and sends each record once."""
 
+import asyncio
 import contextlib
 import gc
+import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import confluent_kafka
 import pytest
@@ -101,7 +103,7 @@ def values(root: Path, topic: str) -> list[str]:
 def test_records_are_in_the_topic_when_their_futures_are_done(root: Path) -> None:
     with sparklog.Producer(root, compression_type="zstd") as producer:
         sent = producer.send("visits", "1", key="bob", headers=[("page", b"home"), ("page", None)], timestamp_ms=1_700_000_000_000)
-        where = sent.get(timeout=60)
+        where = sent.get(timeout=math.inf)
         [found] = [each for each in sparklog.Log(root)["visits"].read(partition=where.partition).to_pylist() if each["key"] == b"bob"]
         assert (where.topic, where.offset, where.timestamp) == ("visits", found["offset"], 1_700_000_000_000)
         assert (found["value"], found["headers"]) == (b"1", [{"key": "page", "value": b"home"}, {"key": "page", "value": None}])
@@ -216,6 +218,23 @@ def test_a_failure_names_why_the_server_is_not_started_again(tmp_path: Path, mon
         until(lambda: producer.send("visits", b"3").exception(60) is None)
 
 
+def test_close_does_not_wait_for_the_start_of_a_server(tmp_path: Path) -> None:
+    """Had `close` waited for the start, the record would fail with its SERVE_START."""
+    root = tmp_path / "log"
+    producer = sparklog.Producer(root)
+    producer.send("visits", b"1").get(timeout=600)
+    kill(root)
+    until(lambda: server_pid(root))
+    with stopped(root):
+        waiting = producer.send("visits", b"2")
+        with pytest.raises(sparklog.UnknownOutcomeError, match="SEND_UNANSWERED"):
+            producer.close(0.3)
+        assert server_pid(root) is None
+    with pytest.raises(sparklog.UnknownOutcomeError, match="SEND_FAILED") as failed:
+        waiting.result(0)
+    assert "SERVE_START" not in str(failed.value)
+
+
 def test_a_server_is_started_again_once_its_output_has_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with sparklog.Producer(tmp_path / "log", delivery_timeout_ms=3_000) as producer:
         until(lambda: producer.send("visits", b"1").exception(60) is None)
@@ -284,6 +303,10 @@ def test_a_producer_that_is_forgotten_ends_its_server(tmp_path: Path) -> None:
     until(lambda: server_pid(tmp_path / "log") is None)
 
 
+async def answer(sent: sparklog.RecordFuture) -> sparklog.RecordMetadata:
+    return await asyncio.wrap_future(sent)
+
+
 def test_a_forked_process_is_refused_at_once_and_does_not_disturb_its_parent(root: Path) -> None:
     """A record of the parent is under way, so that a flush would wait."""
     with sparklog.Producer(root, linger_ms=60_000) as producer:
@@ -291,7 +314,8 @@ def test_a_forked_process_is_refused_at_once_and_does_not_disturb_its_parent(roo
         child = os.fork()
         if child == 0:
             try:
-                for call in (lambda: producer.send("visits", b"1"), producer.flush):
+                futures = (waiting.get, waiting.result, lambda: asyncio.run(answer(waiting)))
+                for call in (lambda: producer.send("visits", b"1"), producer.flush, *futures):
                     with pytest.raises(sparklog.CallError, match="PRODUCER_FORKED"):
                         call()
                 producer.close()
@@ -390,6 +414,35 @@ def test_a_record_that_the_storage_refuses_fails_with_the_reason(root: Path) -> 
             producer.send("refused", b"1").get(timeout=60)
 
 
+def test_a_failure_reads_no_more_than_the_end_of_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each record that fails looks there for a reason."""
+    root, read, pread = tmp_path / "log", list[int](), os.pread
+
+    def counted(file: int, most: int, at: int) -> bytes:
+        found = pread(file, most, at)
+        read.append(len(found))
+        return found
+
+    with sparklog.Producer(root, delivery_timeout_ms=2_000) as producer:
+        until(lambda: producer.send("visits", b"1").exception(600) is None)
+        os.truncate(f"/proc/{server_pid(root)}/fd/1", 32 << 20)
+        with stopped(root), monkeypatch.context() as patch:
+            patch.setattr(os, "pread", counted)
+            assert isinstance(producer.send("visits", b"2").exception(600), sparklog.UnknownOutcomeError)
+    assert read
+    assert max(read) <= 1 << 20
+
+
+def test_a_root_that_is_deleted_begins_again(tmp_path: Path) -> None:
+    """The server does so for each client, and the page says so."""
+    root = tmp_path / "log"
+    with sparklog.Producer(root) as producer:
+        producer.send("visits", b"1").get(timeout=600)
+        shutil.rmtree(root)
+        assert producer.send("visits", b"2").get(timeout=600).offset == 0
+    assert values(root, "visits") == ["2"]
+
+
 def test_a_server_that_may_only_be_read_refuses_records_and_the_producer_goes_on(serve_classpath: str, tmp_path: Path) -> None:
     """librdkafka ends for good then, and the producer takes another client."""
     root = tmp_path / "log"
@@ -405,53 +458,6 @@ def test_a_server_that_may_only_be_read_refuses_records_and_the_producer_goes_on
         until(lambda: producer.send("visits", b"3").exception(60) is None)
         producer.close()
     assert set(values(root, "visits")) == {"first", "3"}
-
-
-def test_arguments_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make: Any = sparklog.Producer
-    for given, told in (
-        ({"root": tmp_path, "bootstrap_servers": "prod.example:9092"}, "OPTION_CONFLICT.*root and bootstrap_servers"),
-        ({"root": tmp_path, "sasl_plain_password": "secret"}, "OPTION_CONFLICT.*root and sasl_plain_password"),
-        ({"root": "prod.example:9092"}, "OPTION_VALUE.*give bootstrap_servers="),
-        ({"root": tmp_path / os.fsdecode(b"log\xff")}, r"root.*log\\xff.*UTF-8"),
-        ({"bootstrap_servers": ""}, "OPTION_VALUE.*give an address"),
-        ({"bootstrap_servers": []}, "OPTION_VALUE.*give an address"),
-        ({"bootstrap_servers": "h:1", "linger_ms": -1}, "OPTION_VALUE.*linger_ms"),
-        ({"bootstrap_servers": "h:1", "compression_type": "rar"}, "PRODUCER_SETTINGS.*rar"),
-        ({"bootstrap_servers": "h:1", "ssl_cafile": "/nowhere", "security_protocol": "SSL"}, "PRODUCER_SETTINGS.*ssl.ca.location"),
-    ):
-        with pytest.raises(sparklog.CallError, match=told) as refused:
-            make(**given)
-        assert "secret" not in str(refused.value)
-    make(bootstrap_servers="h:1", delivery_timeout_ms=0).close(0)
-    for given, told in (({}, "needs a root"), ({"bootstrap_servers": "h:1", "transactional_id": "t"}, "transactional_id")):
-        with pytest.raises(TypeError, match=told):
-            make(**given)
-    monkeypatch.setenv("JAVA_HOME", "/nowhere")
-    with pytest.raises(sparklog.CallError, match="JAVA_NEEDED"):
-        make(tmp_path / "log")
-    assert not (tmp_path / "log").exists()
-
-
-def test_a_root_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(sparklog.CallError, match=r"SERVE_START.*file/log"):
-        sparklog.Producer(tmp_path / "file" / "log")
-
-
-def test_a_record_that_cannot_be_is_refused_at_once(shared: sparklog.Producer) -> None:
-    send: Any = shared.send
-    for given, told in (
-        (("__consumer_offsets", b"1"), "servers alone write the positions"),
-        (("no topic", b"1"), "TOPIC_NAME_ILLEGAL"),
-        (("visits", b"1", None, None, -1), "OPTION_VALUE.*partition"),
-        (("visits", b"1", None, None, None, 0), "OPTION_VALUE.*timestamp_ms"),
-    ):
-        with pytest.raises(sparklog.CallError, match=told):
-            send(*given)
-    for given in ((5, b"1"), ("visits", 5), ("visits", b"1", 5), ("visits", b"1", None, None, "0")):
-        with pytest.raises(TypeError):
-            send(*given)
 
 
 def test_a_record_that_is_refused_is_surely_not_committed(root: Path, shared: sparklog.Producer) -> None:

@@ -64,7 +64,7 @@ def test_a_group_runs_until_it_says_that_it_ended(root, tmp_path):
         assert got(client, "group", group="g")["running"] == listed["running"] == table.summaries()[0].running
         return bool(listed["running"])
 
-    assert got(client, "groups") == {"table": table.path, "exists": False, "groups": [], "more": 0}
+    assert got(client, "groups") == {"table": table.path, "exists": False, "groups": [], "more": 0, "unreadable": []}
     assert got(client, "group", 404, group="g")["error"]["condition"] == "PARTLOG_OFFSETS_TABLE_NOT_FOUND"
     with Consumer(root, "t", group_id="g", table=table, auto_offset_reset="earliest") as consumer:
         consumer.poll()
@@ -108,8 +108,18 @@ def test_groups_that_it_does_not_come_to_in_time(client_with_groups, table, monk
 
 def test_a_page_without_a_table_says_so(root):
     client = TestClient(application(root), base_url="http://127.0.0.1")
-    assert got(client, "groups") == {"table": None, "exists": False, "groups": [], "more": 0}
+    assert got(client, "groups") == {"table": None, "exists": False, "groups": [], "more": 0, "unreadable": []}
     assert got(client, "group", 404, group="x")["error"]["condition"] == "TABLE_NOT_GIVEN"
+
+
+def test_groups_of_the_table_are_there_if_the_topic_of_groups_is_damaged(client_with_groups, root, table):
+    topic_of_groups(root, position("shop", "t", 0, 2)).version_file(0).write_text("{")
+    found = got(client_with_groups, "groups")
+    assert [each["group"] for each in found["groups"]] == table.groups()
+    (told,) = found["unreadable"]
+    assert "__consumer_offsets" in told
+    client = TestClient(application(root), base_url="http://127.0.0.1")
+    assert got(client, "groups", 500)["error"]["condition"] == "PARTLOG_VERSION_CORRUPT"
 
 
 def test_groups_of_both_homes(client_with_groups, root, table):

@@ -34,6 +34,7 @@ export async function groups({ signal }) {
     head,
     table("Groups", [["Group", ""], ["Home", "wide", "table: rows of the offset table; topic: records in the root, which sparklog serve keeps for Kafka's clients"], ["State", ""], ["Lag, records", "n"], ["Bytes", "n"], ["Time", "n", "from the first unread record to the newest one"], ["Topics", "wide"], ["Generation", "n wide"], ["Committed", "t"]], rows),
     rows.length ? null : notice(found.exists ? "The table has no groups." : "There is no Delta table at this path yet: the first commit of a consumer or a tracker creates it."),
+    ...found.unreadable.map((error) => notice("Groups in the root cannot be read: ", error)),
     unknown ? notice(`${plural(unknown, "group")} could not be looked at in time: choose one to see it.`) : null,
   );
 }
