@@ -28,7 +28,7 @@ from sparklog.serve.process import Server
 PROGRAM = """
 import sys, time, sparklog
 producer = sparklog.Producer(sys.argv[1])
-producer.send("visits", "1").get(timeout=120)
+producer.send("visits", "1").get(timeout=600)
 print("sent", flush=True)
 time.sleep(600)
 """
@@ -108,7 +108,7 @@ def test_records_are_in_the_topic_when_their_futures_are_done(root: Path) -> Non
         assert (where.topic, where.offset, where.timestamp) == ("visits", found["offset"], 1_700_000_000_000)
         assert (found["value"], found["headers"]) == (b"1", [{"key": "page", "value": b"home"}, {"key": "page", "value": None}])
         assert sparklog.partition_for("bob", 2, "murmur2") == where.partition
-        producer.flush(60)
+        producer.flush(600)
     producer.close()  # a second time does nothing
     assert server_pid(root) is None
     with pytest.raises(sparklog.CallError, match="PRODUCER_CLOSED"):
@@ -120,21 +120,22 @@ def test_the_first_record_makes_the_root_and_the_topic(tmp_path: Path, monkeypat
     monkeypatch.setenv("LC_ALL", "C")
     root = tmp_path / "Grüße 100% #1"
     with sparklog.Producer(root) as producer:
-        assert producer.send("visits", b"1", key=b"ann").get(timeout=60).offset == 0
+        assert producer.send("visits", b"1", key=b"ann").get(timeout=600).offset == 0
     assert values(root, "visits") == ["1"]
 
 
 def test_addresses_of_servers_are_used_as_they_are(root: Path) -> None:
     with Server(str(root)) as server, sparklog.Producer(bootstrap_servers=["127.0.0.1:1", server.address]) as producer:
-        assert producer.send("visits", b"x").get(timeout=60).offset >= 0
+        assert producer.send("visits", b"x").get(timeout=600).offset >= 0
 
 
+@pytest.mark.slow
 def test_a_producer_outlives_its_servers(tmp_path: Path) -> None:
     """Two threads send while the server is killed three times. Each record is committed once, and in its order."""
     root = tmp_path / "log"
     Topic(root, "lives", partitions=1).append([Record(b"first")], 0)
     with sparklog.Producer(root) as producer:
-        producer.send("lives", b"second").get(timeout=60)
+        producer.send("lives", b"second").get(timeout=600)
         over, sent = threading.Event(), dict[str, sparklog.RecordFuture]()
 
         def send(thread: int) -> None:
@@ -165,17 +166,17 @@ def test_a_producer_outlives_its_servers(tmp_path: Path) -> None:
 
 
 def test_ten_thousand_records_are_sent_in_a_second_of_processor_time(root: Path, shared: sparklog.Producer) -> None:
-    shared.send("many", b"first").get(timeout=60)
+    shared.send("many", b"first").get(timeout=600)
     begun = time.process_time()
     sent = [shared.send("many", b"%d" % number, partition=0) for number in range(10_000)]
-    shared.flush(60)
+    shared.flush(600)
     assert time.process_time() - begun < 1
     assert [each.get(timeout=0).offset for each in sent] == sorted(each.get(timeout=0).offset for each in sent)
     assert [each for each in values(root, "many") if each != "first"] == [str(number) for number in range(10_000)]
 
 
 def test_no_program_without_the_password_uses_the_server(root: Path, shared: sparklog.Producer) -> None:
-    assert shared.send("visits", b"1").get(timeout=60)
+    assert shared.send("visits", b"1").get(timeout=600)
     wrong = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-256", "sasl.username": "own", "sasl.password": "x"}
     for settings in ({}, wrong):
         client = confluent_kafka.Producer({"bootstrap.servers": own_address(root), "log_level": 0, **settings})
@@ -190,18 +191,19 @@ def own_address(root: Path) -> str:
     return str(found)
 
 
+@pytest.mark.slow
 def test_a_server_at_the_port_of_a_dead_one_gets_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server cannot be started again, and one of another user listens at its port."""
     root = tmp_path / "log"
     with sparklog.Producer(root, delivery_timeout_ms=5_000) as producer:
-        producer.send("visits", b"1").get(timeout=60)
+        until(lambda: producer.send("visits", b"1").exception(600) is None)
         strange = command(str(tmp_path / "strange"), ("--listen", own_address(root)))
         monkeypatch.setenv("JAVA_HOME", "/nowhere")
         kill(root)
         with subprocess.Popen(strange, stdout=subprocess.PIPE, text=True) as other:
             assert other.stdout and other.stdout.readline().startswith("Serving")
             with pytest.raises(sparklog.UnknownOutcomeError, match="SEND_FAILED"):
-                producer.send("visits", b"2").get(timeout=60)
+                producer.send("visits", b"2").get(timeout=600)
             other.terminate()
     assert sparklog.Log(tmp_path / "strange").topics() == []
 
@@ -209,13 +211,13 @@ def test_a_server_at_the_port_of_a_dead_one_gets_no_record(tmp_path: Path, monke
 def test_a_failure_names_why_the_server_is_not_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "log"
     with sparklog.Producer(root, delivery_timeout_ms=3_000) as producer:
-        until(lambda: producer.send("visits", b"1").exception(60) is None)  # on a busy machine the first may take longer
+        until(lambda: producer.send("visits", b"1").exception(600) is None)  # on a busy machine the first may take longer
         with monkeypatch.context() as patch:
             patch.setenv("JAVA_HOME", "/nowhere")
             kill(root)
             with pytest.raises(sparklog.UnknownOutcomeError, match=r"SEND_FAILED.*JAVA_NEEDED"):
-                producer.send("visits", b"2").get(timeout=60)
-        until(lambda: producer.send("visits", b"3").exception(60) is None)
+                producer.send("visits", b"2").get(timeout=600)
+        until(lambda: producer.send("visits", b"3").exception(600) is None)
 
 
 def test_close_does_not_wait_for_the_start_of_a_server(tmp_path: Path) -> None:
@@ -235,15 +237,16 @@ def test_close_does_not_wait_for_the_start_of_a_server(tmp_path: Path) -> None:
     assert "SERVE_START" not in str(failed.value)
 
 
+@pytest.mark.slow
 def test_a_server_is_started_again_once_its_output_has_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with sparklog.Producer(tmp_path / "log", delivery_timeout_ms=3_000) as producer:
-        until(lambda: producer.send("visits", b"1").exception(60) is None)
+        until(lambda: producer.send("visits", b"1").exception(600) is None)
         with monkeypatch.context() as patch:
             patch.setattr(tempfile, "tempdir", "/nowhere")
             kill(tmp_path / "log")
             with pytest.raises(sparklog.UnknownOutcomeError, match=r"SEND_FAILED.*/nowhere"):
-                producer.send("visits", b"2").get(timeout=60)
-        until(lambda: producer.send("visits", b"3").exception(60) is None)
+                producer.send("visits", b"2").get(timeout=600)
+        until(lambda: producer.send("visits", b"3").exception(600) is None)
 
 
 def test_an_interrupt_of_flush_loses_no_answer(shared: sparklog.Producer) -> None:
@@ -259,8 +262,8 @@ def test_an_interrupt_of_flush_loses_no_answer(shared: sparklog.Producer) -> Non
         sent = list[sparklog.RecordFuture]()
         with pytest.raises(KeyboardInterrupt):
             flush()
-        assert all(each.get(timeout=60).offset >= 0 for each in sent)
-    shared.flush(60)
+        assert all(each.get(timeout=600).offset >= 0 for each in sent)
+    shared.flush(600)
 
 
 def test_flush_waits_for_no_record_that_is_sent_later(shared: sparklog.Producer) -> None:
@@ -297,7 +300,7 @@ def test_a_program_that_is_killed_leaves_no_server_and_no_file(tmp_path: Path) -
 
 def test_a_producer_that_is_forgotten_ends_its_server(tmp_path: Path) -> None:
     producer = sparklog.Producer(tmp_path / "log")
-    producer.send("visits", b"1").get(timeout=60)
+    producer.send("visits", b"1").get(timeout=600)
     del producer
     gc.collect()
     until(lambda: server_pid(tmp_path / "log") is None)
@@ -325,7 +328,7 @@ def test_a_forked_process_is_refused_at_once_and_does_not_disturb_its_parent(roo
                 os._exit(2)
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
-        producer.flush(60)
+        producer.flush(600)
         assert waiting.get(timeout=0).offset >= 0
 
 
@@ -367,7 +370,7 @@ def test_a_producer_goes_on_after_its_server_was_silent(tmp_path: Path) -> None:
             nonlocal number
             value, number = str(number), number + 1
             sent = producer.send("silent", value)
-            if isinstance(sent.exception(60), sparklog.UnknownOutcomeError):
+            if isinstance(sent.exception(600), sparklog.UnknownOutcomeError):
                 return None
             offset = sent.get(timeout=0).offset
             acknowledged[offset] = value
@@ -378,7 +381,7 @@ def test_a_producer_goes_on_after_its_server_was_silent(tmp_path: Path) -> None:
         with stopped(root):
             assert [outcome() for _ in range(3)] == [None] * 3
             flushed = [producer.send("silent", "flushed") for _ in range(3)]
-            producer.flush(60)
+            producer.flush(600)
             assert all(isinstance(each.exception(0), sparklog.UnknownOutcomeError) for each in flushed)
             with pytest.raises(sparklog.UnknownOutcomeError, match="SEND_UNANSWERED"):
                 producer.send("silent", "waits").get(timeout=0.1)
@@ -399,7 +402,7 @@ def test_records_that_wait_for_a_server_are_committed_once_when_it_answers(tmp_p
         time.sleep(2)
         assert not any(each.done() for each in waiting)
         os.kill(server.pid, signal.SIGCONT)
-        assert [each.get(timeout=120).offset for each in waiting] == [1, 2]
+        assert [each.get(timeout=600).offset for each in waiting] == [1, 2]
     assert values(root, "later") == ["first", "late 0", "late 1"]
 
 
@@ -410,8 +413,8 @@ def test_a_record_that_the_storage_refuses_fails_with_the_reason(root: Path) -> 
         data = root / "_partlog" / "refused" / "data"
         data.rename(data.with_name("kept"))
         data.touch()
-        with pytest.raises(sparklog.UnknownOutcomeError, match=r"SEND_FAILED.*not committed.*COMMIT_FAILED"):
-            producer.send("refused", b"1").get(timeout=60)
+        reason = re.compile("SEND_FAILED.*not committed.*COMMIT_FAILED")  # on a busy machine the first may fail before the server answers
+        until(lambda: reason.search(str(producer.send("refused", b"1").exception(600))))
 
 
 def test_a_failure_reads_no_more_than_the_end_of_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -438,7 +441,7 @@ def test_a_root_that_is_deleted_begins_again(tmp_path: Path) -> None:
     root = tmp_path / "log"
     with sparklog.Producer(root) as producer:
         producer.send("visits", b"1").get(timeout=600)
-        shutil.rmtree(root)
+        until(lambda: shutil.rmtree(root, ignore_errors=True) or not root.exists())  # beside the heartbeats of the server
         assert producer.send("visits", b"2").get(timeout=600).offset == 0
     assert values(root, "visits") == ["2"]
 
@@ -449,35 +452,35 @@ def test_a_server_that_may_only_be_read_refuses_records_and_the_producer_goes_on
     Topic(root, "visits", partitions=1).append([Record(b"first")], 0)
     with RunningServer(serve_classpath, root, ("--read-only",)) as server:
         producer = sparklog.Producer(bootstrap_servers=server.address, delivery_timeout_ms=20_000)
-        assert isinstance(producer.send("visits", b"1").exception(60), sparklog.SparklogError)
-        until(lambda: "uthorization failed" in str(producer.send("visits", b"2").exception(60)))
+        assert isinstance(producer.send("visits", b"1").exception(600), sparklog.SparklogError)
+        until(lambda: "uthorization failed" in str(producer.send("visits", b"2").exception(600)))
         # A record that waited for its time would fail by that, with another text.
-        assert all("uthorization failed" in str(producer.send("visits", b"2").exception(60)) for _ in range(3))
+        assert all("uthorization failed" in str(producer.send("visits", b"2").exception(600)) for _ in range(3))
         address = server.address
     with RunningServer(serve_classpath, root, ("--listen", address)):
-        until(lambda: producer.send("visits", b"3").exception(60) is None)
+        until(lambda: producer.send("visits", b"3").exception(600) is None)
         producer.close()
     assert set(values(root, "visits")) == {"first", "3"}
 
 
 def test_a_record_that_is_refused_is_surely_not_committed(root: Path, shared: sparklog.Producer) -> None:
-    shared.send("strict", b"1", partition=0).get(timeout=60)
+    shared.send("strict", b"1", partition=0).get(timeout=600)
     for given in ({"partition": 99}, {"value": b"x" * (2 << 20)}, {"timestamp_ms": 4_000_000_000_000}):
         refused = shared.send("strict", **{"value": b"2", "partition": 0, **given})
         with pytest.raises(sparklog.CallError, match=r"SEND_REFUSED.*topic strict"):
-            refused.get(timeout=60)
+            refused.get(timeout=600)
     assert values(root, "strict") == ["1"]
 
 
 def test_records_that_find_no_memory_are_not_sent(tmp_path: Path) -> None:
     with sparklog.Producer(tmp_path / "log", buffer_memory=10_000, max_block_ms=200) as producer:
-        producer.send("visits", b"1").get(timeout=60)
+        producer.send("visits", b"1").get(timeout=600)
         with stopped(tmp_path / "log"):
             waiting = list[sparklog.RecordFuture]()
             with pytest.raises(sparklog.RetryError, match="SEND_FULL"):
                 waiting.extend(producer.send("visits", b"x" * 1_000) for _ in range(100))
             assert 0 < len(waiting) < 100
-        assert all(each.get(timeout=60).partition >= 0 for each in waiting)
+        assert all(each.get(timeout=600).partition >= 0 for each in waiting)
 
 
 def test_callbacks_may_raise_and_send_and_must_not_wait(root: Path, shared: sparklog.Producer) -> None:
@@ -501,14 +504,14 @@ def test_callbacks_may_raise_and_send_and_must_not_wait(root: Path, shared: spar
     for each in (raises, waits, lambda _: again.append(shared.send("called", b"3")), exits):
         sent.add_done_callback(each)
     until(lambda: again)
-    again[0].get(timeout=60)
+    again[0].get(timeout=600)
     assert told == ["raised", "refused"]
     assert values(root, "called") == ["first", "1", "2", "3"]
 
 
 def test_records_that_wait_when_the_time_of_close_is_over_have_failed(tmp_path: Path) -> None:
     producer = sparklog.Producer(tmp_path / "log")
-    producer.send("visits", b"1").get(timeout=60)
+    producer.send("visits", b"1").get(timeout=600)
     pid = server_pid(tmp_path / "log")
     with stopped(tmp_path / "log"):
         waiting = producer.send("visits", b"2")
@@ -524,6 +527,7 @@ def test_a_program_of_a_user_reads_what_it_sent(tmp_path: Path) -> None:
     assert (ran.stdout, ran.returncode) == ("0\n", 0), ran.stderr
 
 
+@pytest.mark.slow
 def test_a_checker_of_types_finds_slips(tmp_path: Path) -> None:
     def checked(program: str) -> list[str]:
         (tmp_path / "program.py").write_text(program)
