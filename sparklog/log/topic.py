@@ -187,10 +187,11 @@ class Topic(Displayed):
     def suggest_moves(self, max_moves: int = 100) -> SlotMoves:
         """Chooses slots to exchange, so that partitions have more equal loads. The topic is not changed.
 
-        About 32 MiB of the newest record batches of each partition are read, and the records of each slot are counted. Busy slots of the
-        busiest partition are exchanged for the smallest slots of the idlest one, the largest first. So each partition keeps its number of
-        slots. No slot moves if the greatest load, by weight, would fall by less than 5 %, such as where one key is busy alone. `CALL
-        partlog.move_slots` makes the moves. Then writes that were planned before are refused.
+        About 32 MiB of the newest record batches of each partition are read, and the records of each slot are counted. Samples of larger
+        partitions are equally large, so a partition with twice the records does not look busier. Busy slots of the busiest partition are
+        exchanged for the smallest slots of the idlest one, the largest first. So each partition keeps its number of slots. No slot moves if
+        the greatest load, by weight, would fall by less than 5 %, such as where one key is busy alone. `CALL partlog.move_slots` makes the
+        moves. Then writes that were planned before are refused.
 
         Args:
             max_moves: The most slots that may move, from 0 to 65,536; default 100.
