@@ -138,7 +138,7 @@ def run(folder: Path, commands: Path, servers: str) -> None:
     environment = {
         **os.environ,
         "PATH": f"{commands}:{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(map(str, (HERE, Path(__file__).parent))),
+        "PYTHONPATH": os.pathsep.join(map(str, (HERE, HERE / "tests", Path(__file__).parent))),
     }
     command = [sys.executable, str(folder.parent / "program.py")]
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
