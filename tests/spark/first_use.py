@@ -64,7 +64,8 @@ def main() -> None:
         return
     server = {"spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin", "spark.connect.grpc.binding.port": 0}
     shown = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": "2"}
-    spark = sparklog.session(conf={"spark.master": "local[2]", **server, **shown})
+    patient = {"spark.python.authenticate.socketTimeout": "600s"}  # 15 s can be too short for a worker in Python on a busy machine
+    spark = sparklog.session(conf={"spark.master": "local[2]", **server, **shown, **patient})
     use(spark, folder / "classic")
     subprocess.run([sys.executable, __file__, str(folder / "connect"), connect_server(spark)], check=True)
     spark.stop()
