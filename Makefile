@@ -239,7 +239,7 @@ $(BUILD): tests/constraints.txt
 
 $(VENV): pyproject.toml jvm-shim/serve/pyproject.toml tests/constraints.txt
 	$(call environment,$(@D))
-	@echo "Installing PySpark and what the tests need (about 500 MB the first time)"
+	@echo "Installing PySpark and what the tests need (1.9 GB; about 500 MB to download the first time)"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --use-pep517 --constraint tests/constraints.txt --editable '.[dev]' --editable jvm-shim/serve
 	@touch $@
 

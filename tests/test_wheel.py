@@ -288,7 +288,7 @@ def test_the_front_page_pasted_twice(installed, wheel, repository, tmp_path):
     (tmp_path / "folder").mkdir()
     printed = environment.run(str(program), folder=tmp_path / "folder", path=tmp_path / "bin")
     log = sparklog.Log(tmp_path / "folder" / "my-log")
-    assert {topic: log[topic].read().num_rows for topic in log.topics()} == {"copy": 2_000, "events": 2_000, "lines": 6}
+    assert {topic: log[topic].read().num_rows for topic in log.topics()} == {"copy": 2_000, "events": 2_000, "lines": 6, "visits": 2}
     assert printed.splitlines()[-1] == f"worker: {environment.python}"
     assert list((tmp_path / "folder" / "my-log").glob("events-*/*.log")), "the Kafka view holds no log"
 
