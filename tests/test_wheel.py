@@ -81,7 +81,7 @@ print(*line[line.index("-cp") + 1].split(os.pathsep), sep="\\n")
 PRODUCED = """
 import sparklog
 with sparklog.Producer("my-log") as producer:
-    producer.send("visits", key=b"ann", value=b"1").get(timeout=120)
+    producer.send("visits", key=b"ann", value=b"1").get(timeout=600)
 """
 
 TYPED = """
@@ -254,7 +254,7 @@ def test_the_page_needs_its_extra_alone(installed, folder):
         try:
             assert server.stdout is not None
             url = server.stdout.readline().split()[0]
-            with urllib.request.urlopen(url, timeout=60) as answer:
+            with urllib.request.urlopen(url, timeout=600) as answer:
                 assert b"<html" in answer.read()
         finally:
             server.terminate()

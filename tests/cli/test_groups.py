@@ -255,7 +255,7 @@ def test_consume_commits_and_leaves_when_a_service_manager_ends_it(topic, table,
     with start("groups", "consume", topic.root, "shop", "t", "--from-beginning") as consumer:
         assert [len(consumer.stdout.readline()) > 1 for _ in range(35)] == [True] * 35
         consumer.send_signal(ends)
-        consumer.communicate(timeout=120)
+        consumer.communicate(timeout=600)
     assert consumer.returncode == 128 + ends
     assert {each.partition: each.offset for each in table.positions("shop")} == {0: 25, 1: 10}
     assert table.members("shop") == []
@@ -445,7 +445,7 @@ def test_consume_says_that_the_root_has_a_group_of_its_name(topic, served, start
         with start("groups", "consume", topic.root, group, "t") as consumer:
             first = [consumer.stderr.readline().decode() for _ in range(said + 1)]
             consumer.send_signal(signal.SIGINT)
-            consumer.communicate(timeout=120)
+            consumer.communicate(timeout=600)
         line = "In the table and in the topic: g. These are two groups, each with positions of its own.\n"
         assert first[:-1] == [line] * said
         assert first[-1] == "reads t(0,1)\n"
@@ -455,7 +455,7 @@ def test_consume_says_that_the_root_has_a_group_of_its_name(topic, served, start
     with start("groups", "consume", topic.root, "g", "t") as consumer:
         assert consumer.stderr.readline().startswith(b"reads t"), "it reads although that topic is damaged"
         consumer.send_signal(signal.SIGINT)
-        consumer.communicate(timeout=120)
+        consumer.communicate(timeout=600)
 
 
 @pytest.mark.parametrize("words", [("groups", "list"), ("lag",), ("groups", "describe"), ("groups", "members")])

@@ -101,7 +101,7 @@ def small(java_classpath: str, tmp_path: Path) -> LogTool:
 def refused(tool: LogTool, *words: str, **arguments: object) -> str:
     """The error that ends a command."""
     process = tool.start(*words, topic="t", **arguments)
-    _, error = process.communicate(timeout=120)
+    _, error = process.communicate(timeout=600)
     assert process.returncode == 1, error
     assert "OutOfMemory" not in error
     return error

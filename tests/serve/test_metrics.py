@@ -120,7 +120,7 @@ def test_a_page_that_cannot_be_served_ends_the_start(serve_classpath: str, tmp_p
     with socket.create_server(("127.0.0.1", 0)) as taken:
         asked = address.format(taken=taken.getsockname()[1])
         command = [*small_jvm(serve_classpath), "io.sparklog.serve.Serve", str(tmp_path / "root"), "--listen", "127.0.0.1:0"]
-        done = subprocess.run([*command, f"metrics.address={asked}"], capture_output=True, encoding="utf-8", timeout=120)
+        done = subprocess.run([*command, f"metrics.address={asked}"], capture_output=True, encoding="utf-8", timeout=600)
     assert (done.returncode, done.stderr.split()[0]) == (2, f"[PARTLOG_{error}]"), done.stderr
 
 

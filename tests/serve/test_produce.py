@@ -142,7 +142,7 @@ def test_clients_of_a_server_that_is_read_only_read_and_write_no_record(serve_cl
             assert sorted(client(reading.address, "t", dict.fromkeys(ends, 0), ends)) == expected
         if shutil.which("kcat"):
             command = ["kcat", "-q", "-b", reading.address, "-t", "t", "-C", "-e"]
-            lines = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=True).stdout.splitlines()
+            lines = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=600, check=True).stdout.splitlines()
             assert sorted(lines) == sorted((each.value or b"").decode() for each in expected)
         told: list[int] = []
         producer = Producer({"bootstrap.servers": reading.address})

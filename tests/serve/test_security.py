@@ -90,5 +90,5 @@ def test_a_listener_shows_a_part_of_a_root_and_takes_no_records(guarded: Guarded
 )
 def test_a_server_that_would_be_open_does_not_begin(serve_classpath: str, tmp_path: Path, arguments: tuple[str, ...], error: str) -> None:
     command = [*small_jvm(serve_classpath), "io.sparklog.serve.Serve", str(tmp_path / "root"), *arguments]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=600)
     assert (done.returncode, done.stderr.split()[0]) == (2, f"[PARTLOG_{error}]"), done.stderr

@@ -65,7 +65,7 @@ def leader(address: str, topic: str) -> str:
 
 
 def metadata(address: str) -> ClusterMetadata:
-    return AdminClient({"bootstrap.servers": address}).list_topics(timeout=30)
+    return AdminClient({"bootstrap.servers": address}).list_topics(timeout=600)
 
 
 def member(address: str, group: str, session_ms: int = 6000) -> confluent_kafka.Consumer:

@@ -27,7 +27,7 @@ def test_a_server_that_cannot_begin_says_why(
 ) -> None:
     words = [argument.format(root=server.root, address=server.address) for argument in arguments]
     command = [*small_jvm(serve_classpath), "io.sparklog.serve.Serve", *words]
-    done = subprocess.run(command, input="", capture_output=True, encoding="utf-8", timeout=120, cwd=tmp_path)
+    done = subprocess.run(command, input="", capture_output=True, encoding="utf-8", timeout=600, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(f"[PARTLOG_{error}] "), done.stderr
     assert "\tat " not in done.stderr

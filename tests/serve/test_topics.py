@@ -199,7 +199,7 @@ def test_a_name_that_differs_by_dots_and_underscores_alone_is_refused(
 
 
 def test_the_first_record_creates_its_topic(server: RunningServer, producer: KafkaProducer) -> None:
-    assert producer.send("first-use", b"1").get(timeout=60).offset == 0
+    assert producer.send("first-use", b"1").get(timeout=600).offset == 0
     config = config_of(server, "first-use")
     assert (config["partitions"], config["partitioner"], config["kafka.view"]) == ("8", "murmur2", "merged")
     assert sparklog.Log(server.root)["first-use"].read().num_rows == 1

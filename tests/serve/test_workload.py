@@ -125,7 +125,7 @@ def of_others(tool: LogTool, groups: list[Group], disk: Path) -> list[Callable[[
 
     def run(*words: str, **arguments: object) -> None:
         process = tool.start(*words, **arguments)
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=600)
         # Another process may have deleted or created the topic, or may have been faster with each commit.
         assert process.returncode == 0 or "PARTLOG_" in err, err
 

@@ -85,7 +85,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
         urls: queue.Queue[str] = queue.Queue()
         threads.append(threading.Thread(target=server.serve, args=(root, table), kwargs={"port": 0, "ready": urls.put}, daemon=True))
         threads[-1].start()
-        url = urls.get(timeout=120)
+        url = urls.get(timeout=600)
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url), url
         return url.rstrip("/")
 

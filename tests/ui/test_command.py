@@ -62,12 +62,12 @@ def test_the_commands_of_the_guide(folder, repository):
         assert (program, command) == ("sparklog", "ui")
         with running(folder, *words, "--port", "0") as (url, process):
             port = url.rstrip("/").rpartition(":")[2]
-            about = httpx.get(f"http://127.0.0.1:{port}/api/about", timeout=60).json()
+            about = httpx.get(f"http://127.0.0.1:{port}/api/about", timeout=600).json()
             assert about["root"] == str(folder / "my-log")
             if "--table" in words:
-                assert httpx.get(f"{url}api/groups", timeout=60).json()["groups"][0]["group"] == "mail"
+                assert httpx.get(f"{url}api/groups", timeout=600).json()["groups"][0]["group"] == "mail"
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=600)
             assert process.returncode == 130
             warned = "Everybody who reaches 0.0.0.0 can now read every record of my-log: without a password, unencrypted.\n"
             assert err == (warned if "--public" in words else "")
@@ -76,7 +76,7 @@ def test_the_commands_of_the_guide(folder, repository):
 def test_a_wrong_call(folder, repository):
     def refused(*words: str) -> str:
         command = [sys.executable, "-m", "sparklog", "ui", *words]
-        done = subprocess.run(command, cwd=folder, env={"PYTHONPATH": str(repository)}, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, cwd=folder, env={"PYTHONPATH": str(repository)}, capture_output=True, text=True, timeout=600)
         assert (done.returncode, done.stdout) == (2, "")
         return done.stderr
 
@@ -105,10 +105,10 @@ def resident(process: subprocess.Popen[str]) -> int:
 def test_it_ends_at_once_and_quietly_while_pages_follow_a_topic(folder):
     with running(folder, "my-log", "--port", "0", "--host", "::1") as (url, process):
         assert url.startswith("http://[::1]:")
-        with httpx.stream("GET", f"{url}api/topics/t/tail", timeout=60) as tail, follow(url), follow(url, "records"):
+        with httpx.stream("GET", f"{url}api/topics/t/tail", timeout=600) as tail, follow(url), follow(url, "records"):
             assert next(tail.iter_lines()) == "event: begin"
             process.send_signal(signal.SIGINT)
-            assert process.communicate(timeout=120) == ("", "")
+            assert process.communicate(timeout=600) == ("", "")
         assert process.returncode == 130
 
 
@@ -120,7 +120,7 @@ def test_pages_that_do_not_read_what_they_follow(folder):
     with running(folder, "slow", "--port", "0") as (url, process):
         asleep = [follow(url) for _ in range(TAILS_MAX - 1)]
         assert all(each.recv(12) == b"HTTP/1.1 200" for each in asleep)
-        with httpx.stream("GET", f"{url}api/topics/t/tail", timeout=120) as awake:
+        with httpx.stream("GET", f"{url}api/topics/t/tail", timeout=600) as awake:
             lines = awake.iter_lines()
             assert next(lines) == "event: begin"
             before = resident(process)
@@ -131,7 +131,7 @@ def test_pages_that_do_not_read_what_they_follow(folder):
             assert resident(process) - before < 600
         asleep.append(follow(url))
         # They are at the limit, until they are closed.
-        assert httpx.get(f"{url}api/topics/t/tail", timeout=60).json()["error"]["condition"] == "BUSY"
+        assert httpx.get(f"{url}api/topics/t/tail", timeout=600).json()["error"]["condition"] == "BUSY"
         for each in asleep:
             each.close()
         again: list[socket.socket] = []

@@ -343,7 +343,7 @@ def test_each_exception_of_a_file_system_is_an_os_error(error):
 
 def test_files_and_stores_do_not_wait_for_one_another():
     """Each tag is found, and each FileSystem is asked, while another one is."""
-    both = threading.Barrier(2, timeout=60)
+    both = threading.Barrier(2, timeout=600)
 
     class Together(_Listing):
         def open_input_file(self, path):

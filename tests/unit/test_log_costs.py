@@ -116,7 +116,7 @@ with open("/proc/self/io") as counts:
 print(table.num_rows, "pandas" in sys.modules, len(inside), sum("/data/" in name for name in inside), read)
 """
     command = [sys.executable, "-c", script, str(tmp_path)]
-    rows, pandas, files, data, read = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.split()
+    rows, pandas, files, data, read = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout.split()
     print(f"head(10) opens {files} files, {data} of them with data; with Python and its imports it reads {int(read):,} octets")
     assert (rows, pandas, data) == ("10", "False", "1")
     assert int(files) <= 60, "a checkpoint and the 50 versions after it"
