@@ -1,5 +1,6 @@
 """Listeners that ask for a password, encrypt, or show a part of a root."""
 
+import shutil
 import subprocess
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -59,6 +60,16 @@ def test_a_password_is_asked_for(guarded: Guarded, listener: str, mechanism: str
     assert set(admin.list_topics()) >= {"open.a", "closed"}
     admin.close()
     assert_refused(lambda: guarded.client(listener, mechanism=mechanism, password="wrong", bootstrap_timeout_ms=3000))
+
+
+@pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed (Debian: apt-get install kcat)")
+def test_kcat_gives_a_password(guarded: Guarded) -> None:
+    """By a librdkafka that looks for version 0 of SaslHandshake."""
+    settings = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanisms": "PLAIN", "sasl.username": "ann", "sasl.password": "secret"}
+    words = [word for name, value in settings.items() for word in ("-X", f"{name}={value}")]
+    command = ["kcat", "-b", guarded.server.listeners["SASL_PLAINTEXT"], "-L", "-J", *words]
+    listed = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=60)
+    assert '"closed"' in listed.stdout, listed.stderr
 
 
 def test_tls_alone(guarded: Guarded) -> None:

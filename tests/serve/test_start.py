@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 from logtool import small_jvm
 from serve.serving import RunningServer
@@ -54,8 +55,10 @@ def test_a_server_that_nobody_uses_ends(serve_classpath: str, tmp_path: Path) ->
 
 def test_sigterm_ends_a_server(serve_classpath: str, tmp_path: Path) -> None:
     with RunningServer(serve_classpath, tmp_path / "root") as server:
-        admin = KafkaAdminClient(bootstrap_servers=server.address)
+        producer = KafkaProducer(bootstrap_servers=server.address)
+        producer.send("t", b"1").get(timeout=60)
         server.process.terminate()
         assert server.process.wait(60) == 143
-        admin.close()
+        producer.close()
+    assert "WARN" not in server.log()
     assert "Exception" not in server.log()

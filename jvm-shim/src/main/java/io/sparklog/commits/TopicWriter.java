@@ -231,6 +231,9 @@ final class TopicWriter {
 
   /** Answers the arrivals that have no answer yet. */
   private void refuse(List<GroupCommit.Arrival> arrivals, AppendRefused.Reason refusal, Throwable e) {
+    if (arrivals.isEmpty()) {
+      return; // A server that ends, as a rule: nothing to warn of.
+    }
     Throwable answer = e;
     try {
       String place = log.topic() + " under " + log.store().root();

@@ -57,7 +57,7 @@ final class SaslTest {
   void aRightPasswordOpensTheConnection(int version) throws IOException {
     try (RawClient client = new RawClient(server.address())) {
       ApiVersionsResponse versions = client.ask(ApiKeys.API_VERSIONS, 0, new ApiVersionsRequestData());
-      assertEquals(1, versions.apiVersion(ApiKeys.SASL_HANDSHAKE.id).minVersion());
+      assertEquals(0, versions.apiVersion(ApiKeys.SASL_HANDSHAKE.id).minVersion());
       SaslHandshakeResponse begun = client.ask(ApiKeys.SASL_HANDSHAKE, 1, handshake("PLAIN"));
       assertEquals(Errors.NONE, begun.error());
       SaslAuthenticateResponse proved = client.ask(ApiKeys.SASL_AUTHENTICATE, version, plain("secret"));
@@ -99,6 +99,15 @@ final class SaslTest {
     try (RawClient client = new RawClient(server.address())) {
       client.ask(ApiKeys.SASL_HANDSHAKE, 1, handshake("SCRAM-SHA-256"));
       client.send(ApiKeys.METADATA, (short) 12, new MetadataRequestData().setTopics(null));
+      assertTrue(client.isEnded());
+    }
+  }
+
+  /** librdkafka looks for version 0, and uses version 1. */
+  @Test
+  void aHandshakeOfVersion0EndsTheConnection() throws IOException {
+    try (RawClient client = new RawClient(server.address())) {
+      client.send(ApiKeys.SASL_HANDSHAKE, (short) 0, handshake("PLAIN"));
       assertTrue(client.isEnded());
     }
   }

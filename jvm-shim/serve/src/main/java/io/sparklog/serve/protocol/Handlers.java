@@ -85,8 +85,8 @@ public final class Handlers {
       data.apiKeys().find(ApiKeys.PRODUCE.id).setMinVersion(ApiKeys.PRODUCE_API_VERSIONS_RESPONSE_MIN_VERSION);
     }
     if (listener.asksForName()) {
-      // Version 0 of the handshake is followed by bytes that are not requests.
-      data.apiKeys().add(ApiVersionsResponse.toApiVersion(ApiKeys.SASL_HANDSHAKE).setMinVersion((short) 1));
+      // Also version 0 of the handshake, which no listener takes: librdkafka looks for it, and uses version 1.
+      data.apiKeys().add(ApiVersionsResponse.toApiVersion(ApiKeys.SASL_HANDSHAKE));
       data.apiKeys().add(ApiVersionsResponse.toApiVersion(ApiKeys.SASL_AUTHENTICATE));
     }
     if (handlers.containsKey(ApiKeys.CONSUMER_GROUP_HEARTBEAT)) { // Clients look for the feature.

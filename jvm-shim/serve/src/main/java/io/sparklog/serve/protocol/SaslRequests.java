@@ -63,6 +63,9 @@ final class SaslRequests {
 
   /** Whether the request is for this class. @throws RuntimeException if it is out of order: the connection ends */
   synchronized boolean takes(AbstractRequest request) {
+    if (request instanceof SaslHandshakeRequest && request.version() == 0) { // The bytes after it are not requests.
+      throw Errors.UNSUPPORTED_VERSION.exception();
+    }
     boolean isSasl = request instanceof SaslHandshakeRequest || request instanceof SaslAuthenticateRequest;
     if (isBusy || hasFailed || isSasl == (principal != null) && !(request instanceof ApiVersionsRequest)) {
       throw Errors.ILLEGAL_SASL_STATE.exception();
