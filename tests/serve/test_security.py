@@ -68,7 +68,7 @@ def test_kcat_gives_a_password(guarded: Guarded) -> None:
     settings = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanisms": "PLAIN", "sasl.username": "ann", "sasl.password": "secret"}
     words = [word for name, value in settings.items() for word in ("-X", f"{name}={value}")]
     command = ["kcat", "-b", guarded.server.listeners["SASL_PLAINTEXT"], "-L", "-J", *words]
-    listed = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=60)
+    listed = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=600)
     assert '"closed"' in listed.stdout, listed.stderr
 
 
