@@ -79,8 +79,8 @@ class Producer:
                 1 MiB. The topic has a limit too, `max.message.bytes`.
             buffer_memory: The most bytes of records that wait, at least 1 KiB; default 32 MiB.
             max_block_ms: How long `send` waits for such memory; default 60,000.
-            delivery_timeout_ms: A record that has no answer fails after this time, which is more than `linger_ms`; 0 for no limit; default
-                120,000.
+            delivery_timeout_ms: A record without an answer fails after this time. It must be more than `linger_ms`, or 0 for no limit;
+                default 120,000.
             security_protocol: How servers are reached; default `PLAINTEXT`.
             sasl_mechanism: How the producer proves its name.
             sasl_plain_username: The name.

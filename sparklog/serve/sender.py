@@ -260,7 +260,7 @@ class Sender:
             self._thread.join(_ABANDONED_S)
 
     def leave_to_parent(self) -> None:
-        """In a forked process, which has no thread of librdkafka, and so must never free the client. The parent goes on.
+        """Ends the use in a forked process. That process has no thread of librdkafka, so the client is never freed there.
 
         The futures fail there, so that nothing waits for answers that only the parent gets.
         """
