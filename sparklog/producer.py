@@ -78,7 +78,7 @@ class Producer:
             max_request_size: The most bytes of a record, and of a batch before it is compressed, from 1,000 to 1,000,000,000; default
                 1 MiB. The topic has a limit too, `max.message.bytes`.
             buffer_memory: The most bytes of records that wait, at least 1 KiB; default 32 MiB.
-            max_block_ms: How long `send` waits for such memory; default 60,000.
+            max_block_ms: How long `send` waits for such memory, and with the first key of a topic for the server; default 60,000.
             delivery_timeout_ms: A record without an answer fails after this time. It must be more than `linger_ms`, or 0 for no limit;
                 default 120,000.
             security_protocol: How servers are reached; default `PLAINTEXT`.
@@ -166,7 +166,8 @@ class Producer:
         Args:
             topic: The name of the topic.
             value: The value; a string is encoded as UTF-8.
-            key: The key, the same. Records with equal keys go to one partition, by murmur2.
+            key: The key, the same. Records with equal keys go to one partition, as Spark routes them to the topic: by the topic's
+                `partitioner`. The first key of a topic waits for the server, which tells it.
             headers: Names and values of headers.
             partition: The partition, from 0 on; by default, the key decides, and records without a key go to any.
             timestamp_ms: The time of the record, in ms since 1970, 1 or more; by default, now.
@@ -177,7 +178,8 @@ class Producer:
         Raises:
             CallError: TOPIC_NAME_ILLEGAL; OPTION_VALUE for `__consumer_offsets`, which servers alone write, for a number out of range, and
                 for text that is not UTF-8; PRODUCER_CLOSED; PRODUCER_FORKED.
-            RetryError: SEND_FULL if the memory for records is full for `max_block_ms`.
+            RetryError: SEND_FULL if the memory for records is full for `max_block_ms`; SEND_UNROUTED if no server answers for so long
+                about the keys of the topic.
             TypeError: If an argument has another type.
 
         Example:
@@ -187,15 +189,13 @@ class Producer:
         if not isinstance(topic, str) or topic not in self._topics:
             _check_topic(topic)
             self._topics.add(topic)
-        return self._sender.send(
-            topic,
-            _bytes("value", value),
-            _bytes("key", key),
-            [] if headers is None else _headers(headers),
-            None if partition is None else arguments.count("partition", partition, _INT_MAX),
-            None if timestamp_ms is None else arguments.between("timestamp_ms", timestamp_ms, 1, _LONG_MAX),
-            self._patience_s,
-        )
+        data, of_key, named = _bytes("value", value), _bytes("key", key), [] if headers is None else _headers(headers)
+        time = None if timestamp_ms is None else arguments.between("timestamp_ms", timestamp_ms, 1, _LONG_MAX)
+        if partition is not None:
+            partition = arguments.count("partition", partition, _INT_MAX)
+        elif of_key is not None:
+            partition = self._sender.partition(topic, of_key, self._patience_s)
+        return self._sender.send(topic, data, of_key, named, partition, time, self._patience_s)
 
     def flush(self, timeout: float | None = None) -> None:
         """Returns when all records that were sent before are committed, or have failed.

@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "queries": {"arguments", "errors", "groups", "log", "ondisk", "spark", "store"},
     "groups.__init__": {"queries"},
     "consumer": {"arguments", "barrier", "batches", "errors", "groups", "ondisk", "steps"},
-    "serve": {"arguments", "errors", "spark"},
+    "serve": {"arguments", "errors", "router", "spark"},
     "producer": {"arguments", "errors", "serve"},
     "pytest_plugin": {"serve"},
     "": {"consumer", "errors", "groups", "log", "producer", "queries", "router", "spark"},

@@ -23,11 +23,13 @@ from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.serve.command import require
 from sparklog.serve.own import OwnServer
+from sparklog.serve.routes import NoAnswerError, Route, Routes, ask
 
 _log = logging.getLogger(__name__)
 _log.addHandler(logging.NullHandler())  # librdkafka reports each attempt to connect
 _LOOKS_S = 0.1
 _FULL_S = 0.01
+_CALLBACK_S = 2
 _PURGED_S = 10
 _ABANDONED_S = 10
 _END_S = 3
@@ -141,6 +143,7 @@ class Sender:
         self._waiting = set[RecordFuture]()
         """The records without an answer."""
         self._is_closed = self._is_forked = False
+        self._routes = Routes(self._ask)
         self._client: Any = self._made()
         """None after the end. It is freed when the last call of a thread has returned."""
         self._thread = threading.Thread(target=self._run, name="sparklog-producer", daemon=True)
@@ -160,6 +163,23 @@ class Sender:
         """The settings by which another client of librdkafka reaches the server."""
         names = ("bootstrap.servers", "security.protocol", "sasl.", "ssl.", "logger")
         return {name: value for name, value in self._settings.items() if name.startswith(names)}
+
+    def partition(self, topic: str, key: bytes, patience_s: float) -> int | None:
+        """The partition of a key, by the settings of the topic that the server has; None if librdkafka chooses it.
+
+        RetryError SEND_UNROUTED if no server told it in `patience_s` seconds.
+        """
+        self._opened("send")
+        if is_in_callback():  # this thread may be the thread that starts a server
+            patience_s = min(patience_s, _CALLBACK_S)
+        try:
+            return self._routes.partition(topic, key, patience_s)
+        except NoAnswerError:
+            seconds, trouble = f"{patience_s:g}", self._more(topic)
+            raise SparklogError("SEND_UNROUTED", topic=topic, root=self._place, seconds=seconds, trouble=trouble) from None
+
+    def _ask(self, topic: str, patience_s: float) -> Route | None:
+        return ask(self.settings, topic, patience_s, lambda: self._opened("send"))
 
     def send(
         self,
@@ -344,6 +364,7 @@ class Sender:
         _inside.callback = True
         try:
             if error is not None:
+                self._routes.forget(message.topic())
                 future.set_exception(self._error(message.topic(), error))
             else:
                 self._trouble = None
@@ -360,9 +381,12 @@ class Sender:
         cause = error.str().rstrip(".")
         if error.name() in _REFUSALS:
             return SparklogError("SEND_REFUSED", topic=topic, root=self._place, cause=cause)
+        return SparklogError("SEND_FAILED", topic=topic, root=self._place, cause=cause + self._more(topic))
+
+    def _more(self, topic: str) -> str:
+        """A sentence about the last trouble; nothing if it is not known."""
         trouble = self._ended or (self._server and self._server.problem) or self._trouble or (self._server and self._server.refusal(topic))
-        more = "" if trouble is None else f". The last trouble of the producer: {trouble}".rstrip(".")
-        return SparklogError("SEND_FAILED", topic=topic, root=self._place, cause=cause + more)
+        return "" if trouble is None else f". The last trouble of the producer: {trouble}".rstrip(".")
 
 
 def is_in_callback() -> bool:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 from handmade import Record, Topic
 from serve.serving import RunningServer, server_pid
 
@@ -122,6 +123,49 @@ def test_the_first_record_makes_the_root_and_the_topic(tmp_path: Path, monkeypat
     with sparklog.Producer(root) as producer:
         assert producer.send("visits", b"1", key=b"ann").get(timeout=600).offset == 0
     assert values(root, "visits") == ["1"]
+
+
+@pytest.mark.parametrize("partitioner", ["murmur3", "murmur2"])
+def test_a_key_goes_where_spark_puts_it(root: Path, shared: sparklog.Producer, partitioner: str) -> None:
+    name = f"by-{partitioner}"
+    Topic(root, name, partitions=6, config={"partitioner": partitioner}).append([Record(b"0", b"first")], 0)
+    keys = ["", "ann", "bob", *(f"key-{number}" for number in range(100))]
+    sent = [shared.send(name, "1", key=key) for key in keys]
+    assert [each.get(timeout=600).partition for each in sent] == [sparklog.partition_for(key, 6, partitioner) for key in keys]
+    assert shared.send(name, "1", key="ann", partition=5).get(timeout=600).partition == 5
+    assert {shared.send(name, "1").get(timeout=600).partition for _ in range(3)} <= set(range(6))
+
+
+def test_a_topic_that_the_producer_makes_routes_keys_as_kafka_does(root: Path, shared: sparklog.Producer) -> None:
+    assert shared.send("made-for-a-key", "1", key="ann").get(timeout=600).offset == 0
+    assert sparklog.Log(root)["made-for-a-key"].describe()["config"]["partitioner"] == "murmur2"
+
+
+def test_a_topic_that_was_made_again_is_asked_about_again(serve_classpath: str, tmp_path: Path) -> None:
+    """A record for a partition that is gone fails, and the next key is routed by the topic that is there."""
+    key = next(key for key in map(str, range(100)) if sparklog.partition_for(key, 9) == 8)
+    with (
+        RunningServer(serve_classpath, tmp_path / "log") as server,
+        sparklog.Producer(bootstrap_servers=server.address, delivery_timeout_ms=5_000) as producer,
+    ):
+        admin = AdminClient({"bootstrap.servers": server.address})
+        admin.create_topics([NewTopic("again", num_partitions=9, config={"partitioner": "murmur3"})])["again"].result()
+        assert producer.send("again", "1", key=key).get(timeout=600).partition == 8
+        admin.delete_topics(["again"])["again"].result()
+        admin.create_topics([NewTopic("again", num_partitions=2)])["again"].result()
+        sent = [producer.send("again", "1", key=key)]
+        until(lambda: sent[-1].exception(600) is None or sent.append(producer.send("again", "1", key=key)))
+    assert sent[-1].get().partition == sparklog.partition_for(key, 2, "murmur2")
+
+
+def test_a_key_without_an_answer_of_a_server_is_not_sent(tmp_path: Path) -> None:
+    with sparklog.Producer(tmp_path / "log", max_block_ms=200) as producer:
+        with stopped(tmp_path / "log"):
+            with pytest.raises(sparklog.RetryError, match=r"SEND_UNROUTED.*topic visits.*0\.2 s"):
+                producer.send("visits", b"1", key=b"ann")
+            waiting = producer.send("visits", b"2")
+        assert waiting.get(timeout=600).offset == 0
+    assert values(tmp_path / "log", "visits") == ["2"]
 
 
 def test_addresses_of_servers_are_used_as_they_are(root: Path) -> None:
