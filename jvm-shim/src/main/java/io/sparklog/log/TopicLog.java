@@ -23,7 +23,7 @@ public final class TopicLog {
   private final Pace pace;
   private volatile State known;
   /** When {@link #known} was last seen to be there, in ms since 1970. This clock counts the time in which a machine is suspended. */
-  private long seenMs;
+  private volatile long seenMs;
   private volatile Durable durable = new Durable(null, -1);
   /** Held while {@link #durable} changes. Not this object, which is held while files are read. */
   private final Object durableLock = new Object();
@@ -146,6 +146,16 @@ public final class TopicLog {
     } catch (IOException e) {
       throw PartlogException.io(e, store.location(Names.topicFolder(topic)));
     }
+  }
+
+  /**
+   * Like {@link #newest}, for a caller whose commit decides again. Where each look is a request, the state of a moment ago will do, and no
+   * look that is under way is waited for.
+   */
+  public Optional<State> recent() {
+    boolean wasSeen = wasSeen(); // Before the state is read: it may become a newer one meanwhile.
+    State found = known;
+    return wasSeen && !found.isDeleted() ? Optional.of(found) : newest();
   }
 
   private boolean wasSeen() {

@@ -4,8 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.admin.Administration;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.kit.CommitsOverFaults;
+import io.sparklog.kit.MillisClock;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FarStore;
 import io.sparklog.storage.LogStore;
@@ -18,6 +20,7 @@ import java.nio.file.Files;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -78,6 +81,34 @@ final class FarTopicsTest extends CommitsOverFaults {
     List<String> reads = reads(far.take());
     assertEquals(readsOf(4, VERSIONS + 4), reads.subList(0, VERSIONS + 1));
     assertTrue(reads.size() <= VERSIONS + 1 + AT_ONCE, reads::toString);
+  }
+
+  /** A state that was seen within five seconds is not asked for again. */
+  @Test
+  void aRecentStateCostsNoRequest() throws IOException {
+    commits(2);
+    FarStore far = far();
+    AtomicLong nowMs = new AtomicLong(1_800_000_000_000L);
+    TopicLog log = new TopicLog(far.store(), "t", new Pace(100, 8, Thread::sleep, new MillisClock(nowMs::get)));
+    assertEquals(1, log.recent().orElseThrow().version());
+    commits(1);
+    far.take();
+    nowMs.addAndGet(4_999);
+    assertEquals(1, log.recent().orElseThrow().version());
+    assertEquals(List.of(), far.take());
+    nowMs.addAndGet(1);
+    assertEquals(2, log.recent().orElseThrow().version());
+  }
+
+  /** A deleted topic is asked for each time, as another one may have its name. */
+  @Test
+  void aDeletedTopicIsNoRecentState() throws IOException {
+    commits(1);
+    TopicLog log = new TopicLog(far().store(), "t", pace);
+    new Administration(new TopicWork(log, Clock.systemUTC(), random)).delete(false);
+    assertTrue(log.recent().isEmpty());
+    commits(1);
+    assertTrue(log.recent().isPresent());
   }
 
   @Test

@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -213,23 +214,54 @@ public final class ProduceHandler {
     return absent.contains(name) ? Errors.UNKNOWN_TOPIC_OR_PARTITION : null;
   }
 
-  /** Checks the batches of a topic, and tells the writer of the topic. */
+  /**
+   * Checks the batches of a topic, and tells the writer of the topic. The commit decides again about the topic, its partitions and its
+   * keys: so a state of a moment ago may accept a batch. The newest state alone may refuse one.
+   */
   private void check(String name, Uuid id, List<PartitionBatches> parts) {
     try {
-      State state = topics.newest(name).orElseThrow(Errors.UNKNOWN_TOPIC_OR_PARTITION::exception);
-      if (!id.equals(Uuid.ZERO_UUID) && !state.topicId().equals(id.toString())) {
-        throw Errors.UNKNOWN_TOPIC_ID.exception();
-      }
+      State state = topics.recent(name).filter(recent -> hasId(recent, id)).orElseGet(() -> newest(name, id));
       Intake intake = new Intake(state, clock);
       for (PartitionBatches part : parts) {
-        try {
-          part.checked().complete(intake.prepared(part.partition(), part.records()));
-        } catch (Exception refused) {
-          part.checked().completeExceptionally(refused);
+        Exception refusal = refusal(intake, part);
+        if (refusal == null) {
+          continue;
+        }
+        State newest = newest(name, id);
+        if (newest != state) {
+          state = newest;
+          intake = new Intake(state, clock);
+          refusal = refusal(intake, part);
+        }
+        if (refusal != null) {
+          part.checked().completeExceptionally(refusal);
         }
       }
     } catch (Throwable e) { // An Error, too, must not leave the queue of the topic waiting.
       fail(parts, e);
+    }
+  }
+
+  private State newest(String name, Uuid id) {
+    State state = topics.newest(name).orElseThrow(Errors.UNKNOWN_TOPIC_OR_PARTITION::exception);
+    if (!hasId(state, id)) {
+      throw Errors.UNKNOWN_TOPIC_ID.exception();
+    }
+    return state;
+  }
+
+  /** @param id that the client gave; zero if it gave a name */
+  private static boolean hasId(State state, Uuid id) {
+    return id.equals(Uuid.ZERO_UUID) || state.topicId().equals(id.toString());
+  }
+
+  /** Why the batches of a partition may not be added; null if they are checked. */
+  private static Exception refusal(Intake intake, PartitionBatches part) {
+    try {
+      part.checked().complete(intake.prepared(part.partition(), part.records()));
+      return null;
+    } catch (Exception refused) {
+      return refused;
     }
   }
 

@@ -2,6 +2,7 @@ package io.sparklog.serve.topics;
 
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
 import io.sparklog.segment.Names;
 import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.spec.PartlogException;
@@ -17,6 +18,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiConsumer;
+import java.util.function.Function;
 import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.protocol.Errors;
 
@@ -51,10 +53,19 @@ public final class ServedTopics {
    * @throws PartlogException of a topic that cannot be read
    */
   public Optional<State> newest(String name) {
+    return known(name, TopicLog::newest);
+  }
+
+  /** As {@link TopicLog#recent}; else as {@link #newest}. */
+  public Optional<State> recent(String name) {
+    return known(name, TopicLog::recent);
+  }
+
+  private Optional<State> known(String name, Function<TopicLog, Optional<State>> question) {
     if (Names.illegalTopic(name).isPresent()) {
       return Optional.empty();
     }
-    Optional<State> state = root.topic(name).newest();
+    Optional<State> state = question.apply(root.topic(name));
     state.ifPresent(this::know);
     return state;
   }

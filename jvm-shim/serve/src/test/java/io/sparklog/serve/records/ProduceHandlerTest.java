@@ -3,6 +3,7 @@ package io.sparklog.serve.records;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.admin.Administration;
 import io.sparklog.format.BatchEncoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.format.Codec;
@@ -15,6 +16,8 @@ import io.sparklog.commits.TopicWriters;
 import io.sparklog.serve.security.Listener;
 import io.sparklog.serve.security.Rights;
 import io.sparklog.serve.topics.ServedTopics;
+import io.sparklog.storage.FarStore;
+import io.sparklog.upkeep.TopicWork;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -129,6 +132,22 @@ final class ProduceHandlerTest extends Drivers {
       for (CompletableFuture<Errors> each : answers) {
         assertEquals(Errors.NONE, each.get(60, TimeUnit.SECONDS));
       }
+    }
+  }
+
+  /** Another process has changed the topic a moment ago: the state that this one knows may not refuse a batch. */
+  @Test
+  void theNewestStateAloneRefusesABatch() throws Exception {
+    Administration operator = new Administration(new TopicWork(new Driver().log(), clock(), random));
+    operator.configure(Map.of("message.timestamp.before.max.ms", "1"));
+    Driver driver = new Driver(new FarStore(folder.toString(), 16).store());
+    try (TopicWriters writers = new TopicWriters(driver.root, CommitSettings.USUAL, topic -> {}, clock(), random);
+        Workers work = new Workers("test", 1)) {
+      ProduceHandler handler = new ProduceHandler(new ServedTopics(driver.root, clock()), writers, clock(), work, work);
+      assertEquals(Errors.INVALID_TIMESTAMP, answer(handler, Map.of(0, batch())));
+      operator.configure(Map.of("message.timestamp.before.max.ms", String.valueOf(Long.MAX_VALUE)));
+      assertEquals("1", driver.log().recent().orElseThrow().config().entries().get("message.timestamp.before.max.ms"));
+      assertEquals(Errors.NONE, answer(handler, Map.of(0, batch())));
     }
   }
 
