@@ -207,14 +207,13 @@ def doctor(
     """
     found = opened(required_table(root, group, at_table), root).doctor(group, watch_s=watch_s)
     findings = [vars(each) for each in found]
-    answer(
-        as_json,
-        lambda: {"group": group, "stuck": found.is_stuck, "findings": findings},
-        found.display,
-        ["rule"],
-        another_in_topic(root, group),
-    )
-    return 1 if found.is_stuck else 0
+    status, hint = 0, None
+    try:
+        hint = another_in_topic(root, group)
+    except SparklogError as error:
+        status = complain(error)
+    answer(as_json, lambda: {"group": group, "stuck": found.is_stuck, "findings": findings}, found.display, ["rule"], hint)
+    return 1 if found.is_stuck else status
 
 
 def plan(

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _REFRESH_S = 1
 _MESSAGE = 200
+_ID = 8
+"""A bar has this part of the id of a query without a name."""
 
 
 def progress(query: StreamingQuery | ConnectQuery) -> Progress:
@@ -182,7 +184,8 @@ class Progress:
         total = None if self.behind_offsets is None else done + self.behind_offsets
         batch = "before its first batch" if self.batch is None else f"batch {self.batch}, {self.rows_per_second:,.0f} rows/s"
         speed = ", ".join([batch, *(f"{each} behind" for each in self._behind())])
-        return {"description": readable(self.name, _MESSAGE), "completed": done, "total": total, "speed": speed}
+        name = self.name if self._query.name else self.name[:_ID]
+        return {"description": readable(name, _MESSAGE), "completed": done, "total": total, "speed": speed}
 
     def text(self) -> str:
         """For a terminal."""

@@ -472,6 +472,15 @@ def test_groups_of_the_table_are_shown_if_the_topic_of_groups_is_damaged(topic, 
         assert any("GROUP_NOT_FOUND" in line for line in checked(capfd, *words, topic.root, "mail")[2])
 
 
+def test_a_doctor_of_a_group_of_a_table_names_the_damaged_topic_of_groups(topic, table, capfd):
+    words = ["groups", "doctor", topic.root, "g", "--watch", "0", "--json"]
+    whole = checked(capfd, *words)
+    topic_of_groups(topic.root, position("mail", "t", 0, 3)).version_file(0).write_text("{")
+    status, out, err = checked(capfd, *words)
+    assert (status, out) == whole[:2]
+    assert any("PARTLOG_VERSION_CORRUPT" in line and "__consumer_offsets" in line for line in err)
+
+
 def test_members_and_owners_of_a_group_of_kafkas_clients(run, topic, served, monkeypatch):
     monkeypatch.delenv("SPARKLOG_OFFSETS")
     described = json.loads(run("groups", "describe", topic.root, "mail", "--json"))

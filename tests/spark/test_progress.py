@@ -21,14 +21,15 @@ class Terminal(io.StringIO):
         return True
 
 
-def started(spark: SparkSession, folder: Path, **trigger: object) -> StreamingQuery:
+def started(spark: SparkSession, folder: Path, name: str | None = "copy", **trigger: object) -> StreamingQuery:
     """A query that reads 400 of 1,000 records in a trigger; each of two partitions has a record every second."""
     rows = spark.range(1_000).selectExpr(
         "CAST(id AS STRING) AS value", "CAST(id % 2 AS INT) AS partition", f"timestamp_seconds({TIME_S} + id DIV 2) AS timestamp"
     )
     rows.coalesce(1).write.format("partlog").option("topic", "t").option("partitions", 2).mode("append").save(str(folder / "log"))
     log = spark.readStream.format("partlog").option("subscribe", "t").option("startingOffsets", "earliest")
-    sink = log.option("maxOffsetsPerTrigger", 400).load(str(folder / "log")).writeStream.format("noop").queryName("copy")
+    sink = log.option("maxOffsetsPerTrigger", 400).load(str(folder / "log")).writeStream.format("noop")
+    sink = sink.queryName(name) if name else sink
     query = sink.option("checkpointLocation", str(folder / "checkpoint")).trigger(**trigger)  # type: ignore[call-overload]
     return query.start()  # type: ignore[no-any-return]
 
@@ -50,16 +51,19 @@ def test_how_far_a_query_is_behind(spark: SparkSession, tmp_path: Path) -> None:
     assert '; text-align: right">300</td>' in html(now)
 
 
-def test_a_bar_in_a_terminal_until_the_query_ends(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "shown"), [("copy", "copy"), (None, "[0-9a-f]{8}")])
+def test_a_bar_in_a_terminal_until_the_query_ends(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str | None, shown: str
+) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    for name, value in {"COLUMNS": "120", "TERM": "xterm"}.items():
-        monkeypatch.setenv(name, value)
-    last = sparklog.progress(started(spark, tmp_path, availableNow=True)).watch()
+    for variable, value in {"COLUMNS": "120", "TERM": "xterm"}.items():
+        monkeypatch.setenv(variable, value)
+    last = sparklog.progress(started(spark, tmp_path, name, availableNow=True)).watch()
     assert (last.message, last.batch, last.rows, last.behind_offsets) == ("Stopped", 2, 200, 0)
     lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue()).replace("\r", "\n").split("\n")
     assert re.fullmatch(
-        "copy ━{40} 100% batch 2, [0-9,]+ rows/s, 0 bytes behind, 0.0 s behind", [line.strip() for line in lines if line][-1]
+        shown + " ━{40} 100% batch 2, [0-9,]+ rows/s, 0 bytes behind, 0.0 s behind", [line.strip() for line in lines if line][-1]
     )
 
 
