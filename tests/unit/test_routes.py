@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 
 import pytest
 
@@ -82,41 +81,3 @@ def test_each_key_goes_by_an_answer_that_holds(seed: int) -> None:
                         held[topic] = told, world.now + REFRESH_S
                     elif before:
                         held[topic] = before
-
-
-def test_threads_that_want_one_answer_ask_once() -> None:
-    asked, may_answer = list[str](), threading.Event()
-
-    def ask(topic: str, _: float) -> Route:
-        asked.append(topic)
-        may_answer.wait()
-        return Route(Router(7, "murmur3"), is_known=True)
-
-    routes, found = Routes(ask), list[int | None]()
-    threads = [threading.Thread(target=lambda: found.append(routes.partition("t", b"ann", 600))) for _ in range(5)]
-    for each in threads:
-        each.start()
-    may_answer.set()
-    for each in threads:
-        each.join()
-    assert asked == ["t"]
-    assert found == [Router(7, "murmur3").of_key(b"ann")] * 5
-
-
-def test_a_thread_waits_for_the_answer_of_another_one_no_longer_than_it_may() -> None:
-    begun, may_answer = threading.Event(), threading.Event()
-
-    def ask(_: str, __: float) -> Route:
-        begun.set()
-        may_answer.wait()
-        return BY_LIBRDKAFKA
-
-    routes = Routes(ask)
-    first = threading.Thread(target=routes.partition, args=("t", b"ann", 600))
-    first.start()
-    begun.wait()
-    with pytest.raises(NoAnswerError):
-        routes.partition("t", b"ann", 0.01)
-    may_answer.set()
-    first.join()
-    assert routes.partition("t", b"ann", 0) is None
