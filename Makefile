@@ -183,11 +183,11 @@ bench: toolchain $(VENV) $(JAR) $(DELTA) $(KAFKA) ## run the benchmarks, beside 
 .PHONY: bench-stores
 bench-stores: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## run the benchmarks of roots in HDFS and S3, whose servers run on this machine
 	@PYTHONPATH=tests:. $(PY) -m stores.serve hdfs s3 -- $(PY) -m bench stores index-write index-read index-scan \
-	  distance-python distance-spark distance-streams distance-bytes $(ARGS)
+	  distance-python distance-spark distance-streams distance-bytes distance-server $(ARGS)
 
 .PHONY: bench-distance
 bench-distance: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## compare calls at 30 ms a request with their floors; some of them: make bench-distance ARGS="--only Consumer --discard"
-	@PYTHONPATH=tests:. $(PY) -m stores.serve hdfs s3 -- $(PY) -m bench distance-python distance-spark distance-streams distance-bytes \
+	@PYTHONPATH=tests:. $(PY) -m stores.serve hdfs s3 -- $(PY) -m bench distance-python distance-spark distance-streams distance-bytes distance-server \
 	  --delays 30 $(ARGS)
 
 .PHONY: soak

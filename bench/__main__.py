@@ -48,11 +48,12 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "distance-spark": ("distance", lambda given: ["spark", given.delays]),
     "distance-streams": ("distance", lambda given: ["streams", given.delays]),
     "distance-bytes": ("distance", lambda given: ["bytes", given.delays]),
+    "distance-server": ("server_far", lambda given: [given.delays]),
     "index-write": ("index", lambda _: ["write"]),
     "index-read": ("index", lambda _: ["read"]),
     "index-scan": ("index", lambda _: ["scan"]),
 }
-STORES = tuple(case for case, (module, _) in CASES.items() if module in ("stores", "distance", "index"))
+STORES = tuple(case for case, (module, _) in CASES.items() if module in ("stores", "distance", "server_far", "index"))
 """The cases that need servers."""
 ASKED_FOR = (*STORES, "server-hour")
 """The cases that run only if they are named."""
