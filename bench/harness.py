@@ -27,6 +27,8 @@ WARM_UP_S = 6
 ROUNDS_MAX = 25
 PEERS = ("parquet", "delta")
 RESULTS = Path(__file__).parent / "results.ndjson"
+MADE = ("bench/results.ndjson", "bench/RESULTS.md", "docs/performance.md", "docs/guide/stores.md")
+"""The files that a run changes."""
 
 FASTER = "parquet, zstd's level 1"
 
@@ -245,6 +247,11 @@ def metric(rows: DataFrame, node: str, name: str) -> int:
 
 
 def _commit() -> str:
-    here = Path(__file__).parent
-    ran = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=here, capture_output=True, text=True, check=False)
-    return ran.stdout.strip() or "unknown"
+    """The commit of this checkout, with `-dirty` if more is changed than results."""
+    root = Path(__file__).parents[1]
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False).stdout.strip()
+
+    changed = git("status", "--porcelain", "--", ".", *(f":!{page}" for page in MADE))
+    return (git("rev-parse", "--short=8", "HEAD") or "unknown") + ("-dirty" if changed else "")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shutil
 import subprocess
 import sys
 import zipfile
+from datetime import datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,6 +18,12 @@ from packaging.metadata import ExceptionGroup, Metadata
 ROOT = Path(__file__).resolve().parents[1]
 CONTENT = ("sparklog/jars/sparklog.jar", "sparklog/py.typed", "sparklog/spec/errors.json", "sparklog/ui/web/index.html")
 """Files that are not Python, one of each kind."""
+
+MEASURED = (
+    *(f"jvm-shim/src/main/java/io/sparklog/{name}" for name in ("commits", "format", "read", "storage", "write")),
+    "jvm-shim/serve/src/main",
+)
+"""The folders whose changes make a measurement old."""
 
 OF_SERVER = ("jvm-shim/serve/pyproject.toml", "jvm-shim/serve/stores/pyproject.toml")
 """The wheels of the server's jars, which extras ask for in the version of sparklog."""
@@ -44,7 +52,21 @@ def refusals(root: Path) -> list[str]:
         found.append(f"Files are not committed: {', '.join(line[3:] for line in changed.splitlines())}. Commit or remove them.")
     if _git(root, "tag", "--list", f"v{ours}"):
         found.append(f"The tag v{ours} exists: raise the version, or delete the tag if {ours} was not published.")
-    return found
+    return found + old_results(root)
+
+
+def old_results(root: Path) -> list[str]:
+    """The reasons why figures on pages are not those of this checkout: by the newest line of each case in bench/results.ndjson."""
+    lines = map(json.loads, (root / "bench" / "results.ndjson").read_text(encoding="utf-8").splitlines())
+    newest = {line["case"]: line for line in lines}.values()
+    changed = _git(root, "log", "-1", "--format=%cI", "--", *MEASURED)
+    unknown = [line["case"] for line in newest if line["commit"].endswith("-dirty")]
+    old = [line["case"] for line in newest if changed and datetime.fromisoformat(line["at"]) < datetime.fromisoformat(changed)]
+    remedy = "Commit, run make bench and make bench-stores, and remove the lines of cases that are gone."
+    of = {f"from before {changed}, the newest change of measured code": old, "of files that were not committed": unknown}
+    return [
+        f"Figures in bench/results.ndjson {words}: {len(cases)}, such as {cases[0]!r}. {remedy}" for words, cases in of.items() if cases
+    ]
 
 
 def faults(wheel: Path, expected: str) -> list[str]:

@@ -1,5 +1,7 @@
 """`make release` refuses a checkout, or a wheel, that is not ready."""
 
+import json
+import os
 import shutil
 import subprocess
 import zipfile
@@ -11,9 +13,10 @@ import release
 FILES = ("pyproject.toml", "sparklog/__init__.py", "jvm-shim/pom.xml", "CHANGELOG.md", *release.OF_SERVER)
 
 
-def git(folder: Path, *words: str) -> None:
+def git(folder: Path, *words: str, committed: str | None = None) -> None:
     identity = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
+    environment = os.environ | ({"GIT_COMMITTER_DATE": committed} if committed else {})
+    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True, env=environment)
 
 
 @pytest.fixture
@@ -25,10 +28,17 @@ def checkout(repository, tmp_path) -> Path:
     replace(tmp_path / "CHANGELOG.md", " (unreleased)", " (2026-12-01)")
     (tmp_path / "tests" / "vectors").mkdir(parents=True)
     (tmp_path / "tests" / "vectors" / f"root-{release.version(tmp_path)}.tar.gz").touch()
+    results = tmp_path / "bench" / "results.ndjson"
+    results.parent.mkdir()
+    results.write_text(line("write", "2026-12-02T00:00:00+00:00"))
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "--message", "all")
     return tmp_path
+
+
+def line(case: str, at: str, commit: str = "01234567") -> str:
+    return json.dumps({"case": case, "at": at, "commit": commit}) + "\n"
 
 
 def replace(file: Path, old: str, new: str) -> None:
@@ -61,6 +71,25 @@ def test_what_is_not_ready_is_refused(checkout):
     assert "make_root.py" in root
     assert f"CHANGELOG.md, tests/vectors/root-{ours}.tar.gz" in changed
     assert f"The tag v{ours} exists" in tag
+
+
+def test_results_that_are_older_than_what_they_measure_are_refused(checkout):
+    results = checkout / "bench" / "results.ndjson"
+    of_case = [line("write", "2026-12-02T00:00:00+00:00"), line("scan", "2026-12-04T00:00:00+00:00")]
+    results.write_text("".join([line("scan", "2026-12-01T00:00:00+00:00", "89abcdef-dirty"), *of_case]))
+    measured = checkout / release.MEASURED[0] / "Measured.java"
+    measured.parent.mkdir(parents=True)
+    measured.touch()
+    git(checkout, "add", ".")
+    assert [each for each in release.refusals(checkout) if "Figures" in each] == []
+    git(checkout, "commit", "--quiet", "--message", "measured", committed="2026-12-03T00:00:00+00:00")
+    (old,) = release.refusals(checkout)
+    assert "from before 2026-12-03T00:00:00+00:00, the newest change of measured code: 1, such as 'write'" in old
+    with results.open("a") as file:
+        file.write(line("write", "2026-12-04T00:00:00+00:00", "89abcdef-dirty"))
+    git(checkout, "commit", "--quiet", "--all", "--message", "results")
+    (unknown,) = release.refusals(checkout)
+    assert "of files that were not committed: 1, such as 'write'" in unknown
 
 
 METADATA = """Metadata-Version: 2.4
