@@ -52,6 +52,24 @@ def test_kafka_python_writes_what_readers_find_at_once(server: RunningServer, co
     assert sparklog.Log(server.root).verify(topics=[topic]).ok
 
 
+def test_keys_that_a_client_routes_in_its_own_way_are_warned_of_once(server: RunningServer) -> None:
+    topic = topic_of(server, "split")  # by murmur3
+    keys = [b"key-%d" % number for number in range(20)]
+    said = "keys of topic split under"
+    producer = KafkaProducer(bootstrap_servers=server.address)
+    try:
+        for key in keys:
+            assert producer.send(topic, b"1", key, partition=sparklog.partition_for(key, 4)).get(60)
+        assert said not in server.log()
+        for _ in range(2):
+            for key in keys:  # by murmur2
+                assert producer.send(topic, b"1", key).get(60)
+    finally:
+        producer.close()
+    assert server.log().count(said) == 1
+    assert "murmur3, the topic's partitioner" in server.log()
+
+
 @pytest.mark.parametrize("codec", CODECS)
 def test_librdkafka_writes(server: RunningServer, codec: str | None) -> None:
     topic = topic_of(server, f"librdkafka-{codec}")

@@ -1,6 +1,7 @@
 package io.sparklog.serve.records;
 
 import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
 import io.sparklog.segment.Names;
 import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.serve.protocol.Handlers;
@@ -56,6 +57,9 @@ public final class ProduceHandler {
   private final Clock clock;
   private final Workers work;
   private final Workers checks;
+
+  /** The ids of the topics whose keys clients route in another way than the topic does. */
+  private final Set<String> split = ConcurrentHashMap.newKeySet();
 
   /** By connection, the last request whose batches do not wait for their commit yet. */
   private final Map<String, CompletableFuture<?>> unnamed = new ConcurrentHashMap<>();
@@ -223,7 +227,7 @@ public final class ProduceHandler {
       State state = topics.recent(name).filter(recent -> hasId(recent, id)).orElseGet(() -> newest(name, id));
       Intake intake = new Intake(state, clock);
       for (PartitionBatches part : parts) {
-        Exception refusal = refusal(intake, part);
+        Exception refusal = refusal(state, intake, part);
         if (refusal == null) {
           continue;
         }
@@ -231,7 +235,7 @@ public final class ProduceHandler {
         if (newest != state) {
           state = newest;
           intake = new Intake(state, clock);
-          refusal = refusal(intake, part);
+          refusal = refusal(state, intake, part);
         }
         if (refusal != null) {
           part.checked().completeExceptionally(refusal);
@@ -256,12 +260,26 @@ public final class ProduceHandler {
   }
 
   /** Why the batches of a partition may not be added; null if they are checked. */
-  private static Exception refusal(Intake intake, PartitionBatches part) {
+  private Exception refusal(State state, Intake intake, PartitionBatches part) {
     try {
-      part.checked().complete(intake.prepared(part.partition(), part.records()));
+      PreparedAppend prepared = intake.prepared(part.partition(), part.records());
+      part.checked().complete(prepared);
+      if (prepared.batches().stream().anyMatch(batch -> batch.keys() == PreparedAppend.KeyHomes.ASTRAY)) {
+        warnOfSplitKeys(state);
+      }
       return null;
     } catch (Exception refused) {
       return refused;
+    }
+  }
+
+  /** Once for each topic: a program may choose partitions on purpose. */
+  private void warnOfSplitKeys(State state) {
+    if (!state.hasSlots() && split.add(state.topicId())) { // A topic with slots refuses such records.
+      Warnings.warn(ProduceHandler.class,
+          "A client sends keys of topic {} under {} to other partitions than {}, the topic's partitioner, gives them. If another program"
+              + " writes these keys too, a key has records in two partitions: let all writers route keys alike. This is said once.",
+          state.topic(), topics.root().location(), state.config().entries().get(TopicConfig.PARTITIONER));
     }
   }
 
