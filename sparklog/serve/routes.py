@@ -6,6 +6,7 @@ chooses the partition itself.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -54,9 +55,10 @@ class Routes:
         router = found[0].router if found and self._clock() < found[1] else self._asked(topic, found, patience_s).router
         return None if router is None else router.of_key(key)
 
-    def forget(self, topic: str) -> None:
-        """Asks again at the next key, since the topic may be another one now."""
-        self._known.pop(topic, None)
+    def doubt(self, topic: str) -> None:
+        """Asks again at the next key, since the topic may be another one now. Without an answer, the former one holds."""
+        if found := self._known.get(topic):
+            self._known[topic] = found[0], -math.inf
 
     def _asked(self, topic: str, found: tuple[Route, float] | None, patience_s: float) -> Route:
         route = self._ask(topic, min(_AGAIN_S, patience_s) if found else patience_s) or (found and found[0])

@@ -364,7 +364,7 @@ class Sender:
         _inside.callback = True
         try:
             if error is not None:
-                self._routes.forget(message.topic())
+                self._routes.doubt(message.topic())
                 future.set_exception(self._error(message.topic(), error))
             else:
                 self._trouble = None

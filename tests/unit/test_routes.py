@@ -60,8 +60,9 @@ def test_each_key_goes_by_an_answer_that_holds(seed: int) -> None:
             case 2:
                 world.now += chance.choice([0, 1, REFRESH_S / 2, REFRESH_S])
             case 3 if chance.random() < 0.3:
-                world.routes.forget(topic)
-                held.pop(topic, None)
+                world.routes.doubt(topic)
+                if topic in held:
+                    held[topic] = held[topic][0], -1
             case _:
                 before, world.asked = held.get(topic), []
                 found = world.partition(topic, key)
