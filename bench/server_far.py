@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import confluent_kafka
 
@@ -26,7 +28,12 @@ PRODUCES_S = 10
 
 def run(bench: Bench, delays_ms: Sequence[int]) -> None:
     bench = replace(bench, beside=bench.beside or f"load {os.getloadavg()[0]:.1f} when it began")
-    with far.s3(bench) as store, contextlib.closing(Client()) as client, Server(f"{store.uri}/served") as server:
+    with (
+        far.s3(bench) as store,
+        _hadoop(bench, store),
+        contextlib.closing(Client()) as client,
+        Server(f"{store.uri}/served") as server,
+    ):
         with store.proxy.near():
             for number in range(TOPICS):
                 client.ask("create", server.address, f"t{number:03}", 1)
@@ -38,6 +45,18 @@ def run(bench: Bench, delays_ms: Sequence[int]) -> None:
             _small(bench, client, server, delay_ms, "idle")
             with _produces(server.address):
                 _small(bench, client, server, delay_ms, f"beside {PRODUCES_S} produces a second")
+
+
+@contextlib.contextmanager
+def _hadoop(bench: Bench, store: far.Store) -> Iterator[None]:
+    """A server of this process reaches S3 through the proxy."""
+    from stores.hdfs import write_settings
+
+    folder = Path(bench.path("hadoop"))
+    folder.mkdir(exist_ok=True)
+    write_settings(folder / "core-site.xml", json.loads(os.environ["STORES_S3_SETTINGS"]) | store.options())
+    os.environ["HADOOP_CONF_DIR"] = str(folder)  # far.s3 puts the environment back
+    yield
 
 
 def _idle(bench: Bench, store: far.Store, server: Server, delay_ms: int) -> None:

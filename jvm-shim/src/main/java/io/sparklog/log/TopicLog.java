@@ -149,13 +149,18 @@ public final class TopicLog {
   }
 
   /**
-   * Like {@link #newest}, for a caller whose commit decides again. Where each look is a request, the state of a moment ago will do, and no
+   * Like {@link #newest}, for a caller whom the state of a moment ago will do. Where each look is a request, that state costs none, and no
    * look that is under way is waited for.
    */
   public Optional<State> recent() {
+    return seen().or(this::newest);
+  }
+
+  /** The state of a moment ago, if there is one and each look is a request; else empty. Looks at nothing. */
+  public Optional<State> seen() {
     boolean wasSeen = wasSeen(); // Before the state is read: it may become a newer one meanwhile.
     State found = known;
-    return wasSeen && !found.isDeleted() ? Optional.of(found) : newest();
+    return wasSeen && !found.isDeleted() ? Optional.of(found) : Optional.empty();
   }
 
   private boolean wasSeen() {

@@ -9,7 +9,10 @@ import io.sparklog.serve.protocol.Handlers;
 import io.sparklog.serve.protocol.KafkaErrors;
 import io.sparklog.serve.security.Rights;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
@@ -83,11 +86,11 @@ record MetadataHandlers(TopicChanges operators, Servers servers, boolean creates
     if (request.isAllTopics()) {
       topics().all(asked).forEach(state -> data.topics().add(told(new MetadataResponseTopic(), asked, state)));
     } else {
-      request.data()
-          .topics()
-          .stream()
-          .distinct()
-          .forEach(topic -> data.topics().add(topic(asked, topic, createsTopics && request.allowAutoTopicCreation())));
+      List<MetadataRequestTopic> wanted = request.data().topics().stream().distinct().toList();
+      Map<String, Optional<State>> read = new HashMap<>(); // At once: a client may have hundreds of topics.
+      topics().readRecent(wanted.stream().map(MetadataRequestTopic::name).filter(name -> mayTell(asked, name)).toList(), read::put);
+      boolean mayCreate = createsTopics && request.allowAutoTopicCreation();
+      wanted.forEach(topic -> data.topics().add(topic(asked, topic, read, mayCreate)));
     }
     if (request.data().includeTopicAuthorizedOperations()) {
       data.topics()
@@ -97,13 +100,19 @@ record MetadataHandlers(TopicChanges operators, Servers servers, boolean creates
   }
 
   /** Versions up to 11 cannot say null for the name. */
-  private MetadataResponseTopic topic(ClientRequest asked, MetadataRequestTopic wanted, boolean mayCreate) {
+  private MetadataResponseTopic topic(ClientRequest asked, MetadataRequestTopic wanted, Map<String, Optional<State>> read,
+      boolean mayCreate) {
     MetadataResponseTopic topic = new MetadataResponseTopic().setName(wanted.name()).setTopicId(wanted.topicId());
-    ApiError error = KafkaErrors.attempt(() -> told(topic, asked, state(asked, wanted, mayCreate)));
+    ApiError error = KafkaErrors.attempt(() -> told(topic, asked, state(asked, wanted, read, mayCreate)));
     return topic.setErrorCode(error.error().code());
   }
 
-  private State state(ClientRequest asked, MetadataRequestTopic wanted, boolean mayCreate) {
+  private static boolean mayTell(ClientRequest asked, String name) {
+    return name != null && (asked.rights().mayRead(name) || asked.rights().mayWrite(name));
+  }
+
+  /** @param read states by name, without topics that cannot be read; these are read again, for their error */
+  private State state(ClientRequest asked, MetadataRequestTopic wanted, Map<String, Optional<State>> read, boolean mayCreate) {
     String name = wanted.name();
     if (name == null) {
       return topics().newestById(wanted.topicId().toString())
@@ -111,9 +120,13 @@ record MetadataHandlers(TopicChanges operators, Servers servers, boolean creates
           .orElseThrow(Errors.UNKNOWN_TOPIC_ID::exception);
     }
     ReadableTopics.requireLegal(name);
-    return mayCreate && asked.rights().mayWrite(name)
-        ? topics().newest(name).orElseGet(() -> operators.createForUse(name))
-        : topics().readable(asked, name);
+    Optional<State> state = read.get(name);
+    if (mayCreate && asked.rights().mayWrite(name)) {
+      return (state == null ? topics().newest(name) : state).orElseGet(() -> operators.createForUse(name));
+    }
+    return state == null || !asked.rights().mayRead(name)
+        ? topics().readable(asked, name)
+        : state.orElseThrow(Errors.UNKNOWN_TOPIC_OR_PARTITION::exception);
   }
 
   private MetadataResponseTopic told(MetadataResponseTopic topic, ClientRequest asked, State state) {

@@ -8,6 +8,7 @@ import io.sparklog.serve.protocol.ClientRequest;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.time.Clock;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -145,6 +146,16 @@ public final class ServedTopics {
       found.ifPresent(this::know);
       taker.accept(name, found);
     }, (name, e) -> Warnings.warn(ServedTopics.class, "Topic {} is not served: {}", name, e.getMessage()));
+  }
+
+  /** As {@link #read}, where the states of a moment ago will do: {@link TopicLog#seen}. */
+  public void readRecent(Collection<String> names, BiConsumer<String, Optional<State>> taker) {
+    List<String> unseen = new ArrayList<>();
+    for (String name : names) {
+      Optional<State> seen = Names.illegalTopic(name).isPresent() ? Optional.empty() : root.topic(name).seen();
+      seen.ifPresentOrElse(state -> taker.accept(name, seen), () -> unseen.add(name));
+    }
+    read(unseen, taker);
   }
 
   private void know(State state) {
