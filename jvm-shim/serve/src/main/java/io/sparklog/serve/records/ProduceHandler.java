@@ -155,7 +155,7 @@ public final class ProduceHandler {
       }
       String name = name(topic);
       try {
-        if (!writers.serves(name) && topics.newest(name).isEmpty()) {
+        if (!writers.serves(name) && topics.recent(name).isEmpty()) { // A topic that is gone is refused by its commit.
           absent.add(name);
         }
       } catch (PartlogException e) {
