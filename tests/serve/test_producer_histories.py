@@ -51,7 +51,7 @@ class Sent:
 
 @dataclass
 class World:
-    """A producer, what was sent by it, and whatever broke a rule."""
+    """A producer, the records that it sent, and the rules that its calls broke."""
 
     producer: sparklog.Producer
     topics: list[str]
@@ -129,7 +129,7 @@ class World:
 
 @contextlib.contextmanager
 def troubled(pid: Callable[[], int | None], chance: random.Random, *, kills: int) -> Iterator[None]:
-    """The server is stopped for moments, and killed so many times, while the block runs."""
+    """Stops the server for moments while the block runs, and kills the server at most `kills` times."""
     over = threading.Event()
 
     def trouble() -> None:
@@ -203,7 +203,7 @@ def broken_rules(world: World, root: Path) -> list[str]:
         if each.future is None:
             continue
         if not each.future.done():
-            broken.append(f"{each.value} has no answer after the end of close")
+            broken.append(f"{each.value} has no answer, and close has returned")
             continue
         error, there = each.future.exception(), rows.get(each.value, [])
         if error is None:

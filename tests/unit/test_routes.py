@@ -17,7 +17,7 @@ class AskError(Exception):
 
 
 class World:
-    """A server whose topics change, a clock, and what was asked."""
+    """A server whose topics change, a clock, and the names of the topics that were asked about."""
 
     def __init__(self) -> None:
         self.now = 0.0

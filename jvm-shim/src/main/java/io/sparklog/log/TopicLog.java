@@ -149,16 +149,16 @@ public final class TopicLog {
   }
 
   /**
-   * Like {@link #newest}, for a caller whom the state of a moment ago will do. Where each look is a request, that state costs none, and no
-   * look that is under way is waited for.
+   * Like {@link #newest}, for a caller that may use a state of a moment ago. Where each question is a request to the store, such a state
+   * costs no request, and the caller does not wait for a request of another thread.
    */
   public Optional<State> recent() {
     return seen().or(this::newest);
   }
 
-  /** The state of a moment ago, if there is one and each look is a request; else empty. Looks at nothing. */
+  /** The state that was seen within {@link #SEEN_MS}, where each question is a request to the store; else empty. Reads no file. */
   public Optional<State> seen() {
-    boolean wasSeen = wasSeen(); // Before the state is read: it may become a newer one meanwhile.
+    boolean wasSeen = wasSeen(); // First: a state that another thread puts in later is newer.
     State found = known;
     return wasSeen && !found.isDeleted() ? Optional.of(found) : Optional.empty();
   }

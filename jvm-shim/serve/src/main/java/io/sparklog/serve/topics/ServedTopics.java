@@ -148,7 +148,7 @@ public final class ServedTopics {
     }, (name, e) -> Warnings.warn(ServedTopics.class, "Topic {} is not served: {}", name, e.getMessage()));
   }
 
-  /** As {@link #read}, where the states of a moment ago will do: {@link TopicLog#seen}. */
+  /** As {@link #read}, and may use states of a moment ago: {@link TopicLog#seen}. */
   public void readRecent(Collection<String> names, BiConsumer<String, Optional<State>> taker) {
     List<String> unseen = new ArrayList<>();
     for (String name : names) {
